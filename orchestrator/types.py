@@ -1,7 +1,6 @@
 """Identifiers and JSON: the words that every layer shares. No behaviour lives here."""
 
 from typing import Any, NewType, TypeAlias
-
 from uuid import uuid4
 
 Json: TypeAlias = Any

@@ -1,0 +1,1 @@
+"""The vocabulary of durability: turn, lease, commit, step, event. Records only."""

@@ -1,0 +1,1 @@
+"""Wires adapters into an Agent and its runtime: the only place that knows every part."""

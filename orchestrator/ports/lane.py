@@ -1,0 +1,51 @@
+"""The lane: one holder per session, turns in order, commits fenced by token and epoch (RT-2 … RT-4)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from orchestrator.turns.lease import Committed, Lease, TurnCommit
+from orchestrator.turns.step import Step
+from orchestrator.types import Epoch, SessionId, TurnId
+
+
+class Lane(Protocol):
+    async def claim(self, session_id: SessionId, *, cached_epoch: Epoch | None = None) -> Lease | None:
+        """Lease the lane and take up its next turn in one round trip.
+
+        Marks the turn running and counts the attempt. A turn whose attempts are used up is
+        quarantined here and the next one is taken. None: nothing to do, a predecessor in
+        `sequence` is missing, or another holder's lease is valid.
+        """
+        ...
+
+    async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
+        """Write everything one turn changed, in one transaction, and take up the next turn or
+        release the lane.
+
+        Raises:
+            LaneLost: token or epoch are no longer current; nothing was written.
+        """
+        ...
+
+    async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
+        """Give the lane back without a commit; the turn is queued again (its attempt counts when
+        `error` is given, else it does not).
+        """
+        ...
+
+    async def record(self, lease: Lease, turn_id: TurnId, step: Step) -> None:
+        """Insert or finish one journal step under the fence. Raises LaneLost."""
+        ...
+
+    async def renew(self) -> list[tuple[SessionId, TurnId]]:
+        """Prolong every lease this worker holds, in one statement; returns the turns among them
+        that somebody asked to cancel.
+        """
+        ...
+
+    async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
+        """Free the leases of dead workers, fail gaps that waited too long, and name the sessions
+        with work that nobody holds and that waited longer than `grace_s` (the reconciler).
+        """
+        ...

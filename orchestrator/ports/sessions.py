@@ -1,0 +1,50 @@
+"""Sessions: create, list, close, read history and earlier states, step back (ST-2)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
+
+
+class Sessions(Protocol):
+    async def create(
+        self,
+        tenant_id: TenantId,
+        domain: str,
+        *,
+        session_id: SessionId | None = None,
+        user_id: UserId | None = None,
+        if_busy: IfBusy = IfBusy.ENQUEUE,
+        webhook: str | None = None,
+    ) -> SessionRecord:
+        """Make a session; an existing `session_id` of the same tenant and domain is returned as it is.
+
+        Raises InvalidInput when the identifier is taken by another tenant or domain.
+        """
+        ...
+
+    async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
+        """With its working state as an object. Raises NotFound."""
+        ...
+
+    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[SessionRecord]:
+        """Newest activity first, without states."""
+        ...
+
+    async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord: ...
+
+    async def history(
+        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+    ) -> list[JsonObject]:
+        """Utterances, oldest first: ``{turn_id, seq, role, form, content, at}``."""
+        ...
+
+    async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
+        """The working state as it was after `epoch`, rebuilt from snapshot and diffs. Raises NotFound."""
+        ...
+
+    async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
+        """Make the state of `epoch` current again, as a new epoch. Raises NotFound, SessionBusy."""
+        ...

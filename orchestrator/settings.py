@@ -1,0 +1,44 @@
+"""What a process is told by its environment: read once, validated, frozen, passed on.
+
+A domain's own configuration is in its folder; secrets are only here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+
+from pydantic import Field, SecretStr
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """Names are read in capitals: ``DATABASE_URL``, ``REDIS_URL``; ours begin with ``PARLEY_``."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    database_url: str = Field(alias="DATABASE_URL")
+    redis_url: str = Field(alias="REDIS_URL")
+    broker_url: str | None = Field(None, alias="PARLEY_BROKER_URL")
+    """Celery's broker; Redis when it is not set."""
+    domain: str = Field("travel", alias="PARLEY_DOMAIN")
+    """Name of a shipped domain or path of a folder; sessions that name none get this one."""
+
+    openai_api_key: SecretStr | None = Field(None, alias="OPENAI_API_KEY")
+    openai_base_url: str | None = Field(None, alias="OPENAI_BASE_URL")
+
+    database_pool_size: int = Field(8, alias="PARLEY_DATABASE_POOL_SIZE", ge=2)
+    lanes_per_process: int = Field(1000, alias="PARLEY_LANES_PER_PROCESS", ge=1)
+    lease_ttl_s: float = Field(15.0, alias="PARLEY_LEASE_TTL_S", gt=0)
+    sweep_every_s: float = Field(0.5, alias="PARLEY_SWEEP_EVERY_S", gt=0)
+    sweep_grace_s: float = Field(1.0, alias="PARLEY_SWEEP_GRACE_S", ge=0)
+    turn_deadline_s: float = Field(120.0, alias="PARLEY_TURN_DEADLINE_S", gt=0)
+    sequence_gap_timeout_s: float = Field(30.0, alias="PARLEY_SEQUENCE_GAP_TIMEOUT_S", gt=0)
+    max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
+    session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
+    total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)
+
+
+@cache
+def load_settings() -> Settings:
+    """The settings of this process. Raises pydantic's ValidationError naming what is missing."""
+    return Settings()  # pyright: ignore[reportCallIssue]  # filled from the environment

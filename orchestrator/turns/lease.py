@@ -1,0 +1,116 @@
+"""What the holder of a lane has in hand, and what it gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.turns.event import Event
+from orchestrator.turns.step import Step
+from orchestrator.turns.turn import TurnInput, TurnStatus
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """The next turn of a claimed lane.
+
+    `attempts` counts this one, from 1. `steps` holds the journal of earlier attempts and is empty
+    on the first. `deadline_s` is what is left of the turn's time, in seconds.
+    """
+
+    turn_id: TurnId
+    seq: int
+    input: TurnInput
+    attempts: int
+    deadline_s: float
+    cancelled: bool = False
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """A claimed lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
+
+    `state` is the serialised working state (None for a new session or when the caller's cached
+    epoch is current).
+    """
+
+    session_id: SessionId
+    tenant_id: TenantId
+    user_id: UserId | None
+    domain: str
+    token: int
+    epoch: Epoch
+    state: bytes | None
+    work: Work
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One line of the conversation: role is user, agent or system."""
+
+    role: str
+    form: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class OutboxEntry:
+    """Something to send after the commit, and again until it is acknowledged (RT-4).
+
+    `kind`: ``internal_flow`` or ``webhook``.
+    """
+
+    kind: str
+    payload: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivedFlow:
+    """A flow that left the stack, as serialised, with its outputs."""
+
+    flow_id: str
+    dact: str
+    state: str
+    reason: str | None
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class FrameRecord:
+    """A display frame as serialised; one per flow, the newest wins."""
+
+    frame_id: str
+    flow_id: str
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class TurnCommit:
+    """Everything one turn changes, written in one transaction under the fence (RT-4).
+
+    `state` is the whole working state; `diff` leads from the state before to it (JSON merge form
+    of `dialogue.diff`); `snapshot` asks for a full copy in the history as well.
+    """
+
+    status: TurnStatus
+    state: bytes
+    diff: bytes
+    snapshot: bool
+    result: JsonObject
+    error: str | None = None
+    utterances: tuple[Utterance, ...] = ()
+    archived: tuple[ArchivedFlow, ...] = ()
+    frames: tuple[FrameRecord, ...] = ()
+    events: tuple[Event, ...] = ()
+    outbox: tuple[OutboxEntry, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit that held. `next` is the session's next turn; None: the lane was released."""
+
+    epoch: Epoch
+    events: tuple[Event, ...]
+    """The commit's events with their sequence numbers."""
+    next: Work | None

@@ -1,0 +1,26 @@
+"""A journaled step of a turn: a model call or a tool call whose result must not be had twice (RT-8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from orchestrator.types import Json
+
+
+class StepStatus(StrEnum):
+    STARTED = "started"
+    """Recorded before the call; without a successor the outcome is unknown."""
+    FINISHED = "finished"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`key` is stable across attempts of the same turn, for example ``tool:flight_book:1``."""
+
+    key: str
+    kind: str
+    status: StepStatus
+    request_hash: str
+    result: Json = None
