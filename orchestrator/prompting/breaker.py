@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from orchestrator.errors import CircuitOpen
+from orchestrator.errors import CircuitOpen, IllegalTransition
 
 
 class CircuitState(StrEnum):
@@ -35,14 +35,10 @@ TRANSITIONS: dict[tuple[CircuitState, CircuitEvent], CircuitState] = {
     (CircuitState.CLOSED, CircuitEvent.FAILED): CircuitState.CLOSED,
     (CircuitState.CLOSED, CircuitEvent.TRIPPED): CircuitState.OPEN,
     (CircuitState.OPEN, CircuitEvent.COOLED): CircuitState.HALF_OPEN,
-    # Answers to requests that were sent before the circuit opened decide nothing.
-    (CircuitState.OPEN, CircuitEvent.SUCCEEDED): CircuitState.OPEN,
-    (CircuitState.OPEN, CircuitEvent.FAILED): CircuitState.OPEN,
-    (CircuitState.OPEN, CircuitEvent.TRIPPED): CircuitState.OPEN,
     (CircuitState.HALF_OPEN, CircuitEvent.SUCCEEDED): CircuitState.CLOSED,
     (CircuitState.HALF_OPEN, CircuitEvent.FAILED): CircuitState.OPEN,
-    (CircuitState.HALF_OPEN, CircuitEvent.TRIPPED): CircuitState.OPEN,
 }
+"""Every change there is. While OPEN nothing is sent, and answers to what was sent before are ignored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +80,10 @@ class CircuitView:
 
 
 def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
-    """Apply one event."""
-    state = TRANSITIONS[circuit.state, event]
+    """Apply one event; raises IllegalTransition where the table has none."""
+    state = TRANSITIONS.get((circuit.state, event))
+    if state is None:
+        raise IllegalTransition(f"A circuit that is {circuit.state} cannot take {event}.")
     failed = event in {CircuitEvent.FAILED, CircuitEvent.TRIPPED}
     failures = circuit.failures + 1 if failed else circuit.failures
     if event is CircuitEvent.SUCCEEDED and state is CircuitState.CLOSED:
@@ -137,8 +135,8 @@ class Breaker:
         """Let one request pass, or raise CircuitOpen."""
         if not self.would_admit:
             raise CircuitOpen(
-                f"The model {self._model} at {self._endpoint} failed {self._circuit.failures} times in a row; "
-                "nothing is sent until it had time to recover.",
+                f"The model {self._model} at {self._endpoint} failed {self._circuit.failures} times "
+                "in a row; nothing is sent until it had time to recover.",
                 retry_after_s=self._retry_in_s(),
             )
         if self._circuit.state is CircuitState.OPEN:
@@ -157,7 +155,8 @@ class Breaker:
         """Give a permit back: the endpoint did not answer."""
         if permit.generation != self._circuit.generation:
             return
-        trips = self._circuit.failures + 1 >= self._policy.threshold
+        closed = self._circuit.state is CircuitState.CLOSED
+        trips = closed and self._circuit.failures + 1 >= self._policy.threshold
         self._apply(CircuitEvent.TRIPPED if trips else CircuitEvent.FAILED)
 
     def released(self, permit: Permit) -> None:
