@@ -24,3 +24,10 @@ class Step:
     status: StepStatus
     request_hash: str
     result: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOutcome:
+    """A call that is not idempotent was begun and nobody knows how it ended (RT-9)."""
+
+    key: str
