@@ -173,11 +173,27 @@ def end_process(process: psutil.Process, stop_signal: signal.Signals, grace_s: f
     """End a process that is not our child: the signal, the grace, then a kill."""
     with contextlib.suppress(psutil.NoSuchProcess):
         process.send_signal(stop_signal)
-        try:
-            process.wait(grace_s)
-        except psutil.TimeoutExpired:
+        process.resume()  # a frozen one would not act on the signal
+        if not _await_end(process, grace_s):
             process.kill()
-            process.wait(grace_s)
+            _await_end(process, grace_s)
+
+
+def has_ended(process: psutil.Process) -> bool:
+    """Whether it does nothing any more; one that nobody has reaped yet counts as ended."""
+    try:
+        return not process.is_running() or process.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def _await_end(process: psutil.Process, timeout_s: float) -> bool:
+    deadline = time.monotonic() + timeout_s
+    while not has_ended(process):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL_S)
+    return True
 
 
 def _end_noted(note: Path) -> bool:
@@ -188,7 +204,7 @@ def _end_noted(note: Path) -> bool:
         stop_signal = signal.Signals(known["stop_signal"])
     except (psutil.NoSuchProcess, orjson.JSONDecodeError, KeyError, ValueError):
         return False  # it has ended, or the note was cut short by the kill
-    if not same or process.status() == psutil.STATUS_ZOMBIE:
+    if not same or has_ended(process):
         return False
     end_process(process, stop_signal)
     return True

@@ -29,7 +29,9 @@ def plan_redis(data_dir: Path, *, durable: bool) -> RedisPlan:
     folder.mkdir(parents=True, exist_ok=True)
     configuration = folder / "redis.conf"
     configuration.touch(mode=0o600)
-    configuration.write_text("".join(f"{line}\n" for line in _settings(folder, port, password, durable=durable)))
+    configuration.write_text(
+        "".join(f"{line}\n" for line in _settings(folder, port, password, durable=durable))
+    )
     program = Program(
         name="redis",
         command=(_find_server(), str(configuration)),
@@ -46,6 +48,7 @@ def _settings(folder: Path, port: int, password: str, *, durable: bool) -> Itera
     yield f'dir "{folder}"'
     yield "daemonize no"
     yield "databases 64"
+    yield "set-proc-title no"  # `ps` shows the folder it works on
     yield 'save ""'
     yield f"appendonly {'yes' if durable else 'no'}"
     yield "appendfsync everysec"
