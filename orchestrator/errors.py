@@ -6,9 +6,11 @@
     ├── Refused                 understood, but not now
     │   ├── SessionBusy         a turn is running and the session says `reject`
     │   ├── SessionClosed
-    │   └── InboxFull           a bound of the inbox is reached; try again later
+    │   ├── InboxFull           a bound of the inbox is reached; try again later
+    │   └── FolderInUse         another process works on this data folder
     ├── ConfigurationError      a domain or the settings are wrong; carries every problem
     ├── Unavailable             a store, the broker or a model endpoint does not answer
+    │   └── ProcessFailed       a process that was started ended or never became ready
     ├── LaneLost                the lease or the epoch moved on; the work is discarded
     ├── TurnCancelled
     ├── DeadlineExceeded
@@ -84,6 +86,10 @@ class InboxFull(Refused):
         self.retry_after_s = retry_after_s
 
 
+class FolderInUse(Refused):
+    code = "folder_in_use"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One mistake and its place, for example ``ontology.yaml: flows.book_flight.dax``."""
@@ -109,6 +115,10 @@ class Unavailable(ParleyError):
     """A store, the broker or a model endpoint does not answer; it may again later."""
 
     code = "unavailable"
+
+
+class ProcessFailed(Unavailable):
+    code = "process_failed"
 
 
 class LaneLost(ParleyError):
