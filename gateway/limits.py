@@ -10,7 +10,7 @@ from orchestrator.errors import InputTooLarge
 MAX_BODY_BYTES = 64 * 1024
 
 
-class BodyTooLarge(Exception):  # noqa: N818 - a signal between two methods of this file
+class BodyTooLarge(Exception):
     """The body read so far is over the bound."""
 
 

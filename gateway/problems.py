@@ -58,9 +58,7 @@ def problem_of(error: ParleyError) -> Response:
     status = next(status for kind, status in STATUS_OF if isinstance(error, kind))
     match error:
         case InboxFull():
-            return problem(
-                status, error.code, str(error), headers={"Retry-After": str(error.retry_after_s)}
-            )
+            return problem(status, error.code, str(error), headers={"Retry-After": str(error.retry_after_s)})
         case InvalidInput():
             return problem(status, error.code, str(error), field=error.field)
         case _:
@@ -103,7 +101,7 @@ def _on_http_exception(_: Request, error: Exception) -> Response:
 
 
 def _on_surprise(request: Request, error: Exception) -> Response:
-    log.exception("A request failed unexpectedly.", path=request.url.path, exc_info=error)
+    log.error("A request failed unexpectedly.", path=request.url.path, exc_info=error)
     return problem(
         HTTPStatus.INTERNAL_SERVER_ERROR,
         ParleyError.code,
