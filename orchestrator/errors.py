@@ -14,6 +14,8 @@
     ├── LaneLost                the lease or the epoch moved on; the work is discarded
     ├── TurnCancelled
     ├── DeadlineExceeded
+    ├── StepMismatch            a repeated turn asks for something else than its journal says
+    ├── StepFailed              a journaled step failed in an earlier attempt; told again
     └── IllegalTransition       a lifecycle change that the table does not allow
 
 Every class has a stable `code`; its message can be shown to a user. Errors of libraries are
@@ -133,6 +135,22 @@ class TurnCancelled(ParleyError):
 
 class DeadlineExceeded(ParleyError):
     code = "deadline_exceeded"
+
+
+class StepMismatch(ParleyError):
+    """A repeated turn asks for something else than its journal says under the same key."""
+
+    code = "step_mismatch"
+
+
+class StepFailed(ParleyError):
+    """A journaled step that failed in an earlier attempt. `cause`: the code of that failure."""
+
+    code = "step_failed"
+
+    def __init__(self, message: str, *, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class IllegalTransition(ParleyError):
