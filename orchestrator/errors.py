@@ -6,9 +6,11 @@
     ├── Refused                 understood, but not now
     │   ├── SessionBusy         a turn is running and the session says `reject`
     │   ├── SessionClosed
-    │   └── InboxFull           a bound of the inbox is reached; try again later
+    │   ├── InboxFull           a bound of the inbox is reached; try again later
+    │   └── FolderInUse         another process works on this data folder
     ├── ConfigurationError      a domain or the settings are wrong; carries every problem
     ├── Unavailable             a store, the broker or a model endpoint does not answer
+    │   ├── ProcessFailed       a process that was started ended or never became ready
     │   └── ModelUnavailable    no model gave an answer; System 1 and direct mode carry on
     │       ├── ModelNotConfigured  there is no endpoint, so nothing was tried
     │       ├── ModelTimedOut       no answer within the time allowed
@@ -22,6 +24,8 @@
     ├── LaneLost                the lease or the epoch moved on; the work is discarded
     ├── TurnCancelled
     ├── DeadlineExceeded
+    ├── StepMismatch            a repeated turn asks for something else than its journal says
+    ├── StepFailed              a journaled step failed in an earlier attempt; told again
     └── IllegalTransition       a lifecycle change that the table does not allow
 
 Every class has a stable `code`; its message can be shown to a user. Errors of libraries are
@@ -94,6 +98,10 @@ class InboxFull(Refused):
         self.retry_after_s = retry_after_s
 
 
+class FolderInUse(Refused):
+    code = "folder_in_use"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One mistake and its place, for example ``ontology.yaml: flows.book_flight.dax``."""
@@ -121,6 +129,10 @@ class Unavailable(ParleyError):
     code = "unavailable"
 
 
+class ProcessFailed(Unavailable):
+    code = "process_failed"
+
+
 class LaneLost(ParleyError):
     """The lease was taken over or the epoch moved on; this holder's work is discarded."""
 
@@ -133,6 +145,22 @@ class TurnCancelled(ParleyError):
 
 class DeadlineExceeded(ParleyError):
     code = "deadline_exceeded"
+
+
+class StepMismatch(ParleyError):
+    """A repeated turn asks for something else than its journal says under the same key."""
+
+    code = "step_mismatch"
+
+
+class StepFailed(ParleyError):
+    """A journaled step that failed in an earlier attempt. `cause`: the code of that failure."""
+
+    code = "step_failed"
+
+    def __init__(self, message: str, *, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class IllegalTransition(ParleyError):
