@@ -28,6 +28,10 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class UnknownOutcome:
-    """A call that is not idempotent was begun and nobody knows how it ended (RT-9)."""
+    """A non-idempotent call was begun in an earlier attempt and nobody knows how it ended (RT-9).
+
+    It is not repeated: ask the tool's status query, or the user, and settle it.
+    """
 
     key: str
+    idempotency_key: str

@@ -18,13 +18,18 @@ class Steps(Protocol):
         key: str,
         kind: str,
         request: Json,
-        fn: Callable[[], Awaitable[Json]],
+        run: Callable[[str], Awaitable[Json]],
         *,
         idempotent: bool,
     ) -> Json | UnknownOutcome:
-        """Answer from the journal, or run `fn` and record its result under `key`.
+        """Answer from the journal, or run and record the result under `key`.
 
-        `key` is stable across attempts of a turn. A call that is not idempotent, was begun by an
-        earlier attempt and left no result is not run again: UnknownOutcome.
+        `key` is unique in the turn and stable across its attempts. `run` gets the idempotency key.
+        A call that is not idempotent, was begun by an earlier attempt and left no result is not
+        run again: UnknownOutcome.
         """
+        ...
+
+    async def settle(self, key: str, kind: str, request: Json, result: Json) -> None:
+        """Record what an unknown outcome turned out to be."""
         ...
