@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from orchestrator.domain.services import Category
+from orchestrator.errors import FailureCategory
 from orchestrator.types import Dact
 
 
@@ -29,19 +29,23 @@ class Parked:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """No usable result; the Agent's cascade decides what happens (AG-6)."""
+    """No usable result; `message` is fit for the user.
 
-    category: Category
+    `check`: the name of the check that stopped the flow before any tool ran (PX-2).
+    `retryable`: nothing was changed and the same call may succeed now.
+    """
+
+    category: FailureCategory
     message: str
     check: str | None = None
-    """The name of the PX-2 check that stopped the flow before any tool ran."""
+    retryable: bool = False
 
 
 class Recovery(StrEnum):
     """The rungs that PEX may ask the Agent to climb (PX-16); a retry has happened before."""
 
     FALLBACK = "fallback"
-    """The policy knows where to go: `target`."""
+    """The policy or the flow's type knows where to go: `target`."""
     REROUTE = "reroute"
     ESCALATE = "escalate"
 
