@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
 
-if TYPE_CHECKING:
-    from orchestrator.pex.policy import BasePolicy
 
-
-def complete(run: Execution, policy: BasePolicy) -> None:
+def complete(run: Execution, policy: Choices) -> None:
     """Mark the flow Completed; its outputs stay with it for flows that take them (FS-7)."""
     state = run.world.state
     run.flow.outputs.update(policy.outputs(run))

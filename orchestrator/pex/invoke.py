@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.specification import Mode, ToolUse
 from orchestrator.errors import FailureCategory
@@ -16,6 +14,7 @@ from orchestrator.pex.candidate import (
     read_candidate,
     write_candidate,
 )
+from orchestrator.pex.choices import Choices
 from orchestrator.pex.ending import Ending, Failed, NeedsInput
 from orchestrator.pex.envelope import ToolData, ToolError
 from orchestrator.pex.execution import Execution
@@ -25,15 +24,14 @@ from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
 
-if TYPE_CHECKING:
-    from orchestrator.pex.policy import BasePolicy
 
-
-async def invoke(run: Execution, policy: BasePolicy) -> Ending | None:
+async def invoke(run: Execution, policy: Choices) -> Ending | None:
     """Call the flow's tools; None when all have answered."""
     if run.flow.spec.mode is Mode.SKILL:
         run.world.remark(RemarkKind.NEEDS_MODEL, dact=run.flow.spec.dact)
-        return Failed(FailureCategory.SERVER_ERROR, "This task needs a language model, and none is available.")
+        return Failed(
+            FailureCategory.SERVER_ERROR, "This task needs a language model, and none is available."
+        )
     candidate = read_candidate(run.flow)
     confirmed = candidate if candidate is not None and candidate.confirmed else None
     if confirmed is not None:
@@ -52,7 +50,7 @@ async def invoke(run: Execution, policy: BasePolicy) -> Ending | None:
 
 
 async def _use(
-    run: Execution, policy: BasePolicy, use: ToolUse, tool: Tool, confirmed: Candidate | None
+    run: Execution, policy: Choices, use: ToolUse, tool: Tool, confirmed: Candidate | None
 ) -> Ending | None:
     if confirmed is not None and confirmed.tool_id == use.tool_id:
         arguments = confirmed.arguments
@@ -71,7 +69,7 @@ async def _use(
 
 
 def _without_arguments(
-    run: Execution, policy: BasePolicy, gathered: Choice | NothingFound | Unfed
+    run: Execution, policy: Choices, gathered: Choice | NothingFound | Unfed
 ) -> NeedsInput | Failed:
     match gathered:
         case Choice():
@@ -83,7 +81,7 @@ def _without_arguments(
             return Failed(FailureCategory.VALIDATION_ERROR, "I do not have what this task needs.")
 
 
-def _ask_to_choose(run: Execution, policy: BasePolicy, choice: Choice) -> NeedsInput:
+def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInput:
     """Offer the rows as options for the slot that they would fill (partial ambiguity)."""
     options = [
         Option(
@@ -105,7 +103,7 @@ def _ask_to_choose(run: Execution, policy: BasePolicy, choice: Choice) -> NeedsI
     return NeedsInput()
 
 
-def _ask_to_confirm(run: Execution, policy: BasePolicy, tool: Tool, arguments: JsonObject) -> NeedsInput:
+def _ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
     """Show what is about to be done and wait for a yes (AM-3)."""
     write_candidate(
         run.flow,
@@ -118,13 +116,11 @@ def _ask_to_confirm(run: Execution, policy: BasePolicy, tool: Tool, arguments: J
         ),
     )
     run.world.findings[run.flow.flow_id] = run.data
-    run.world.state.ambiguity.declare(
-        Level.CONFIRMATION, flow_id=run.flow.flow_id, turn_id=run.world.turn_id
-    )
+    run.world.state.ambiguity.declare(Level.CONFIRMATION, flow_id=run.flow.flow_id, turn_id=run.world.turn_id)
     return NeedsInput()
 
 
-async def _call(run: Execution, policy: BasePolicy, tool: Tool, arguments: JsonObject) -> Ending | None:
+async def _call(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> Ending | None:
     result = await run.tools.call(run.world, run.flow.flow_id, tool, arguments)
     if isinstance(result, UnknownOutcome):
         result = await settle_unknown(run, tool, arguments, result)

@@ -53,7 +53,15 @@ class BasePolicy:
         return await self.recover(run, ending) if isinstance(ending, Failed) else ending
 
     def steps(self) -> tuple[Step, ...]:
-        return (self.check, self.review, self.check_slots, self.invoke, self.results, self.complete, self.verify)
+        return (
+            self.check,
+            self.review,
+            self.check_slots,
+            self.invoke,
+            self.results,
+            self.complete,
+            self.verify,
+        )
 
     async def _go_through(self, run: Execution) -> Ending:
         for step in self.steps():

@@ -6,24 +6,20 @@ user's rung reached early because nothing else could know better.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.candidate import drop_candidate
+from orchestrator.pex.choices import Choices
 from orchestrator.pex.ending import Ending, Failed, NeedsInput, Recover, Recovery
 from orchestrator.pex.execution import Execution
 from orchestrator.telemetry import SignalType
 from orchestrator.world.remark import RemarkKind
 
-if TYPE_CHECKING:
-    from orchestrator.pex.policy import BasePolicy
-
 ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_ERROR})
 
 
-def recover(run: Execution, policy: BasePolicy, failure: Failed) -> Ending:
+def recover(run: Execution, policy: Choices, failure: Failed) -> Ending:
     """Choose the way out of a failure."""
     if failure.check is not None:
         return failure

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.specification import Family
+from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
 from orchestrator.types import JsonObject
-
-if TYPE_CHECKING:
-    from orchestrator.pex.policy import BasePolicy
 
 SHOWN_ROWS = 512
 
 FRAMED = frozenset({Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDULE})
 
 
-def results(run: Execution, policy: BasePolicy) -> None:
+def results(run: Execution, policy: Choices) -> None:
     """Keep the findings for the answer and, where the family has one, make the flow's frame."""
     run.world.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED and run.used:

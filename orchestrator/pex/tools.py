@@ -71,7 +71,9 @@ class ToolRunner:
         result = read_envelope(answer)
         if isinstance(result, ToolError) and result.undecided and not tool.spec.idempotent:
             key = f"tool:{tool_id}:{number}"
-            return self._finish(world, flow_id, tool, arguments, UnknownOutcome(key, f"{world.turn_id}:{key}"))
+            return self._finish(
+                world, flow_id, tool, arguments, UnknownOutcome(key, f"{world.turn_id}:{key}")
+            )
         return self._finish(world, flow_id, tool, arguments, result)
 
     def _finish(
@@ -114,11 +116,15 @@ class ToolRunner:
         except PASS_THROUGH:
             raise
         except TimeoutError:
-            return ToolError(FailureCategory.TIMEOUT, f"{tool.spec.name} did not answer in time.", undecided=True)
+            return ToolError(
+                FailureCategory.TIMEOUT, f"{tool.spec.name} did not answer in time.", undecided=True
+            )
         except ToolFailure as failure:
             return ToolError(failure.category, str(failure))
         except Unavailable:
-            return ToolError(FailureCategory.SERVER_ERROR, f"{tool.spec.name} cannot be reached.", undecided=True)
+            return ToolError(
+                FailureCategory.SERVER_ERROR, f"{tool.spec.name} cannot be reached.", undecided=True
+            )
         except ConfigurationError:
             raise
         except Exception:  # a domain's own code may raise anything; the turn goes on
