@@ -6,6 +6,7 @@ Public to domains: subclass, override one method. A policy holds no state of a t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import ClassVar
 
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
@@ -37,6 +38,9 @@ class BasePolicy:
     The steps return None to go on, or an ending. The choices (`arguments`, `summary`, `label`,
     `frame`, `outputs`, `fallback`) are what a domain most often overrides.
     """
+
+    dact: ClassVar[str | None] = None
+    """The flow that a domain's policy is for; a flow may also name its policy in its YAML."""
 
     most_choices = 5
     """How many rows are offered when the user has to choose one."""
