@@ -35,8 +35,12 @@ async def guarded(step: Step, turn: RunningTurn, modules: Modules) -> None:
         if isinstance(error, Unavailable) and not isinstance(error, ModelUnavailable):
             raise
         name = getattr(step, "__name__", str(step))
-        _log.exception("A step of a turn broke.", step=name, turn=turn.work.turn_id, session=turn.lease.session_id)
-        turn.world.signal("agent", SignalType.CHECK, check=name, ok=False, why=f"{type(error).__name__}: {error}")
+        _log.exception(
+            "A step of a turn broke.", step=name, turn=turn.work.turn_id, session=turn.lease.session_id
+        )
+        turn.world.signal(
+            "agent", SignalType.CHECK, check=name, ok=False, why=f"{type(error).__name__}: {error}"
+        )
         _put_back(turn, modules)
 
 
@@ -51,7 +55,7 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     world.finished.clear()
     world.frames.clear()
     world.event("failed", code="internal_error")
-    turn.answer = modules.res.apologise(world, [note.tool_id for note in effects])
+    turn.answer = modules.res.apologise(world, [note.summary or note.tool_id for note in effects])
     turn.broken = True
 
 

@@ -15,9 +15,7 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
     else:
         understood = await modules.nlu.think(given.text or "", state, world)
     turn.understanding = understood
-    state.predicted_intent = understood.intent
-    state.predicted_flow = understood.flows[0].dact if understood.flows else None
-    state.candidates = list(understood.flows)
+    state.predict(understood.intent, understood.flows)
     if understood.degraded:
         world.flags["degraded"] = True
     world.signal(

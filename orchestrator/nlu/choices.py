@@ -6,9 +6,20 @@ from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Un
 from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.text import Utterance, key_of
 
-_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "former": 0, "latter": -1}
+_ORDINALS = {
+    "first": 0,
+    "second": 1,
+    "third": 2,
+    "fourth": 3,
+    "fifth": 4,
+    "last": -1,
+    "former": 0,
+    "latter": -1,
+}
 _NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
-_AROUND = frozenset("the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes".split())
+_AROUND = frozenset(
+    "the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes".split()
+)
 _FEW_WORDS = 10
 
 
@@ -56,7 +67,11 @@ def _by_name(utterance: Utterance, situation: Situation) -> int | None:
         return full[0]
     labels = [set(key_of(f"{value} {label}").split(" ")) for value, label in situation.choices]
     words = {word for word in utterance.words if word.isalnum() and word not in _AROUND}
-    hits = [index for index, label in enumerate(labels) if any(_only(word, index, labels) for word in words & label)]
+    hits = [
+        index
+        for index, label in enumerate(labels)
+        if any(_only(word, index, labels) for word in words & label)
+    ]
     return hits[0] if len(hits) == 1 else None
 
 

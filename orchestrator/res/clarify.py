@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
+from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.res.answer import Answer
 from orchestrator.res.generate import try_template
@@ -46,7 +46,7 @@ def clarify(world: World, answer: Answer, templates: Templates) -> None:
 def ways_out(flow: BaseFlow) -> list[Option]:
     return [
         Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id}),
-        Option("Help", "ask_help", {}),
+        Option("Help", "help", {}),
     ]
 
 
@@ -89,7 +89,7 @@ def _ask_specific(world: World, entry: Ambiguity, flow: BaseFlow | None, templat
 def _ask_confirmation(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
     about = entry.metadata.get("about")
     if about == "correction":
-        return templates.render("confirm_correction", **entry.metadata.get("shown", {}))
+        return templates.render("confirm_correction", options=_labels(entry), **entry.metadata["shown"])
     if flow is None or about == "retry":
         return templates.render("retry")
     if about == "value" and entry.slot is not None:

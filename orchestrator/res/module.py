@@ -42,6 +42,8 @@ class RES:
             if text and text not in answer.parts:
                 answer.parts.append(text)
 
-    def apologise(self) -> Answer:
-        """The safe message for an unexpected error (AG-4)."""
-        return Answer(parts=[self._templates.render("breakdown")], templates=["breakdown"])
+    def apologise(self, world: World, done: list[str]) -> Answer:
+        """The safe message for an unexpected error (AG-4); `done`: what tools have done for good."""
+        text = self._templates.render("breakdown", done=done)
+        world.signal("res", SignalType.TEMPLATE, templates=["breakdown"])
+        return Answer(parts=[text], templates=["breakdown"])

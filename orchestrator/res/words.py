@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.res.show import show_slot
 from orchestrator.types import JsonObject
 from orchestrator.world.registry import Registry
-from orchestrator.res.show import show_slot
 
 
 def name_slot(name: str) -> str:
