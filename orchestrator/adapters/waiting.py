@@ -1,0 +1,48 @@
+"""Waits for a turn to finish: told by live events, and by looking once a second in case none comes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.inbox import Inbox
+from orchestrator.turns.event import Event
+from orchestrator.turns.turn import FINISHED, TurnRecord
+from orchestrator.types import SessionId, TenantId, TurnId
+
+LOOK_EVERY_S = 1.0
+ENDINGS = frozenset({"answer", "failed"})
+"""Events that a turn ends with."""
+
+
+class TurnWaiter:
+    """Waits on behalf of callers; any number at once."""
+
+    def __init__(self, inbox: Inbox, live: LiveEvents) -> None:
+        self._inbox = inbox
+        self._live = live
+
+    async def finished(
+        self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, timeout_s: float
+    ) -> TurnRecord:
+        """The turn once it has finished, or as it is after `timeout_s` seconds. Raises NotFound."""
+        ends_at = asyncio.get_running_loop().time() + timeout_s
+        async with self._live.listen(session_id) as events:
+            while True:
+                record = await self._inbox.turn(tenant_id, turn_id)
+                left = ends_at - asyncio.get_running_loop().time()
+                if record.status in FINISHED or left <= 0:
+                    return record
+                await _told(events, turn_id, min(left, LOOK_EVERY_S))
+
+
+async def _told(events: AsyncIterator[Event], turn_id: TurnId, timeout_s: float) -> None:
+    """Return when an event says that the turn has ended, or when the time is over."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            async for event in events:
+                if event.turn_id == turn_id and event.type in ENDINGS:
+                    return
+    except TimeoutError:
+        return
