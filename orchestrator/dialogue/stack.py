@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, PlanStep, load_flow
+from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import (
     ABANDONED,
     ACTIVE,
@@ -25,7 +26,7 @@ from orchestrator.dialogue.lifecycle import (
     FlowState,
     Standing,
 )
-from orchestrator.dialogue.slots import Rejected, SlotValue, copy_json
+from orchestrator.dialogue.slots import Rejected, SlotValue
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import Dact, FlowId, Json
 
@@ -277,6 +278,8 @@ class FlowStack:
         for flow in reversed(pushed):
             self._enter(flow, PLANNED, now)
         self._lift(adopted, root)
+        for flow in adopted:
+            self.keep_step(flow)
         self.reactivate()
         return Planned(tuple(pushed), tuple(adopted), tuple(dropped))
 
