@@ -24,7 +24,7 @@ def same(left: Json, right: Json) -> bool:
     """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0."""
     if left is right:
         return True
-    kind: type[object] = type(left)
+    kind: type[object] = type(left)  # pyright: ignore[reportUnknownVariableType]
     if kind is not type(right):
         return False
     if kind is dict:
