@@ -6,7 +6,7 @@ Does not know prompts and does not judge answers.
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -196,10 +196,11 @@ class ModelCaller:
         async with self._paid(request, price, call, log) as payment:
             with _guarded(self._breaker(choice)):
                 log.requests += 1
-                async for delta in self._models[choice.provider].stream(request):
-                    usage = delta.usage or _grown(usage, delta.text)
-                    payment.actual = price.of(usage)
-                    yield delta
+                async with aclosing(self._models[choice.provider].stream(request)) as deltas:
+                    async for delta in deltas:
+                        usage = delta.usage or _grown(usage, delta.text)
+                        payment.actual = price.of(usage)
+                        yield delta
 
     def _tries(self, request: ChatRequest, call: CallContext, log: CallLog) -> Tries:
         choices = self.choices(request.metadata.prompt_id)
@@ -221,7 +222,7 @@ class ModelCaller:
     @asynccontextmanager
     async def _paid(
         self, request: ChatRequest, price: Price, call: CallContext, log: CallLog
-    ) -> AsyncIterator[_Payment]:
+    ) -> AsyncGenerator[_Payment, None]:
         """Hold a reservation while the block runs, then pay what the block says was spent."""
         try:
             reservation = await self._budgets.reserve(request, price, call.spending, call.session_id)
@@ -240,8 +241,11 @@ class ModelCaller:
 
 
 @contextmanager
-def _guarded(breaker: Breaker) -> Iterator[None]:
-    """Ask the breaker first, and tell it afterwards whether the endpoint answered."""
+def _guarded(breaker: Breaker) -> Generator[None, None, None]:
+    """Ask the breaker first, and tell it afterwards whether the endpoint answered.
+
+    A rate limit counts as a failure: while it lasts, turns are better off without this model.
+    """
     permit = breaker.admit()
     try:
         yield

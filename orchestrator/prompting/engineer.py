@@ -4,7 +4,7 @@ Turns a prompt's name and variables into a usable answer or one of `MODEL_FAILUR
 how. What the answer means is the caller's business.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -195,7 +195,7 @@ class PromptEngineer:
         )
 
     @contextmanager
-    def _recorded(self, prompt: Prompt, call: CallContext) -> Iterator[CallLog]:
+    def _recorded(self, prompt: Prompt, call: CallContext) -> Generator[CallLog, None, None]:
         """Record one signal for the block, however it ends."""
         log = CallLog()
         started = self._pacing.clock()
