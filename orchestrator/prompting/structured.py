@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import orjson
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
+from jsonschema import exceptions as jsonschema_exceptions
 
 from orchestrator.ports.models import ChatMessage, ChatReply, ChatRole, FinishReason, ToolDefinition
 from orchestrator.prompting.data import encode_data
@@ -19,7 +19,7 @@ from orchestrator.types import Json, JsonObject
 Answer = TypeVar("Answer")
 LONGEST_QUOTE = 2_000
 """Characters of an unusable answer, or of a reason, that are shown to the model again."""
-_best_match: Any = best_match  # The library's own types are incomplete.
+_best_match = cast("Any", jsonschema_exceptions).best_match  # The library's own types are incomplete.
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 

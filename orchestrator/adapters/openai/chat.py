@@ -37,7 +37,7 @@ class Endpoint:
     connect_s: float = 3.0
     read_s: float = 30.0
     connections: int = 100
-    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105
     extra_body: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
@@ -91,9 +91,8 @@ class OpenAIChat:
 
     async def _create(self, request: ChatRequest, **more: Any) -> Any:
         body = request_body(request, token_limit_field=self._settings.token_limit_field)
-        return await self._client.chat.completions.create(
-            **body, **more, extra_body=dict(self._settings.extra_body) or None
-        )
+        completions: Any = self._client.chat.completions
+        return await completions.create(**body, **more, extra_body=dict(self._settings.extra_body) or None)
 
     @contextmanager
     def _translated(self, request: ChatRequest) -> "Generator[None, None, None]":

@@ -1,6 +1,7 @@
 """Between the records of `orchestrator.ports.models` and the OpenAI API: requests, replies, errors."""
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from email.utils import parsedate_to_datetime
 from time import time
@@ -71,32 +72,41 @@ def _message(message: ChatMessage) -> JsonObject:
 
 
 def read_reply(completion: "ChatCompletion") -> ChatReply:
-    """Read a whole answer; raises ModelFailed when it holds none."""
-    if not completion.choices:
-        raise ModelFailed("The model endpoint answered without a choice.")
-    choice = completion.choices[0]
-    calls = tuple(
-        ToolCall(call.id, call.function.name, call.function.arguments)
-        for call in choice.message.tool_calls or ()
-        if call.type == "function"
-    )
-    return ChatReply(
-        text=choice.message.content or choice.message.refusal or "",
-        finish_reason=_finish_reason(choice.finish_reason),
-        model=completion.model,
-        tool_calls=calls,
-        usage=_usage(completion.usage),
-    )
+    """Read a whole answer; raises ModelFailed when it has not the shape of one."""
+    with _expected_shape():
+        choice = completion.choices[0]
+        calls = tuple(
+            ToolCall(call.id, call.function.name, call.function.arguments)
+            for call in choice.message.tool_calls or ()
+            if call.type == "function"
+        )
+        return ChatReply(
+            text=choice.message.content or choice.message.refusal or "",
+            finish_reason=_finish_reason(choice.finish_reason),
+            model=completion.model,
+            tool_calls=calls,
+            usage=_usage(completion.usage),
+        )
 
 
 def read_delta(chunk: "ChatCompletionChunk") -> ChatDelta:
     """Read one piece of a streamed answer; the one that carries the usage has no choice."""
-    usage = _usage(chunk.usage)
-    if not chunk.choices:
-        return ChatDelta(usage=usage)
-    choice = chunk.choices[0]
-    reason = _finish_reason(choice.finish_reason) if choice.finish_reason else None
-    return ChatDelta(choice.delta.content or "", reason, usage)
+    with _expected_shape():
+        usage = _usage(chunk.usage)
+        if not chunk.choices:
+            return ChatDelta(usage=usage)
+        choice = chunk.choices[0]
+        reason = _finish_reason(choice.finish_reason) if choice.finish_reason else None
+        return ChatDelta(choice.delta.content or "", reason, usage)
+
+
+@contextmanager
+def _expected_shape() -> Generator[None, None, None]:
+    # The client does not validate what it reads, so a missing part shows up only when it is used.
+    try:
+        yield
+    except (AttributeError, IndexError, TypeError) as error:
+        raise ModelFailed(f"The model endpoint answered in a shape that is not the API's: {error}") from error
 
 
 def _finish_reason(name: str) -> FinishReason:
