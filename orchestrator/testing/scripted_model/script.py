@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import yaml
 from jsonschema import Draft202012Validator
@@ -254,7 +254,7 @@ def parse_script(document: Json, *, place: str = "script") -> Script:
 
 def _rule(form: JsonObject) -> Rule:
     replies = tuple(_reply(reply) for reply in form["replies"])
-    return Rule(**{**form, "replies": replies})
+    return Rule(replies=replies, prompt=form.get("prompt"), model=form.get("model"), match=form.get("match"))
 
 
 def _reply(form: JsonObject) -> Reply:
@@ -267,4 +267,4 @@ def _reply(form: JsonObject) -> Reply:
     if "tool_calls" in form:
         calls = tuple((call["name"], call.get("arguments", {})) for call in form["tool_calls"])
         return ToolUse(calls=calls, delay_s=form.get("delay_s", 0.0))
-    return Answer(**cast("dict[str, Any]", form))
+    return Answer(**form)

@@ -47,8 +47,9 @@ def chunks(request: Request, reply: Answer | ToolUse) -> Iterator[JsonObject]:
     for index, call in enumerate(message.get("tool_calls", ())):
         yield envelope | {"choices": [_piece({"tool_calls": [{"index": index, **call}]})]}
     yield envelope | {"choices": [_piece({}, finish_reason)]}
+    wanted: JsonObject = request.body.get("stream_options") or {}
     counted = not isinstance(reply, Answer) or reply.usage
-    if counted and (request.body.get("stream_options") or {}).get("include_usage"):
+    if counted and wanted.get("include_usage"):
         yield envelope | {"choices": [], "usage": usage(request, reply)}
 
 
