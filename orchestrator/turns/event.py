@@ -19,5 +19,5 @@ class Event:
     session_id: SessionId
     type: str
     turn_id: TurnId | None = None
-    payload: JsonObject = field(default_factory=lambda: JsonObject())
+    payload: JsonObject = field(default_factory=JsonObject)
     number: int | None = None

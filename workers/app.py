@@ -1,0 +1,1 @@
+"""The Celery application: queues, routes and settings."""
