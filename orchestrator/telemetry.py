@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from types import MappingProxyType
 from typing import TypeAlias
 
 import structlog
@@ -33,9 +32,6 @@ class SignalType(StrEnum):
     TEMPLATE = "template"
 
 
-NO_PAYLOAD: Mapping[str, Json] = MappingProxyType({})
-
-
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -50,7 +46,7 @@ class Signal:
     turn: TurnId | None = None
     flow: FlowId | None = None
     prompt_version: str | None = None
-    payload: Mapping[str, Json] = NO_PAYLOAD
+    payload: Mapping[str, Json] = field(default_factory=dict[str, Json])
     id: str = field(default_factory=lambda: new_id("signal"))
     time: datetime = field(default_factory=_now)
 

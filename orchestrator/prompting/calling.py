@@ -138,14 +138,17 @@ class ModelCaller:
     def would_admit(self, choice: ModelChoice) -> bool:
         return self._breaker(choice).would_admit
 
-    async def complete(self, request: ChatRequest, call: CallContext, log: CallLog) -> ChatReply:
-        """Get a whole answer.
+    async def complete(
+        self, request: ChatRequest, call: CallContext, log: CallLog, *, voter: ModelChoice | None = None
+    ) -> ChatReply:
+        """Get a whole answer; from `voter` and no other model, if one is named.
 
         Raises:
             ModelUnavailable: how the last model failed.
             BudgetExceeded: nothing was sent.
         """
-        tries = self._tries(request, call, log)
+        choices = self.choices(request.metadata.prompt_id) if voter is None else self._configured((voter,))
+        tries = self._tries(choices, call, log)
         while True:
             try:
                 return await self._complete_once(tries.choice, request, call, log)
@@ -156,7 +159,7 @@ class ModelCaller:
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
         """Get an answer piece by piece; after the first piece a failure is final. Raises as `complete`."""
-        tries = self._tries(request, call, log)
+        tries = self._tries(self.choices(request.metadata.prompt_id), call, log)
         while True:
             started = False
             try:
@@ -202,8 +205,10 @@ class ModelCaller:
                         payment.actual = price.of(usage)
                         yield delta
 
-    def _tries(self, request: ChatRequest, call: CallContext, log: CallLog) -> Tries:
-        choices = self.choices(request.metadata.prompt_id)
+    def _configured(self, choices: tuple[ModelChoice, ...]) -> tuple[ModelChoice, ...]:
+        return tuple(choice for choice in choices if choice.provider in self._models)
+
+    def _tries(self, choices: tuple[ModelChoice, ...], call: CallContext, log: CallLog) -> Tries:
         if not choices:
             raise ModelNotConfigured(
                 "No model is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL, to use one."

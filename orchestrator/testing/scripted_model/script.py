@@ -27,9 +27,9 @@ class Request:
     @property
     def prompt_id(self) -> str | None:
         """The prompt's identifier, from the metadata or else the name of the output's schema."""
-        named: str | None = self.metadata.get("prompt_id")
-        schema = (self.body.get("response_format") or {}).get("json_schema") or {}
-        return named or schema.get("name")
+        response_format: JsonObject = self.body.get("response_format") or {}
+        schema: JsonObject = response_format.get("json_schema") or {}
+        return self.metadata.get("prompt_id") or schema.get("name")
 
     @property
     def metadata(self) -> JsonObject:
