@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
+import orjson
 import yaml
 from jsonschema import Draft202012Validator
 
@@ -44,9 +45,23 @@ class Request:
         return self.body.get("messages") or []
 
     @property
-    def last_user_message(self) -> str:
-        contents = [message.get("content") for message in self.messages if message.get("role") == "user"]
-        return str(contents[-1]) if contents else ""
+    def user_messages(self) -> list[str]:
+        return [str(message.get("content")) for message in self.messages if message.get("role") == "user"]
+
+    @property
+    def data(self) -> JsonObject:
+        """What Parley's prompts carry as data: the first user message, when it is a JSON object."""
+        try:
+            data = orjson.loads(self.user_messages[0])
+        except (IndexError, orjson.JSONDecodeError):
+            return {}
+        return data if isinstance(data, dict) else {}
+
+    @property
+    def said(self) -> str:
+        """What the user said last: the data's `utterance`, else the last user message."""
+        utterance = self.data.get("utterance")
+        return utterance if isinstance(utterance, str) else "".join(self.user_messages[-1:])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +124,7 @@ Reply: TypeAlias = Answer | ToolUse | Fail | Hang | Drop | Computed
 class Rule:
     """Replies to requests that meet every condition given.
 
-    `prompt` and `model` are exact; `match` is a regular expression, searched in the last user message.
+    `prompt` and `model` are exact; `match` is a regular expression, searched in what the user said last.
     """
 
     replies: tuple[Reply, ...]
@@ -121,7 +136,7 @@ class Rule:
         return (
             self.prompt in {None, request.prompt_id}
             and self.model in {None, request.model}
-            and (self.match is None or re.search(self.match, request.last_user_message) is not None)
+            and (self.match is None or re.search(self.match, request.said) is not None)
         )
 
 
