@@ -111,13 +111,22 @@ class Drop:
 
 
 @dataclass(frozen=True, slots=True)
+class Raw:
+    """A successful response with any body, for endpoints that speak something else."""
+
+    body: str
+    media_type: str = "application/json"
+
+
+@dataclass(frozen=True, slots=True)
 class Computed:
     """A reply made from the request."""
 
     make: Callable[[Request], "Reply"]
 
 
-Reply: TypeAlias = Answer | ToolUse | Fail | Hang | Drop | Computed
+Said: TypeAlias = Answer | ToolUse | Fail | Hang | Drop | Raw
+Reply: TypeAlias = Said | Computed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +166,7 @@ class Playback:
         self.script = script
         self._given = [0] * len(script.rules)
 
-    def next_reply(self, request: Request) -> Answer | ToolUse | Fail | Hang | Drop:
+    def next_reply(self, request: Request) -> Said:
         """Choose the reply to a request, and compute it when it is a computed one."""
         reply = self._chosen(request)
         while isinstance(reply, Computed):
@@ -205,6 +214,7 @@ _REPLY_FORMS: dict[str, JsonObject] = {
     },
     "hang": {"hang": {"const": True}},
     "drop": {"drop": {"const": True}},
+    "body": {"body": {"type": "string"}, "media_type": {"type": "string"}},
 }
 _REPLY_FORMS["json"] = {key: form for key, form in _REPLY_FORMS["text"].items() if key != "text"} | {
     "json": {}
@@ -279,6 +289,8 @@ def _reply(form: JsonObject) -> Reply:
         return Hang()
     if "drop" in form:
         return Drop()
+    if "body" in form:
+        return Raw(**form)
     if "tool_calls" in form:
         calls = tuple((call["name"], call.get("arguments", {})) for call in form["tool_calls"])
         return ToolUse(calls=calls, delay_s=form.get("delay_s", 0.0))

@@ -11,16 +11,7 @@ from typing import Any, Self, cast
 
 import uvicorn
 
-from orchestrator.testing.scripted_model.script import (
-    Answer,
-    Drop,
-    Fail,
-    Hang,
-    Playback,
-    Request,
-    Script,
-    ToolUse,
-)
+from orchestrator.testing.scripted_model.script import Playback, Request, Said, Script
 from orchestrator.testing.scripted_model.serving import Client, Served, application
 
 HOST = "127.0.0.1"
@@ -84,7 +75,7 @@ class ScriptedModel:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    def _reply(self, request: Request) -> Answer | ToolUse | Fail | Hang | Drop:
+    def _reply(self, request: Request) -> Said:
         self.requests.append(request)
         return self._playback.next_reply(request)
 
@@ -94,7 +85,7 @@ class _Running(threading.Thread):
 
     def __init__(
         self,
-        reply_to: Callable[[Request], Answer | ToolUse | Fail | Hang | Drop],
+        reply_to: Callable[[Request], Said],
         script: Callable[[], Script],
         listener: socket.socket,
     ) -> None:

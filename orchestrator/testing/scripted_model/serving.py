@@ -12,7 +12,17 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from orchestrator.testing.scripted_model import wire
-from orchestrator.testing.scripted_model.script import Answer, Drop, Fail, Hang, Request, Script, ToolUse
+from orchestrator.testing.scripted_model.script import (
+    Answer,
+    Drop,
+    Fail,
+    Hang,
+    Raw,
+    Request,
+    Said,
+    Script,
+    ToolUse,
+)
 from orchestrator.types import JsonObject
 
 Client: TypeAlias = tuple[str, int]
@@ -22,7 +32,7 @@ Client: TypeAlias = tuple[str, int]
 class Served:
     """What the application needs from its server."""
 
-    reply_to: Callable[[Request], Answer | ToolUse | Fail | Hang | Drop]
+    reply_to: Callable[[Request], Said]
     script: Callable[[], Script]
     break_connection: Callable[[Client], None]
 
@@ -64,15 +74,15 @@ async def _read(http: HttpRequest) -> Request | None:
     return Request(http.url.path, cast("JsonObject", body), dict(http.headers))
 
 
-async def _say(
-    reply: Answer | ToolUse | Fail | Hang | Drop, request: Request, http: HttpRequest, served: Served
-) -> Response:
+async def _say(reply: Said, request: Request, http: HttpRequest, served: Served) -> Response:
     match reply:
         case Hang():
             await _gone(http)
             return Response()
         case Drop():
             return StreamingResponse(_broken(http, served), media_type="application/json")
+        case Raw():
+            return Response(reply.body, media_type=reply.media_type)
         case Fail():
             await _gone(http, reply.delay_s)
             return _failure(reply)
