@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import orjson
 import yaml
@@ -55,7 +55,7 @@ class Request:
             data = orjson.loads(self.user_messages[0])
         except (IndexError, orjson.JSONDecodeError):
             return {}
-        return data if isinstance(data, dict) else {}
+        return cast("JsonObject", data) if isinstance(data, dict) else {}
 
     @property
     def said(self) -> str:
