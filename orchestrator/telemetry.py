@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TypeAlias
 
 import structlog
@@ -32,6 +33,9 @@ class SignalType(StrEnum):
     TEMPLATE = "template"
 
 
+NO_PAYLOAD: Mapping[str, Json] = MappingProxyType({})
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -46,7 +50,7 @@ class Signal:
     turn: TurnId | None = None
     flow: FlowId | None = None
     prompt_version: str | None = None
-    payload: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    payload: Mapping[str, Json] = field(default_factory=lambda: NO_PAYLOAD)
     id: str = field(default_factory=lambda: new_id("signal"))
     time: datetime = field(default_factory=_now)
 
