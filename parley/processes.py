@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import orjson
 import psutil
@@ -57,6 +58,14 @@ class Program:
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10.0
     account: Account | None = None
+
+
+class _Credentials(TypedDict, total=False):
+    """The arguments of Popen that change the account."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
 
 
 def log_says(text: str) -> Callable[[str], bool]:
@@ -261,7 +270,7 @@ def _as_account(
     )
 
 
-def _account_arguments(account: Account | None) -> dict[str, object]:
+def _account_arguments(account: Account | None) -> _Credentials:
     if account is None or account.keep_access:
         return {}
     return {"user": account.uid, "group": account.gid, "extra_groups": []}

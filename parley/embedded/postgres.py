@@ -13,7 +13,6 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -21,6 +20,7 @@ import psycopg
 
 from orchestrator.errors import Unavailable
 from parley.embedded.account import choose_account, give_to
+from parley.embedded.plan import StorePlan
 from parley.embedded.ports import free_port
 from parley.processes import Account, Program, end_process, log_says, run_to_end
 
@@ -28,15 +28,7 @@ _USER = _DATABASE = "parley"
 _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresPlan:
-    """One start of PostgreSQL: the program and the address at which it will answer."""
-
-    program: Program
-    url: str
-
-
-def plan_postgres(data_dir: Path, *, durable: bool) -> PostgresPlan:
+def plan_postgres(data_dir: Path, *, durable: bool) -> StorePlan:
     """Make the cluster if it is missing, clear what a killed run left, and choose a free port."""
     cluster = data_dir / "postgres"
     binaries = _find_binaries(_cluster_version(cluster))
@@ -57,7 +49,7 @@ def plan_postgres(data_dir: Path, *, durable: bool) -> PostgresPlan:
         grace_s=20.0,
         account=account,
     )
-    return PostgresPlan(program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}")
+    return StorePlan(program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}")
 
 
 def ensure_database(url: str) -> None:
