@@ -14,6 +14,7 @@
     ├── LaneLost                the lease or the epoch moved on; the work is discarded
     ├── TurnCancelled
     ├── DeadlineExceeded
+    ├── ToolFailure             a tool could not do what it was asked; carries a category
     └── IllegalTransition       a lifecycle change that the table does not allow
 
 Every class has a stable `code`; its message can be shown to a user. Errors of libraries are
@@ -23,6 +24,7 @@ translated at the edge that met them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -133,6 +135,32 @@ class TurnCancelled(ParleyError):
 
 class DeadlineExceeded(ParleyError):
     code = "deadline_exceeded"
+
+
+class FailureCategory(StrEnum):
+    """The error categories of a tool's envelope (PX-8)."""
+
+    VALIDATION_ERROR = "validation_error"
+    AUTH_ERROR = "auth_error"
+    NOT_FOUND = "not_found"
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+    SERVER_ERROR = "server_error"
+
+
+class ToolFailure(ParleyError):
+    """A tool could not do what it was asked; the message is fit for the user.
+
+    Args:
+        category: one of FailureCategory, also as text.
+        message: what went wrong and what the user can do.
+    """
+
+    code = "tool_failure"
+
+    def __init__(self, category: FailureCategory | str, message: str) -> None:
+        super().__init__(message)
+        self.category = FailureCategory(category)
 
 
 class IllegalTransition(ParleyError):
