@@ -61,7 +61,7 @@ class RedisEvents:
         queue: asyncio.Queue[Event] = asyncio.Queue()
         channel = await self._join(name, queue)
         try:
-            yield _drain(queue)
+            yield _Stream(queue)
         finally:
             await self._leave(name, channel, queue)
 
@@ -137,9 +137,17 @@ class RedisEvents:
                     queue.put_nowait(event)
 
 
-async def _drain(queue: asyncio.Queue[Event]) -> AsyncIterator[Event]:
-    while True:
-        yield await queue.get()
+class _Stream:
+    """The events of a queue, without end; giving up on one wait does not end it."""
+
+    def __init__(self, queue: asyncio.Queue[Event]) -> None:
+        self._queue = queue
+
+    def __aiter__(self) -> _Stream:
+        return self
+
+    async def __anext__(self) -> Event:
+        return await self._queue.get()
 
 
 def _encode(event: Event) -> JsonObject:
