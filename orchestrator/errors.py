@@ -15,6 +15,8 @@
     ├── TurnCancelled
     ├── DeadlineExceeded
     ├── ToolFailure             a tool could not do what it was asked; carries a category
+    ├── StepMismatch            a repeated turn asks for something else than its journal says
+    ├── StepFailed              a journaled step failed in an earlier attempt; told again
     └── IllegalTransition       a lifecycle change that the table does not allow
 
 Every class has a stable `code`; its message can be shown to a user. Errors of libraries are
@@ -161,6 +163,22 @@ class ToolFailure(ParleyError):
     def __init__(self, category: FailureCategory | str, message: str) -> None:
         super().__init__(message)
         self.category = FailureCategory(category)
+
+
+class StepMismatch(ParleyError):
+    """A repeated turn asks for something else than its journal says under the same key."""
+
+    code = "step_mismatch"
+
+
+class StepFailed(ParleyError):
+    """A journaled step that failed in an earlier attempt. `cause`: the code of that failure."""
+
+    code = "step_failed"
+
+    def __init__(self, message: str, *, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
 
 
 class IllegalTransition(ParleyError):

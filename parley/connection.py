@@ -25,7 +25,7 @@ def connect(url: str | None, data_dir: Path) -> Client:
     found = locate_gateway(url, data_dir)
     if found is None:
         raise Unavailable(
-            f"No gateway runs on {data_dir}: start one with `parley up`, or name one with --url or PARLEY_URL."
+            f"No gateway runs on {data_dir}: start one with `parley up`, or name one with --url."
         )
     return open_client(found)
 
