@@ -30,6 +30,6 @@ def connect(url: str | None, data_dir: Path) -> Client:
     return open_client(found)
 
 
-def open_client(url: str, *, timeout_s: float = 90.0) -> Client:
+def open_client(url: str) -> Client:
     """A client with the key of the environment, if there is one."""
-    return Client(url, timeout_s=timeout_s, api_key=os.environ.get("PARLEY_API_KEY"))
+    return Client(url, api_key=os.environ.get("PARLEY_API_KEY"))

@@ -41,7 +41,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @dataclass(slots=True)
-class _Watch:
+class Watch:
     """One child and its restarts."""
 
     child: Child
@@ -55,14 +55,14 @@ def supervise(children: tuple[Child, ...], say: Callable[[str], None]) -> None:
 
     Call it on the main thread: children die with the thread that started them.
     """
-    watches = [_Watch(child, started_at=time.monotonic()) for child in children]
+    watches = [Watch(child, started_at=time.monotonic()) for child in children]
     while True:
         for watch in watches:
             look(watch, time.monotonic(), say)
         time.sleep(_LOOK_EVERY_S)
 
 
-def look(watch: _Watch, now: float, say: Callable[[str], None]) -> None:
+def look(watch: Watch, now: float, say: Callable[[str], None]) -> None:
     """One look at one child: notice its end, or start it again when the delay is over."""
     name = watch.child.program.name
     if watch.child.is_running():

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 from orchestrator.client import Client
-from orchestrator.errors import InputTooLarge, InvalidInput, NotFound, ParleyError, Unavailable
+from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavailable
 from parley.commands.output import print_json, say
 
 LONGEST_LINE = 64 * 1024
@@ -27,22 +27,15 @@ class Conversation:
 
     @classmethod
     def begin(cls, client: Client, *, domain: str | None, session_id: str | None) -> Conversation:
-        """Continue the session if it exists, else begin it."""
-        if session_id is not None:
-            try:
-                client.session(session_id)
-            except NotFound:
-                say(f"Beginning the session {session_id}.")
-            else:
-                return cls(client, session_id)
+        """Begin a session, or continue the one that has this identifier already."""
         made = client.create_session(domain, session_id=session_id)
-        return cls(client, made["session_id"])
+        return cls(client, str(made["session_id"]))
 
     def ask(self, text: str) -> dict[str, Any]:
         """One turn, waited for to its end; the turn object."""
         turn = self.client.submit(self.session_id, text, wait_s=_WAIT_S)
         while turn["status"] in _RUNNING:
-            turn = self.client.turn(turn["turn_id"], wait_s=_WAIT_S)
+            turn = self.client.turn(str(turn["turn_id"]), wait_s=_WAIT_S)
         return turn
 
 

