@@ -31,7 +31,7 @@ def settle_domain(domain: str) -> str:
         return str(folder.resolve())
     if domain in shipped_domains():
         return domain
-    known = ", ".join(shipped_domains())
+    known = ", ".join(shipped_domains()) or "the shipped ones (there are none)"
     raise InvalidInput(
         f"There is no domain {domain!r}: it is neither a folder with an ontology.yaml nor one of {known}.",
         field="domain",
