@@ -26,7 +26,12 @@ from orchestrator.errors import ProcessFailed
 
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.02
+_HURRIED_GRACE_S = 1.0
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+hurry = threading.Event()
+"""Set when the operator will not wait: every stop then has one second, also one that is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,12 +141,19 @@ class Child:
         """End it: the stop signal, its grace, then a kill; forgets the note."""
         self.ask_to_stop()
         if self._process is not None:
-            try:
-                self._process.wait(self.program.grace_s)
-            except subprocess.TimeoutExpired:
+            self._wait_for_end(self._process)
+            if self._process.poll() is None:
                 self._process.kill()
                 self._process.wait()
         self._note.unlink(missing_ok=True)
+
+    def _wait_for_end(self, process: subprocess.Popen[bytes]) -> None:
+        begun = time.monotonic()
+        while process.poll() is None:
+            grace_s = min(self.program.grace_s, _HURRIED_GRACE_S) if hurry.is_set() else self.program.grace_s
+            if time.monotonic() - begun > grace_s:
+                return
+            time.sleep(_POLL_S)
 
     def _explain(self, what: str) -> str:
         lines = [line.strip() for line in self.logged().splitlines() if line.strip()]

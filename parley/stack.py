@@ -11,7 +11,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
+from threading import Thread
 
 import httpx
 import orjson
@@ -24,6 +26,7 @@ from parley.processes import Child, Program, end_leftovers, log_says
 _TURN_GRACE_S = 130.0  # a worker may finish the turn it has begun (turn_deadline_s is 120)
 _BRIEF_GRACE_S = 10.0
 _PROBE_TIMEOUT_S = 2.0
+_MIGRATION = "orchestrator.adapters.postgres.migrate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,8 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
     with hold(plan.data_dir), ExitStack() as stack:
         for name in end_leftovers(plan.data_dir / "run"):
             say(f"Ended {name}, left over from a run that was killed.")
+        # Half a second of imports, done while the stores start.
+        Thread(target=import_module, args=(_MIGRATION,), daemon=True).start()
         stores, children = _open_stores(plan, stack, say)
         _migrate(stores.database_url, say)
         flower = None if plan.private else _plan_flower()
@@ -205,10 +210,8 @@ def _open_stores(plan: StackPlan, stack: ExitStack, say: Callable[[str], None]) 
 
 
 def _migrate(database_url: str, say: Callable[[str], None]) -> None:
-    from orchestrator.adapters.postgres.migrate import migrate  # noqa: PLC0415  # half a second, needed once
-
     say("Bringing the database up to date.")
-    migrate(database_url)
+    import_module(_MIGRATION).migrate(database_url)
 
 
 def _start_roles(

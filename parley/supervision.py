@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from parley.processes import Child
+from parley.processes import Child, hurry
 
 _LOOK_EVERY_S = 0.2
 _FIRST_DELAY_S = 1.0
@@ -20,13 +20,16 @@ class StopRequested(BaseException):
     """The operator asked to stop (Ctrl-C, SIGTERM, a closed terminal)."""
 
 
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 @contextmanager
 def stop_on_signals() -> Iterator[None]:
-    """The first signal raises StopRequested; further ones are not needed: every stop has its own limit."""
+    """The first signal raises StopRequested; a further one only shortens what the stop waits for."""
 
     def stop(_number: int, _frame: object) -> None:
         for name in _SIGNALS:
-            signal.signal(name, signal.SIG_IGN)
+            signal.signal(name, _hurry)
         raise StopRequested
 
     before = {name: signal.signal(name, stop) for name in _SIGNALS}
@@ -35,9 +38,11 @@ def stop_on_signals() -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
+        hurry.clear()
 
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+def _hurry(_number: int, _frame: object) -> None:
+    hurry.set()
 
 
 @dataclass(slots=True)

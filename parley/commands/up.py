@@ -40,7 +40,7 @@ def up(
             try:
                 supervise(running.children, say)
             finally:
-                say("Stopping; a turn in progress is finished first.")
+                say("Stopping; turns in progress are finished first (Ctrl-C again: do not wait).")
                 UpNote.path(plan.data_dir).unlink(missing_ok=True)
     except StopRequested:
         say("Stopped.")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from parley.processes import Child, Program
+from parley.processes import Child, Program, log_says
 from parley.supervision import StopRequested, Watch, look, stop_on_signals
 
 
@@ -87,3 +87,34 @@ def test_the_first_signal_stops_and_the_next_does_not_disturb_the_stop(number: s
         work_until_stopped()
     assert stopped_in_order
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_signal_shortens_the_grace_of_a_stop(tmp_path: Path) -> None:
+    deaf = """if 1:
+        import signal
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("deaf", flush=True)
+        while True:
+            signal.pause()
+    """
+    program = Program(
+        name="sample",
+        command=(sys.executable, "-c", deaf),
+        log=tmp_path / "sample.log",
+        ready=log_says("deaf"),
+        grace_s=1_000_000,
+    )
+    child = Child(program, tmp_path / "run")
+    child.start()
+    child.await_ready()
+
+    def stop_impatiently() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            child.stop()
+
+    with pytest.raises(StopRequested), stop_on_signals():
+        stop_impatiently()
+    assert child.exit_code() == -signal.SIGKILL
