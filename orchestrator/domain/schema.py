@@ -10,7 +10,15 @@ import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, NonNegativeInt, PositiveInt
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+)
 
 from orchestrator.dialogue.specification import Mode, Priority
 from orchestrator.dialogue.understanding import Digression
@@ -96,7 +104,10 @@ def _spread_values(values: Json) -> Json:
     if isinstance(values, list):
         return {value: {} for value in values} if all(isinstance(value, str) for value in values) else values
     if isinstance(values, dict):
-        return {key: {"aliases": entry} if isinstance(entry, list) else entry or {} for key, entry in values.items()}
+        return {
+            key: {"aliases": entry} if isinstance(entry, list) else entry or {}
+            for key, entry in values.items()
+        }
     return values
 
 

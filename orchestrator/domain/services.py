@@ -13,7 +13,15 @@ from orchestrator.domain.model import EntityValue
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.types import JsonObject, SessionId, TenantId, UserId
 
-__all__ = ["EntityValue", "FailureCategory", "Records", "Service", "ServiceContext", "ToolCall", "ToolFailure"]
+__all__ = [
+    "EntityValue",
+    "FailureCategory",
+    "Records",
+    "Service",
+    "ServiceContext",
+    "ToolCall",
+    "ToolFailure",
+]
 
 
 class Records(Protocol):
