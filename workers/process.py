@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
 
 from orchestrator.agent.lane import LaneRunner
-from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_ports
+from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ParleyError
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.settings import Settings
@@ -34,19 +34,32 @@ class WorkerProcess:
     """Starts on construction; `close` it before the process ends."""
 
     def __init__(
-        self, settings: Settings, build_agent: BuildAgent, sightings: Sightings | None = None
+        self,
+        settings: Settings,
+        build: BuildAgent,
+        *,
+        sightings: Sightings | None = None,
+        runs_turns: bool = True,
     ) -> None:
         self._settings = settings
+        self._build = build
         self._sightings = sightings
-        self._agents = AgentCatalogue(build_agent)
+        self._runs_turns = runs_turns
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._repeated: list[asyncio.Task[None]] = []
+        self._overdue: set[SessionId] = set()
         self._ports: Ports
+        self._lane: Lane
         self._lanes: LaneRunner
         self._runner: SessionRunner
         self._outbox: OutboxSender
-        self._thread.submit(self._open()).result()
+        try:
+            self._thread.submit(self._open()).result()
+        except BaseException:
+            self._thread.submit(self._resources.aclose()).result()
+            self._thread.stop()
+            raise
 
     def run_session(self, session_id: SessionId) -> None:
         """Run a session; returns at once when this process is a runner already, else when it has no
@@ -72,10 +85,12 @@ class WorkerProcess:
         self._thread.stop()
 
     async def _open(self) -> None:
-        self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings, worker=True))
-        self._outbox = OutboxSender(ports.outbox, {"internal_flow": self._start_run})
+        self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
+        self._lane = await self._resources.enter_async_context(open_lane(ports))
+        self._agents = AgentCatalogue(self._build, ports)
+        self._outbox = OutboxSender(PostgresOutbox(ports.database), {"internal_flow": self._start_run})
         self._lanes = LaneRunner(
-            ports.lane, ports.live, ports.wakeup, self._agents.get, outbox_filled=self._outbox.nudge
+            self._lane, ports.live, ports.wakeup, self._agents.get, outbox_filled=self._outbox.nudge
         )
         sightings = self._sightings
         self._runner = SessionRunner(
@@ -85,7 +100,8 @@ class WorkerProcess:
             linger_s=self._settings.runner_linger_s,
             shown=sightings.shown if sightings else lambda _: nullcontext(),
         )
-        await self._warm_up()
+        if self._runs_turns:
+            await self._warm_up()
         self._repeat("renew", self._lanes.renew, RENEW_EVERY_S)
         self._repeat("sweep", self._sweep, self._settings.sweep_every_s)
         self._repeat("outbox", self._send_outbox, 0.0)
@@ -112,10 +128,16 @@ class WorkerProcess:
         self._repeated.append(asyncio.create_task(_keep_doing(name, step, every_s), name=name))
 
     async def _sweep(self) -> int:
-        found = await self._ports.lane.sweep(grace_s=self._settings.sweep_grace_s)
-        if found and not await self._ports.wakeup.offer(*found):
-            for session_id in found:  # without Redis nobody can be told, so this process does it
+        """Offer what nobody holds; take it ourselves when telling does not help.
+
+        Without Redis nobody can be told; and a message may wait behind tasks that wait for a turn.
+        """
+        found = set(await self._lane.sweep(grace_s=self._settings.sweep_grace_s))
+        told = not found or await self._ports.wakeup.offer(*found)
+        if self._runs_turns and not (told and self._runner.serving):
+            for session_id in found & self._overdue if told else found:
                 self._runner.start(session_id)
+        self._overdue = found
         return len(found)
 
     async def _send_outbox(self) -> None:
