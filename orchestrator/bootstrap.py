@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
@@ -30,6 +32,8 @@ class Ports:
     settings: Settings
     database: Database
     inbox: PostgresInbox
+    sessions: PostgresSessions
+    outbox: PostgresOutbox
     live: RedisEvents
     wakeup: RedisWakeup
     waiter: TurnWaiter
@@ -49,9 +53,35 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         stack.callback(messages.close)
         live = RedisEvents(redis)
         stack.push_async_callback(live.close)
-        inbox = PostgresInbox(database)
-        wakeup = RedisWakeup(redis, messages.wake, waiting=taking)
-        yield Ports(settings, database, inbox, live, wakeup, TurnWaiter(inbox, live), messages)
+        inbox = PostgresInbox(
+            database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
+        )
+        yield Ports(
+            settings=settings,
+            database=database,
+            inbox=inbox,
+            sessions=PostgresSessions(database),
+            outbox=PostgresOutbox(database),
+            live=live,
+            wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
+            waiter=TurnWaiter(inbox, live),
+            messages=messages,
+        )
+
+
+@asynccontextmanager
+async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
+    """Become a worker: others see by a lock that this process lives. Raises Unavailable."""
+    settings = ports.settings
+    async with WorkerLiveness(settings.database_url) as worker:
+        yield PostgresLane(
+            ports.database,
+            worker,
+            lease_ttl_s=settings.lease_ttl_s,
+            turn_deadline_s=settings.turn_deadline_s,
+            sequence_gap_timeout_s=settings.sequence_gap_timeout_s,
+            max_attempts=settings.max_attempts,
+        )
 
 
 BuildAgent = Callable[[str, Ports], TurnAgent]

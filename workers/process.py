@@ -12,6 +12,7 @@ from contextlib import AsyncExitStack, nullcontext
 from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ParleyError
+from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
@@ -24,6 +25,7 @@ from workers.submission import TurnRequest, submit
 
 RENEW_EVERY_S = 1.0
 OUTBOX_EVERY_S = 5.0
+TOLD_FOR_S = 10.0
 STALLED_AFTER_LEASES = 2
 """A loop that has not moved for so many lease times will not commit anything any more."""
 
@@ -48,7 +50,7 @@ class WorkerProcess:
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._repeated: list[asyncio.Task[None]] = []
-        self._overdue: set[SessionId] = set()
+        self._told: dict[SessionId, float] = {}
         self._ports: Ports
         self._lane: Lane
         self._lanes: LaneRunner
@@ -88,7 +90,7 @@ class WorkerProcess:
         self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
         self._lane = await self._resources.enter_async_context(open_lane(ports))
         self._agents = AgentCatalogue(self._build, ports)
-        self._outbox = OutboxSender(PostgresOutbox(ports.database), {"internal_flow": self._start_run})
+        self._outbox = OutboxSender(ports.outbox, {"internal_flow": self._start_run})
         self._lanes = LaneRunner(
             self._lane, ports.live, ports.wakeup, self._agents.get, outbox_filled=self._outbox.nudge
         )
@@ -132,13 +134,19 @@ class WorkerProcess:
 
         Without Redis nobody can be told; and a message may wait behind tasks that wait for a turn.
         """
-        found = set(await self._lane.sweep(grace_s=self._settings.sweep_grace_s))
+        found = await self._lane.sweep(grace_s=self._settings.sweep_grace_s)
         told = not found or await self._ports.wakeup.offer(*found)
-        if self._runs_turns and not (told and self._runner.serving):
-            for session_id in found & self._overdue if told else found:
+        if self._runs_turns:
+            for session_id in self._untold(found) if told else found:
                 self._runner.start(session_id)
-        self._overdue = found
         return len(found)
+
+    def _untold(self, found: list[SessionId]) -> list[SessionId]:
+        """Those that were offered a moment ago to no effect while nobody here takes sessions."""
+        now = asyncio.get_running_loop().time()
+        before = {session_id: at for session_id, at in self._told.items() if now - at < TOLD_FOR_S}
+        self._told = {**before, **dict.fromkeys(found, now)}
+        return [] if self._runner.serving else [session_id for session_id in found if session_id in before]
 
     async def _send_outbox(self) -> None:
         await self._outbox.wait(OUTBOX_EVERY_S)
