@@ -60,6 +60,11 @@ class SessionRunner:
         """Lanes at work in this process."""
         return len(self._running)
 
+    @property
+    def serving(self) -> bool:
+        """Whether a Celery task of this process takes sessions."""
+        return self._serving
+
     def start(self, session_id: SessionId) -> None:
         """Run a session's lane, or look once more when its present run has ended."""
         if self._stopping.is_set():

@@ -50,8 +50,10 @@ class Sightings:
             queue=TURNS,
         )
         self._tell("task-started", uuid)
-        yield  # a lane does not raise what belongs to its turns
-        self._tell("task-succeeded", uuid, result="None", runtime=time.monotonic() - began)
+        try:
+            yield
+        finally:
+            self._tell("task-succeeded", uuid, result="None", runtime=time.monotonic() - began)
 
     async def keep_sending(self) -> None:
         """Send what was collected, for as long as the process lives."""
