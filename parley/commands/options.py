@@ -21,26 +21,19 @@ DEFAULT_DOMAIN = "travel"
 
 
 def settle_domain(domain: str) -> str:
-    """A shipped domain's name as it is, a folder as its absolute path.
+    """A shipped domain's name as it is; a folder, checked, as its absolute path.
 
     Raises:
-        InvalidInput: it is neither.
+        InvalidInput: there is no such domain, or its folder has mistakes.
     """
-    folder = Path(domain).expanduser()
-    if (folder / "domain.yaml").is_file() or (folder / "ontology.yaml").is_file():
-        return str(folder.resolve())
+    from orchestrator.adapters.domain_folder import check_domain, shipped_domains  # noqa: PLC0415  # slow to import
+
     if domain in shipped_domains():
         return domain
-    known = ", ".join(shipped_domains()) or "the shipped ones (there are none)"
-    raise InvalidInput(
-        f"There is no domain {domain!r}: it is neither a folder with an ontology.yaml nor one of {known}.",
-        field="domain",
+    problems = check_domain(domain)
+    if not problems:
+        return str(Path(domain).expanduser().resolve())
+    more = (
+        f" There are {len(problems)} mistakes: `parley domain check {domain}`." if len(problems) > 1 else ""
     )
-
-
-def shipped_domains() -> list[str]:
-    """The names of the domains that come with Parley."""
-    import domains  # noqa: PLC0415  # located only when a domain is asked for
-
-    folders = [path for root in domains.__path__ for path in Path(root).iterdir()]
-    return sorted(path.name for path in folders if (path / "ontology.yaml").is_file())
+    raise InvalidInput(f"{problems[0]}.{more}", field="domain")
