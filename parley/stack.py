@@ -9,11 +9,11 @@ from __future__ import annotations
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from threading import Thread
 
 import httpx
 import orjson
@@ -81,9 +81,10 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
         for name in end_leftovers(plan.data_dir / "run"):
             say(f"Ended {name}, left over from a run that was killed.")
         # Half a second of imports, done while the stores start.
-        Thread(target=import_module, args=(_MIGRATION,), daemon=True).start()
+        migration = stack.enter_context(ThreadPoolExecutor(1)).submit(import_module, _MIGRATION)
         stores, children = _open_stores(plan, stack, say)
-        _migrate(stores.database_url, say)
+        say("Bringing the database up to date.")
+        migration.result().migrate(stores.database_url)
         flower = None if plan.private else _plan_flower()
         children += _start_roles(plan, stores, flower, stack, say)
         url = address_of(plan.host, plan.port)
@@ -207,11 +208,6 @@ def _open_stores(plan: StackPlan, stack: ExitStack, say: Callable[[str], None]) 
         database = stack.enter_context(open_database(plan.data_dir, durable=not plan.private))
         database_url, children = database.url, [*children, database.child]
     return Stores(database_url, redis_url), children
-
-
-def _migrate(database_url: str, say: Callable[[str], None]) -> None:
-    say("Bringing the database up to date.")
-    import_module(_MIGRATION).migrate(database_url)
 
 
 def _start_roles(

@@ -15,9 +15,9 @@ from typing import Annotated
 import typer
 
 from orchestrator.client import Client
-from orchestrator.errors import FolderInUse
+from orchestrator.errors import FolderInUse, ProcessFailed
 from parley.commands.conversation import Conversation, talk_in_pipe, talk_in_terminal
-from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Url, settle_domain
+from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, Url, settle_domain
 from parley.commands.output import note_models, say
 from parley.connection import locate_gateway, open_client
 from parley.embedded.lock import hold
@@ -59,19 +59,26 @@ def _private_gateway(domain: str | None) -> Iterator[str]:
     """A stack of our own in a temporary folder; nothing of it remains."""
     _remove_leftovers()
     note_models()
-    with tempfile.TemporaryDirectory(prefix=_PRIVATE_PREFIX) as folder:
-        plan = StackPlan(
-            data_dir=Path(folder),
-            domain=domain or settle_domain("travel"),
-            host="127.0.0.1",
-            port=free_port(),
-            private=True,
-            database_url=os.environ.get("DATABASE_URL"),
-            redis_url=os.environ.get("REDIS_URL"),
-        )
+    folder = Path(tempfile.mkdtemp(prefix=_PRIVATE_PREFIX))
+    plan = StackPlan(
+        data_dir=folder,
+        domain=domain or settle_domain(DEFAULT_DOMAIN),
+        host="127.0.0.1",
+        port=free_port(),
+        private=True,
+        database_url=os.environ.get("DATABASE_URL"),
+        redis_url=os.environ.get("REDIS_URL"),
+    )
+    try:
         with run_stack(plan, say) as running:
             say("Ready.")
             yield running.url
+    except ProcessFailed:
+        raise  # the logs it names stay until the next private run
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    shutil.rmtree(folder)
 
 
 def _remove_leftovers() -> None:
