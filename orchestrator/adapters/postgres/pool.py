@@ -124,6 +124,11 @@ class Database:
         await self.pool.close()
         await self.engine.dispose()
 
+    async def ping(self) -> None:
+        """Raises Unavailable when the server does not answer."""
+        with translated():
+            await self.fetch_one("SELECT 1", {})
+
     async def fetch_one(self, statement: LiteralString, arguments: Mapping[str, Any]) -> TupleRow | None:
         """Run one statement of the hot path, committed on return; its first row."""
         async with self.pool.connection() as connection:
