@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
 
 from orchestrator.turns.turn import IfBusy, TurnInput
 
@@ -13,8 +21,17 @@ Identifier = Annotated[
 ]
 """Letters, digits and ``. _ : @ -``, at most 128."""
 
-PlainText = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$")]
-"""Text that PostgreSQL can hold: no NUL."""
+
+def _check_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; write what the user said")
+    if "\x00" in text:
+        raise ValueError("holds a NUL character, which no store takes; leave it out")
+    return text
+
+
+PlainText = Annotated[str, AfterValidator(_check_text)]
+"""Text with something in it."""
 
 Key = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
 """An idempotency key."""
@@ -50,8 +67,6 @@ class TurnRequest(Request):
     def _one_of_text_and_action(self) -> TurnRequest:
         if (self.text is None) == (self.action is None):
             raise ValueError("give either text or action")
-        if self.text is not None and not self.text.strip():
-            raise ValueError("text is empty; write what the user said")
         return self
 
     def turn_input(self) -> TurnInput:
