@@ -6,9 +6,11 @@
     ├── Refused                 understood, but not now
     │   ├── SessionBusy         a turn is running and the session says `reject`
     │   ├── SessionClosed
-    │   └── InboxFull           a bound of the inbox is reached; try again later
+    │   ├── InboxFull           a bound of the inbox is reached; try again later
+    │   └── FolderInUse         another process works on this data folder
     ├── ConfigurationError      a domain or the settings are wrong; carries every problem
     ├── Unavailable             a store, the broker or a model endpoint does not answer
+    │   ├── ProcessFailed       a process that was started ended or never became ready
     │   └── ModelUnavailable    no model gave an answer; System 1 and direct mode carry on
     │       ├── ModelNotConfigured  there is no endpoint, so nothing was tried
     │       ├── ModelTimedOut       no answer within the time allowed
@@ -22,7 +24,11 @@
     ├── LaneLost                the lease or the epoch moved on; the work is discarded
     ├── TurnCancelled
     ├── DeadlineExceeded
-    └── IllegalTransition       a lifecycle change that the table does not allow
+    ├── StepMismatch            a repeated turn asks for something else than its journal says
+    ├── StepFailed              a journaled step failed in an earlier attempt; told again
+    ├── ToolFailure             a tool could not do what it was asked; carries a category
+    ├── IllegalTransition       a lifecycle change that the table does not allow
+    └── SchemaTooNew            stored data of a later release
 
 Every class has a stable `code`; its message can be shown to a user. Errors of libraries are
 translated at the edge that met them.
@@ -31,6 +37,7 @@ translated at the edge that met them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -94,6 +101,10 @@ class InboxFull(Refused):
         self.retry_after_s = retry_after_s
 
 
+class FolderInUse(Refused):
+    code = "folder_in_use"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One mistake and its place, for example ``ontology.yaml: flows.book_flight.dax``."""
@@ -121,6 +132,10 @@ class Unavailable(ParleyError):
     code = "unavailable"
 
 
+class ProcessFailed(Unavailable):
+    code = "process_failed"
+
+
 class LaneLost(ParleyError):
     """The lease was taken over or the epoch moved on; this holder's work is discarded."""
 
@@ -133,6 +148,48 @@ class TurnCancelled(ParleyError):
 
 class DeadlineExceeded(ParleyError):
     code = "deadline_exceeded"
+
+
+class StepMismatch(ParleyError):
+    """A repeated turn asks for something else than its journal says under the same key."""
+
+    code = "step_mismatch"
+
+
+class StepFailed(ParleyError):
+    """A journaled step that failed in an earlier attempt. `cause`: the code of that failure."""
+
+    code = "step_failed"
+
+    def __init__(self, message: str, *, cause: str) -> None:
+        super().__init__(message)
+        self.cause = cause
+
+
+class FailureCategory(StrEnum):
+    """The error categories of a tool's envelope (PX-8)."""
+
+    VALIDATION_ERROR = "validation_error"
+    AUTH_ERROR = "auth_error"
+    NOT_FOUND = "not_found"
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+    SERVER_ERROR = "server_error"
+
+
+class ToolFailure(ParleyError):
+    """A tool could not do what it was asked; the message is fit for the user.
+
+    Args:
+        category: one of FailureCategory, also as text.
+        message: what went wrong and what the user can do.
+    """
+
+    code = "tool_failure"
+
+    def __init__(self, category: FailureCategory | str, message: str) -> None:
+        super().__init__(message)
+        self.category = FailureCategory(category)
 
 
 class IllegalTransition(ParleyError):
@@ -217,3 +274,17 @@ class BudgetExceeded(ParleyError):
         self.unit = unit
         self.limit = limit
         self.wanted = wanted
+
+
+class SchemaTooNew(ParleyError):
+    """Stored data of a later release, which this one cannot read."""
+
+    code = "schema_too_new"
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(
+            f"The stored state has version {found}, and this release reads up to {known}; "
+            "use the release that wrote it, or a later one."
+        )
+        self.found = found
+        self.known = known
