@@ -27,7 +27,6 @@
     ├── StepMismatch            a repeated turn asks for something else than its journal says
     ├── StepFailed              a journaled step failed in an earlier attempt; told again
     ├── ToolFailure             a tool could not do what it was asked; carries a category
-    └── IllegalTransition       a lifecycle change that the table does not allow
     ├── IllegalTransition       a lifecycle change that the table does not allow
     └── SchemaTooNew            stored data of a later release
 

@@ -50,7 +50,7 @@ class Signal:
     turn: TurnId | None = None
     flow: FlowId | None = None
     prompt_version: str | None = None
-    payload: Mapping[str, Json] = NO_PAYLOAD
+    payload: Mapping[str, Json] = field(default_factory=lambda: NO_PAYLOAD)
     id: str = field(default_factory=lambda: new_id("signal"))
     time: datetime = field(default_factory=_now)
 

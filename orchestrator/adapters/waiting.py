@@ -27,22 +27,25 @@ class TurnWaiter:
         self, tenant_id: TenantId, session_id: SessionId, turn_id: TurnId, timeout_s: float
     ) -> TurnRecord:
         """The turn once it has finished, or as it is after `timeout_s` seconds. Raises NotFound."""
-        ends_at = asyncio.get_running_loop().time() + timeout_s
+        now = asyncio.get_running_loop().time
+        ends_at = now() + timeout_s
         async with self._live.listen(session_id) as events:
-            while True:
-                record = await self._inbox.turn(tenant_id, turn_id)
-                left = ends_at - asyncio.get_running_loop().time()
-                if record.status in FINISHED or left <= 0:
-                    return record
-                await _told(events, turn_id, min(left, LOOK_EVERY_S))
+            told = asyncio.ensure_future(_ended(events, turn_id))
+            try:
+                while True:
+                    record = await self._inbox.turn(tenant_id, turn_id)
+                    left = ends_at - now()
+                    if record.status in FINISHED or left <= 0:
+                        return record
+                    await asyncio.wait({told}, timeout=min(left, LOOK_EVERY_S))
+                    if told.done():
+                        told = asyncio.ensure_future(_ended(events, turn_id))
+            finally:
+                told.cancel()
 
 
-async def _told(events: AsyncIterator[Event], turn_id: TurnId, timeout_s: float) -> None:
-    """Return when an event says that the turn has ended, or when the time is over."""
-    try:
-        async with asyncio.timeout(timeout_s):
-            async for event in events:
-                if event.turn_id == turn_id and event.type in ENDINGS:
-                    return
-    except TimeoutError:
-        return
+async def _ended(events: AsyncIterator[Event], turn_id: TurnId) -> None:
+    """Return when an event says that the turn has ended."""
+    async for event in events:
+        if event.turn_id == turn_id and event.type in ENDINGS:
+            return

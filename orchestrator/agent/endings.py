@@ -8,15 +8,13 @@ from typing import TypeAlias
 from orchestrator.errors import DeadlineExceeded, TurnCancelled
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance
+from orchestrator.turns.result import SAFE_REPLIES
 from orchestrator.turns.turn import TurnStatus
 
 FRESH_STATE = b"{}"
 """The state of a session whose first turn changed nothing."""
 
 NO_CHANGE = b"{}"
-
-CANCELLED_MESSAGE = "I stopped working on that, as asked."
-DEADLINE_MESSAGE = "That took too long, so I stopped. Nothing of it was kept; please try again."
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +53,13 @@ Ending: TypeAlias = Answered | Stopped | Failed | HandedBack | Lost
 
 def stopped_commit(lease: Lease, error: TurnCancelled | DeadlineExceeded) -> TurnCommit:
     """End a turn with a safe message and leave the session's state as it was."""
-    cancelled = isinstance(error, TurnCancelled)
-    message = CANCELLED_MESSAGE if cancelled else DEADLINE_MESSAGE
     work = lease.work
+    status = TurnStatus.CANCELLED if isinstance(error, TurnCancelled) else TurnStatus.FAILED
+    message = SAFE_REPLIES[status]
     payload = {"code": error.code, "message": message}
     said = (Utterance("user", work.input.form, work.input.text),) if work.input.text else ()
     return TurnCommit(
-        status=TurnStatus.CANCELLED if cancelled else TurnStatus.FAILED,
+        status=status,
         state=lease.state or FRESH_STATE,
         diff=NO_CHANGE,
         snapshot=False,

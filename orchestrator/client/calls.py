@@ -9,7 +9,7 @@ from urllib.parse import quote
 import httpx
 
 from orchestrator import errors
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import JsonObject
 
 DEFAULT_TIMEOUT_S = 30.0
 
@@ -117,13 +117,9 @@ def answer(response: httpx.Response) -> Any:
     """The JSON of a good answer; a problem document is raised as the error it stands for."""
     if response.is_success:
         return response.json()
-    try:
-        body: Json = response.json()
-    except ValueError:
-        body = None
-    if not isinstance(body, dict):
+    if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
         raise errors.Unavailable(f"The gateway answered {response.status_code} without saying why.")
-    raise _error_of(body, response)
+    raise _error_of(response.json(), response)
 
 
 def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:

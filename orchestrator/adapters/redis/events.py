@@ -16,6 +16,7 @@ import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
 from orchestrator.types import JsonObject, SessionId, TurnId
@@ -45,6 +46,13 @@ class RedisEvents:
         self.failures = 0
         """Messages that could not be published since the start."""
 
+    async def ping(self) -> None:
+        """Raises Unavailable when Redis does not answer."""
+        try:
+            await self._redis.execute_command("PING")
+        except (RedisError, OSError) as error:
+            raise Unavailable(f"Redis does not answer: {error}") from error
+
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
         """Tell the listeners in one message."""
         message = orjson.dumps([_encode(event) for event in events])
@@ -61,7 +69,7 @@ class RedisEvents:
         queue: asyncio.Queue[Event] = asyncio.Queue()
         channel = await self._join(name, queue)
         try:
-            yield _drain(queue)
+            yield _Stream(queue)
         finally:
             await self._leave(name, channel, queue)
 
@@ -137,9 +145,17 @@ class RedisEvents:
                     queue.put_nowait(event)
 
 
-async def _drain(queue: asyncio.Queue[Event]) -> AsyncIterator[Event]:
-    while True:
-        yield await queue.get()
+class _Stream:
+    """The events of a queue, without end; giving up on one wait does not end it."""
+
+    def __init__(self, queue: asyncio.Queue[Event]) -> None:
+        self._queue = queue
+
+    def __aiter__(self) -> _Stream:
+        return self
+
+    async def __anext__(self) -> Event:
+        return await self._queue.get()
 
 
 def _encode(event: Event) -> JsonObject:
