@@ -1,0 +1,173 @@
+"""The exact difference between two JSON documents, and its application (ST-2).
+
+A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
+A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
+``~`` by position, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
+results share unchanged parts with their inputs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.types import Json, JsonObject
+
+SNAPSHOT_DISTANCE = 20
+"""Epochs between two full snapshots."""
+
+_ABSENT = object()
+
+
+def same(left: Json, right: Json) -> bool:
+    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0."""
+    if left is right:
+        return True
+    kind: type[object] = type(left)  # pyright: ignore[reportUnknownVariableType]
+    if kind is not type(right):
+        return False
+    if kind is dict:
+        return len(left) == len(right) and _same_members(left, right)
+    if kind is list:
+        return len(left) == len(right) and all(map(same, left, right))
+    if kind is float and left == 0:
+        return right == 0 and math.copysign(1, left) == math.copysign(1, right)
+    return left == right
+
+
+def _same_members(left: JsonObject, right: JsonObject) -> bool:
+    """Strings are compared in place: most members are strings, and calls are what costs."""
+    for key, value in left.items():
+        other = right.get(key, _ABSENT)
+        if value is other:
+            continue
+        if type(value) is str:
+            if value != other:
+                return False
+        elif not same(value, other):
+            return False
+    return True
+
+
+def diff(before: JsonObject, after: JsonObject) -> JsonObject:
+    """The patch that makes `after` of `before`; empty when they are equal."""
+    replaced: JsonObject = {}
+    nested: JsonObject = {}
+    for key, value in after.items():
+        if key not in before:
+            replaced[key] = value
+        elif not same(before[key], value):
+            patch = _diff_value(before[key], value)
+            if patch is None:
+                replaced[key] = value
+            elif patch:
+                nested[key] = patch
+    removed = [key for key in before if key not in after]
+    return _compact({"=": replaced, "~": nested, "-": removed})
+
+
+def _compact(patch: JsonObject) -> JsonObject:
+    return {sign: part for sign, part in patch.items() if part}
+
+
+def _diff_value(before: Json, after: Json) -> JsonObject | None:
+    """The patch between two containers of one kind; None when replacing is all that can be done."""
+    if is_object(before) and is_object(after) and before and after:
+        return diff(before, after)
+    if is_list(before) and is_list(after) and before and after:
+        return _diff_list(before, after)
+    return None
+
+
+def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
+    start = _count_equal(before, after)
+    if start == len(before):
+        return _compact({"+": after[start:]})
+    shift = _find_shift(before, after) if start == 0 else None
+    if shift is not None:
+        return _compact({"<": shift, "+": after[len(before) - shift :]})
+    if len(before) != len(after):
+        end = _count_equal(before[start:][::-1], after[start:][::-1])
+        removed, inserted = len(before) - start - end, len(after) - start - end
+        if removed == 0 or inserted == 0:
+            return {"@": [start, removed, after[start : start + inserted]]}
+    return _diff_elements(before, after, start)
+
+
+def _count_equal(before: list[Json], after: list[Json]) -> int:
+    """How many elements agree from the beginning."""
+    count = 0
+    for left, right in zip(before, after, strict=False):
+        if not same(left, right):
+            break
+        count += 1
+    return count
+
+
+def _find_shift(before: list[Json], after: list[Json]) -> int | None:
+    """How many elements went from the head so that the rest of `before` is the beginning of `after`."""
+    first = after[0]
+    for shift in range(1, len(before)):
+        kept = len(before) - shift
+        if kept <= len(after) and same(before[shift], first) and same(before[shift:], after[:kept]):
+            return shift
+    return None
+
+
+def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
+    """Element by element from `start`; None when hardly anything would remain."""
+    replaced: list[Json] = []
+    nested: list[Json] = []
+    shorter = min(len(before), len(after))
+    for place in range(start, shorter):
+        patch = _diff_value(before[place], after[place])
+        if patch:
+            nested.append([place, patch])
+        elif patch is None and not same(before[place], after[place]):
+            replaced.append([place, after[place]])
+    if 2 * len(replaced) > len(after):
+        return None
+    cut = shorter if shorter < len(before) else 0
+    return _compact({"|": cut, "=": replaced, "~": nested, "+": after[shorter:]})
+
+
+def apply(before: JsonObject, patch: JsonObject) -> JsonObject:
+    """The document that `diff` was made for. `before` stays as it is."""
+    if not patch:
+        return before
+    removed = patch.get("-", ())
+    after = {key: value for key, value in before.items() if key not in removed} if removed else dict(before)
+    for key, nested in patch.get("~", {}).items():
+        after[key] = _apply_value(before[key], nested)
+    after.update(patch.get("=", {}))
+    return after
+
+
+def _apply_value(before: Json, patch: JsonObject) -> Json:
+    return apply(before, patch) if is_object(before) else _apply_list(before, patch)
+
+
+def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
+    after = before[patch.get("<", 0) : patch.get("|", len(before))]
+    for place, value in patch.get("=", ()):
+        after[place] = value
+    for place, nested in patch.get("~", ()):
+        after[place] = _apply_value(before[place], nested)
+    if "@" in patch:
+        start, removed, inserted = patch["@"]
+        after[start : start + removed] = inserted
+    return after + patch.get("+", [])
+
+
+def rebuild(snapshot: JsonObject, patches: Iterable[JsonObject]) -> JsonObject:
+    """The state after all the patches, from a snapshot before the first of them."""
+    state = snapshot
+    for patch in patches:
+        state = apply(state, patch)
+    return state
+
+
+def wants_snapshot(completed_in_turn: int, epoch: int) -> bool:
+    """Whether a full copy goes into the history: several flows completed, the first epoch, every 20th."""
+    return completed_in_turn > 1 or epoch <= 1 or epoch % SNAPSHOT_DISTANCE == 0
