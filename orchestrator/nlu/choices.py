@@ -12,20 +12,9 @@ from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.text import Utterance, key_of
 from orchestrator.types import Dact
 
-_ORDINALS = {
-    "first": 0,
-    "second": 1,
-    "third": 2,
-    "fourth": 3,
-    "fifth": 4,
-    "last": -1,
-    "former": 0,
-    "latter": -1,
-}
+_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "former": 0, "latter": -1}
 _NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
-_AROUND = frozenset(
-    "the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes".split()
-)
+_AROUND = frozenset("the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes".split())
 _FEW_WORDS = 10
 
 
@@ -71,19 +60,10 @@ def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | No
     keys = [[key_of(name) for name in pair if name] for pair in names]
     labels = [set(" ".join(pair).split(" ")) for pair in keys]
     words = {word for word in utterance.words if word.isalnum() and word not in _AROUND}
-<<<<<<< HEAD
-    hits = [
-        index
-        for index, label in enumerate(labels)
-        if any(_only(word, index, labels) for word in words & label)
-    ]
-    return hits[0] if len(hits) == 1 else None
-=======
     whole = [index for index, pair in enumerate(keys) if any(f" {key} " in said for key in pair)]
     part = [index for index, label in enumerate(labels) if any(_only(w, index, labels) for w in words & label)]
     hits = whole if len(whole) == 1 else part
     return hits[0] if len(hits) == 1 and words <= labels[hits[0]] | _AROUND else None
->>>>>>> nlu
 
 
 def _only(word: str, index: int, labels: list[set[str]]) -> bool:

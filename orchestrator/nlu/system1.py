@@ -37,9 +37,7 @@ from orchestrator.types import Dact
 LIKELY = 0.35
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
-_CHATTY = frozenset(
-    {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
-)
+_CHATTY = frozenset({MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION})
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
 
 
@@ -100,9 +98,7 @@ class System1:
         extractor = Extractor(specs.values(), entities, common, patterns)
         examples = [e for flow in specs.values() for e in flow_examples(flow, extractor.gazetteer)]
         examples += [
-            Example(text, answer_label(answer.name))
-            for answer in answers.values()
-            for text in answer.examples
+            Example(text, answer_label(answer.name)) for answer in answers.values() for text in answer.examples
         ]
         examples += kind_examples(_typical_values(specs.values(), extractor))
         examples += extra
@@ -159,18 +155,11 @@ class System1:
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, situation: Situation
     ) -> dict[str, Mention]:
         """Fill the slots of a flow from the candidates and what the wording says of yes-or-no slots."""
-        asked = (
-            situation.asked if situation.active is not None and flow.dact == situation.active.dact else None
-        )
+        asked = situation.asked if situation.active is not None and flow.dact == situation.active.dact else None
         mentions = self.roles.assign(utterance, candidates, flow, asked, self.extractor)
         for name, (wanted, words) in find_booleans(utterance, flow.slots.values()).items():
             mentions.setdefault(name, Mention(boolean_value(flow.slots[name], wanted), words))
-        if (
-            asked is not None
-            and asked in flow.slots
-            and is_boolean(flow.slots[asked])
-            and asked not in mentions
-        ):
+        if asked is not None and asked in flow.slots and is_boolean(flow.slots[asked]) and asked not in mentions:
             answer = read_answer(utterance, flow.slots[asked], self.extractor, situation.today)
             if answer is not None:
                 mentions[asked] = answer
@@ -186,20 +175,12 @@ class System1:
         asked = self._asked(situation)
         if asked is not None and self._is_answer(kind, asked, evidence, situation):
             only_others = changes and asked.name not in evidence.mentions
-            return (
-                MessageKind.CORRECTION
-                if kind is MessageKind.CORRECTION or only_others
-                else MessageKind.SLOT_VALUE
-            )
+            return MessageKind.CORRECTION if kind is MessageKind.CORRECTION or only_others else MessageKind.SLOT_VALUE
         if changes and kind in {MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.SLOT_VALUE}:
             return MessageKind.CORRECTION
         if kind is MessageKind.TASK:
             return self._decide_task(evidence, situation, changes)
-        if evidence.mentions and kind in {
-            MessageKind.UNKNOWN,
-            MessageKind.CORRECTION,
-            MessageKind.SLOT_VALUE,
-        }:
+        if evidence.mentions and kind in {MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE}:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         if kind is MessageKind.CORRECTION and not situation.values:
             return MessageKind.SLOT_VALUE if evidence.mentions else MessageKind.UNKNOWN
@@ -223,9 +204,7 @@ class System1:
             return MessageKind.CORRECTION
         return MessageKind.TASK
 
-    def _is_answer(
-        self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation
-    ) -> bool:
+    def _is_answer(self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation) -> bool:
         """Whether the message answers the open question rather than going elsewhere."""
         active = situation.active
         assert active is not None
@@ -245,11 +224,7 @@ class System1:
             answer = reject_answer(evidence.utterance.text, asked)
         if answer is None:
             return False
-        if (
-            kind in {MessageKind.TASK, MessageKind.CORRECTION}
-            and evidence.mentions
-            and not is_free_text(asked)
-        ):
+        if kind in {MessageKind.TASK, MessageKind.CORRECTION} and evidence.mentions and not is_free_text(asked):
             return False
         evidence.mentions[asked.name] = answer
         return True
@@ -304,11 +279,7 @@ class System1:
         return base
 
     def _replaced(
-        self,
-        evidence: Evidence,
-        flow: FlowSpec | None,
-        values: Mapping[str, object],
-        mentions: dict[str, Mention],
+        self, evidence: Evidence, flow: FlowSpec | None, values: Mapping[str, object], mentions: dict[str, Mention]
     ) -> dict[str, Mention]:
         """Apply "not Madrid but Porto": the new value goes where the old one stands."""
         if flow is None:

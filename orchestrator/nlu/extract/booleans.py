@@ -44,10 +44,7 @@ def find_booleans(utterance: Utterance, slots: Iterable[SlotSpec]) -> dict[str, 
         for phrase in cue_phrases(slot):
             place = _place(utterance.words, phrase)
             if place is not None:
-                found[slot.name] = (
-                    _wanted(utterance, slot, phrase, place),
-                    utterance.surface(place, place + len(phrase)),
-                )
+                found[slot.name] = (_wanted(utterance, slot, phrase, place), utterance.surface(place, place + len(phrase)))
                 break
     return found
 
