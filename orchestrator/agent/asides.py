@@ -8,7 +8,7 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
-from orchestrator.res.words import name_doing, name_slot, name_task
+from orchestrator.res.words import name_doing, name_purpose, name_slot, name_task
 from orchestrator.world.remark import RemarkKind
 
 MOST_TASKS_NAMED = 12
@@ -86,7 +86,7 @@ def _explain(turn: RunningTurn) -> None:
         slot=name_slot(entry.slot) if entry.slot is not None else None,
         description=slot.description if slot is not None else None,
         level=entry.level.value,
-        purpose=f"for {name_doing(flow)}",
+        purpose=name_purpose(flow),
         flow_id=flow.flow_id,
     )
 

@@ -30,6 +30,12 @@ def name_task(flow: BaseFlow | type[BaseFlow]) -> str:
     return flow.spec.description.rstrip(".") or flow.spec.dact.replace("_", " ").capitalize()
 
 
+def name_purpose(flow: BaseFlow | type[BaseFlow]) -> str:
+    """What something is needed for: ``to book a flight``."""
+    task = name_task(flow)
+    return f"to {task[:1].lower()}{task[1:]}"
+
+
 def list_facts(flow: BaseFlow, values: JsonObject, registry: Registry, now: float) -> list[JsonObject]:
     """Name and shown value of each value that has a slot in the flow."""
     return [
