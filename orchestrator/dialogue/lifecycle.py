@@ -1,0 +1,81 @@
+"""The four states of a flow, their reasons, and the one table of allowed changes.
+
+Pure data and one function; who changes a flow, and when, is the business of the stack.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from orchestrator.errors import IllegalTransition
+
+
+class FlowState(StrEnum):
+    PENDING = "Pending"
+    """On the stack, waiting."""
+    ACTIVE = "Active"
+    """On top of the stack, carried out now."""
+    COMPLETED = "Completed"
+    """Done; leaves the stack when the response is prepared."""
+    INVALID = "Invalid"
+    """Given up; leaves the stack on fallback or when the response is prepared."""
+
+
+class Reason(StrEnum):
+    """Why a flow is in its state; Active and Completed need none."""
+
+    PLANNED = "planned"
+    INTERRUPTED = "interrupted"
+    AWAITING_APPROVAL = "awaiting_approval"
+    MISPREDICTED = "mispredicted"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    ABANDONED = "abandoned"
+    PRUNED = "pruned"
+    PLAN_ABANDONED = "plan_abandoned"
+
+
+class Standing(NamedTuple):
+    """A state with its reason."""
+
+    state: FlowState
+    reason: Reason | None = None
+
+    def __str__(self) -> str:
+        return f"{self.state} ({self.reason})" if self.reason else str(self.state)
+
+
+PLANNED = Standing(FlowState.PENDING, Reason.PLANNED)
+INTERRUPTED = Standing(FlowState.PENDING, Reason.INTERRUPTED)
+AWAITING_APPROVAL = Standing(FlowState.PENDING, Reason.AWAITING_APPROVAL)
+ACTIVE = Standing(FlowState.ACTIVE)
+COMPLETED = Standing(FlowState.COMPLETED)
+MISPREDICTED = Standing(FlowState.INVALID, Reason.MISPREDICTED)
+FAILED = Standing(FlowState.INVALID, Reason.FAILED)
+CANCELLED = Standing(FlowState.INVALID, Reason.CANCELLED)
+ABANDONED = Standing(FlowState.INVALID, Reason.ABANDONED)
+PRUNED = Standing(FlowState.INVALID, Reason.PRUNED)
+PLAN_ABANDONED = Standing(FlowState.INVALID, Reason.PLAN_ABANDONED)
+
+TRANSITIONS: dict[Standing, frozenset[Standing]] = {
+    PLANNED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
+    INTERRUPTED: frozenset({ACTIVE, CANCELLED, ABANDONED, PLAN_ABANDONED}),
+    AWAITING_APPROVAL: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PLAN_ABANDONED}),
+    ACTIVE: frozenset(
+        {INTERRUPTED, PLANNED, AWAITING_APPROVAL, COMPLETED, MISPREDICTED, FAILED, CANCELLED, PLAN_ABANDONED}
+    ),
+    COMPLETED: frozenset(),
+    MISPREDICTED: frozenset(),
+    FAILED: frozenset(),
+    CANCELLED: frozenset(),
+    ABANDONED: frozenset(),
+    PRUNED: frozenset(),
+    PLAN_ABANDONED: frozenset(),
+}
+
+
+def check_transition(before: Standing, after: Standing) -> None:
+    """Raise IllegalTransition unless the table allows the change."""
+    if after not in TRANSITIONS[before]:
+        raise IllegalTransition(f"A flow that is {before} cannot become {after}.")

@@ -1,0 +1,98 @@
+"""What NLU says about a message: its kind, the likeliest flows, and the values it carries (NL-4).
+
+A record only; what it does to the stack is decided by the Agent (IR-1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from orchestrator.types import Dact, Json
+
+
+class MessageKind(StrEnum):
+    TASK = "task"
+    SLOT_VALUE = "slot_value"
+    CORRECTION = "correction"
+    CONFIRMATION = "confirmation"
+    DENIAL = "denial"
+    CANCELLATION = "cancellation"
+    RESUMPTION = "resumption"
+    DIGRESSION = "digression"
+    CHITCHAT = "chitchat"
+    UNKNOWN = "unknown"
+    """No kind is likely enough: general ambiguity."""
+
+
+class Digression(StrEnum):
+    QUESTION = "question"
+    """About the domain: "which cities do you fly to?"."""
+    CLARIFICATION = "clarification"
+    """About our question: "why do you need my date?"."""
+    HELP = "help"
+    STATUS = "status"
+    """About the task: "what do you still need?"."""
+
+
+class Source(StrEnum):
+    """Who understood the message."""
+
+    COMMAND = "command"
+    SYSTEM1 = "system1"
+    SYSTEM2 = "system2"
+    ACTION = "action"
+
+
+class Rejection(StrEnum):
+    """Why `prepare` turned a message away before it was understood (NL-1)."""
+
+    EMPTY = "empty"
+    TOO_SHORT = "too_short"
+    TOO_LONG = "too_long"
+    REPEATED = "repeated"
+    RESERVED_TOKENS = "reserved_tokens"
+    UNSUPPORTED_LANGUAGE = "unsupported_language"
+
+
+@dataclass(frozen=True, slots=True)
+class FlowScore:
+    """`score` in 0 … 1."""
+
+    dact: Dact
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """A value found in the message for one slot.
+
+    `candidates` holds several values when the text does not decide ("San Jose" of two countries);
+    then `value` is None. `invalid` says why the text for this slot is no valid value.
+    """
+
+    value: Json = None
+    text: str = ""
+    candidates: tuple[Json, ...] = ()
+    invalid: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Understanding:
+    """`flows`: at most three, best first. `slots`: by slot name of the predicted or active flow.
+
+    `target`: what a resumption, cancellation or correction refers to, in the user's words.
+    """
+
+    kind: MessageKind
+    source: Source
+    text: str = ""
+    intent: str | None = None
+    flows: tuple[FlowScore, ...] = ()
+    slots: Mapping[str, Mention] = field(default_factory=dict[str, Mention])
+    target: str | None = None
+    digression: Digression | None = None
+    rejection: Rejection | None = None
+    degraded: bool = False
+    """True when a model was wanted and could not be had."""

@@ -1,0 +1,102 @@
+"""A compiled domain: everything the modules need to know about one, checked and frozen.
+
+Records only. `compile` makes one from the checked YAML; policies and services are attached by
+`bootstrap`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from re import Pattern
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
+from orchestrator.dialogue.specification import Family
+from orchestrator.dialogue.understanding import Digression
+from orchestrator.domain.configuration import DomainConfig
+from orchestrator.types import Dact, JsonObject, ToolId
+
+
+class Implementation(StrEnum):
+    SERVICE = "service"
+    """`target`: ``ClassName.method`` of the domain's services.py."""
+    HTTP = "http"
+    MCP = "mcp"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One entry of the manifest (PX-8). Times in milliseconds."""
+
+    tool_id: ToolId
+    name: str
+    description: str
+    input_schema: JsonObject
+    output_schema: JsonObject
+    idempotent: bool
+    timeout_ms: int
+    implementation: Implementation
+    target: str
+    accesses_private_data: bool = False
+    receives_untrusted_input: bool = False
+    communicates_externally: bool = False
+    requires_approval: bool = False
+    max_retries: int = 2
+    rate_limit_rpm: int | None = None
+    cache_ttl_ms: int = 0
+    compensation: ToolId | None = None
+    status_query: ToolId | None = None
+    options: JsonObject = field(default_factory=JsonObject)
+    """Of the implementation: URL, method, headers; MCP server and its command."""
+
+
+@dataclass(frozen=True, slots=True)
+class EntityValue:
+    """One known value: `canonical` is what slots hold, `aliases` what people say."""
+
+    canonical: str
+    name: str
+    aliases: tuple[str, ...] = ()
+    metadata: JsonObject = field(default_factory=JsonObject)
+
+
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """A gazetteer: the valid values of one key entity."""
+
+    name: str
+    values: tuple[EntityValue, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A declared answer to a question that changes nothing on the stack.
+
+    `digression`: the kind of question it answers; None for chit-chat such as greetings.
+    """
+
+    name: str
+    examples: tuple[str, ...]
+    text: str
+    digression: Digression | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Domain:
+    """`templates`: by file name without ``.md.j2``. `skills`: dact → text of SKILL.md."""
+
+    name: str
+    folder: str
+    config: DomainConfig
+    intents: Mapping[str, Family]
+    flows: Mapping[Dact, type[BaseFlow]]
+    entities: Mapping[str, Entity]
+    tools: Mapping[ToolId, ToolSpec]
+    answers: tuple[Answer, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict[str, str])
+    skills: Mapping[Dact, str] = field(default_factory=dict[Dact, str])
+    slot_types: SlotTypes = EVERY_TYPE
+    slot_patterns: Mapping[str, Pattern[str]] = field(default_factory=dict[str, Pattern[str]])
+    """What values of the domain's own slot types look like in a text, by name of the type."""
