@@ -1,0 +1,1 @@
+"""The HTTP door: FastAPI over the ports. It never imports worker code."""

@@ -1,1 +1,125 @@
 """Wires adapters into an Agent and its runtime: the only place that knows every part."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.postgres.inbox import PostgresInbox
+from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.outbox import PostgresOutbox
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.adapters.redis.client import connect
+from orchestrator.adapters.redis.events import RedisEvents
+from orchestrator.adapters.redis.wakeup import RedisWakeup
+from orchestrator.adapters.waiting import TurnWaiter
+from orchestrator.agent.lane import TurnAgent
+from orchestrator.errors import Unavailable
+from orchestrator.settings import Settings
+
+TAKE_REPLY_TIMEOUT_S = 5.0
+"""More than a runner waits for sessions, so that an empty wait is no error."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The adapters of one process, bound to its event loop."""
+
+    settings: Settings
+    database: Database
+    inbox: PostgresInbox
+    sessions: PostgresSessions
+    outbox: PostgresOutbox
+    live: RedisEvents
+    wakeup: RedisWakeup
+    waiter: TurnWaiter
+    messages: Messages
+    domains: DomainRegistry
+
+    async def probe(self) -> dict[str, str]:
+        """What does not answer, and why; empty when all is well."""
+        missing: dict[str, str] = {}
+        for name, ping in (("postgresql", self.database.ping), ("redis", self.live.ping)):
+            try:
+                await ping()
+            except Unavailable as error:
+                missing[name] = str(error)
+        return missing
+
+
+@asynccontextmanager
+async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
+    """Open what every door needs; the stores need not answer yet."""
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(
+            Database(settings.database_url, size=settings.database_pool_size)
+        )
+        redis = await stack.enter_async_context(connect(settings.redis_url))
+        taking = await stack.enter_async_context(
+            connect(settings.redis_url, reply_timeout_s=TAKE_REPLY_TIMEOUT_S, max_connections=4)
+        )
+        messages = Messages(settings.broker_url or settings.redis_url)
+        stack.callback(messages.close)
+        live = RedisEvents(redis)
+        stack.push_async_callback(live.close)
+        inbox = PostgresInbox(
+            database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
+        )
+        yield Ports(
+            settings=settings,
+            database=database,
+            inbox=inbox,
+            sessions=PostgresSessions(database),
+            outbox=PostgresOutbox(database),
+            live=live,
+            wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
+            waiter=TurnWaiter(inbox, live),
+            messages=messages,
+            domains=DomainRegistry(settings.domain),
+        )
+
+
+@asynccontextmanager
+async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
+    """Become a worker: others see by a lock that this process lives. Raises Unavailable."""
+    settings = ports.settings
+    async with WorkerLiveness(settings.database_url) as worker:
+        yield PostgresLane(
+            ports.database,
+            worker,
+            lease_ttl_s=settings.lease_ttl_s,
+            turn_deadline_s=settings.turn_deadline_s,
+            sequence_gap_timeout_s=settings.sequence_gap_timeout_s,
+            max_attempts=settings.max_attempts,
+        )
+
+
+BuildAgent = Callable[[str, Ports], TurnAgent]
+"""Makes the agent of a domain; may take seconds, so it runs in a thread. Raises ConfigurationError."""
+
+
+class AgentCatalogue:
+    """The agents of one process, each made once, when its domain is first asked for."""
+
+    def __init__(self, build: BuildAgent, ports: Ports) -> None:
+        self._build = build
+        self._ports = ports
+        self._agents: dict[str, TurnAgent] = {}
+        self._building = asyncio.Lock()
+
+    async def get(self, domain: str) -> TurnAgent:
+        """The agent of a domain. Raises ConfigurationError for one that cannot be used."""
+        agent = self._agents.get(domain)
+        if agent is None:
+            async with self._building:
+                agent = self._agents.get(domain)
+                if agent is None:
+                    agent = await asyncio.to_thread(self._build, domain, self._ports)
+                    self._agents[domain] = agent
+        return agent

@@ -33,6 +33,12 @@ class Settings(BaseSettings):
     sweep_grace_s: float = Field(1.0, alias="PARLEY_SWEEP_GRACE_S", ge=0)
     turn_deadline_s: float = Field(120.0, alias="PARLEY_TURN_DEADLINE_S", gt=0)
     sequence_gap_timeout_s: float = Field(30.0, alias="PARLEY_SEQUENCE_GAP_TIMEOUT_S", gt=0)
+    shutdown_grace_s: float = Field(25.0, alias="PARLEY_SHUTDOWN_GRACE_S", ge=0)
+    """Running turns get this long to end when a worker is asked to stop; the rest is handed back."""
+    runner_linger_s: float = Field(5.0, alias="PARLEY_RUNNER_LINGER_S", ge=0)
+    """How long a runner without work waits before it ends and has to be woken again."""
+    remote_control: bool = Field(False, alias="PARLEY_REMOTE_CONTROL")
+    """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)

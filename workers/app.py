@@ -1,1 +1,106 @@
-"""The Celery application: queues, routes and settings."""
+"""The Celery application: queues, routes and settings, and the life of a worker's process."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Celery, signals
+from kombu import Queue
+
+from orchestrator.adapters.messages import transport_options
+from orchestrator.bootstrap import BuildAgent, build_agent
+from orchestrator.ports.tasks import QUEUES, RECONCILE, ROUTES, TURNS, URGENT
+from orchestrator.settings import Settings, load_settings
+from workers.host import Host
+from workers.logs import set_up_logging
+from workers.tasks import register_tasks
+
+BROKER_REPLY_TIMEOUT_S = 5
+RESULT_EXPIRES_S = 600
+RECONCILE_EVERY_S = 10.0
+RECONCILE_EXPIRES_S = 60
+
+
+def create_app(settings: Settings, build: BuildAgent) -> Celery:
+    """An application whose workers run turns with the agents that `build` makes."""
+    app = Celery("parley", broker=settings.broker_url or settings.redis_url, backend=settings.redis_url)
+    app.conf.update(_configuration(settings))
+    host = Host(app, settings, build)
+    register_tasks(app, host)
+    _follow_the_worker(host)
+    return app
+
+
+def _configuration(settings: Settings) -> dict[str, Any]:
+    """Each setting was measured; see the decision records. Secrets never stand here."""
+    return {
+        "task_serializer": "json",
+        "result_serializer": "json",
+        "event_serializer": "json",
+        "accept_content": ["json"],
+        "result_accept_content": ["json"],
+        "task_queues": [Queue(name) for name in QUEUES],
+        "task_default_queue": TURNS,
+        "task_create_missing_queues": False,
+        "task_routes": ROUTES,
+        "task_ignore_result": True,
+        "task_acks_late": True,
+        "worker_prefetch_multiplier": 1,
+        "worker_pool": "threads",
+        "worker_concurrency": 64,
+        "worker_hijack_root_logger": False,
+        "worker_redirect_stdouts": False,
+        "worker_enable_remote_control": settings.remote_control,
+        "worker_cancel_long_running_tasks_on_connection_loss": False,
+        "broker_connection_retry_on_startup": True,
+        "broker_connection_max_retries": None,
+        "broker_transport_options": transport_options(BROKER_REPLY_TIMEOUT_S),
+        "result_expires": RESULT_EXPIRES_S,
+        "result_extended": False,
+        "redis_socket_timeout": 5,
+        "redis_socket_connect_timeout": 2,
+        "redis_socket_keepalive": True,
+        "redis_backend_health_check_interval": 5,
+        "beat_schedule": {
+            RECONCILE: {
+                "task": RECONCILE,
+                "schedule": RECONCILE_EVERY_S,
+                "options": {"queue": URGENT, "expires": RECONCILE_EXPIRES_S},
+            }
+        },
+    }
+
+
+def _follow_the_worker(host: Host) -> None:
+    """Tie the host to the signals of the Celery worker in this process."""
+
+    def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
+        set_up_logging(loglevel)
+
+    def on_ready(sender: Any = None, **_: Any) -> None:
+        host.open(sender)
+
+    def on_child(**_: Any) -> None:
+        host.open(None)
+
+    def on_stopping(**_: Any) -> None:
+        host.stop_taking()
+
+    def on_stopped(**_: Any) -> None:
+        host.close()
+
+    signals.setup_logging.connect(on_logging, weak=False)
+    signals.worker_ready.connect(on_ready, weak=False)
+    signals.worker_process_init.connect(on_child, weak=False)
+    signals.worker_shutting_down.connect(on_stopping, weak=False)
+    signals.worker_shutdown.connect(on_stopped, weak=False)
+    signals.worker_process_shutdown.connect(on_stopped, weak=False)
+
+
+def __getattr__(name: str) -> Celery:
+    """The application of the environment, made when `celery -A workers.app` asks for it."""
+    if name != "app":
+        raise AttributeError(name)
+    app = create_app(load_settings(), build_agent)
+    globals()["app"] = app
+    return app

@@ -8,10 +8,25 @@ from orchestrator.types import SessionId
 
 
 class Wakeup(Protocol):
-    async def offer(self, session_id: SessionId) -> None:
-        """Say that the session has work; never raises for a store or broker that is down."""
+    async def offer(self, *session_ids: SessionId) -> bool:
+        """Say that sessions have work; never raises for a store or broker that is down.
+
+        False: the hint could not be left; the reconciler will find the work.
+        """
         ...
 
     async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
-        """Up to `limit` offered sessions, waiting up to `timeout_s` for the first."""
+        """Up to `limit` offered sessions, waiting up to `timeout_s` for the first.
+
+        Who takes counts as awake: until it retires or falls silent no other is woken in its place.
+
+        Raises:
+            Unavailable: the store does not answer.
+        """
+        ...
+
+    async def retire(self, *, force: bool = False) -> bool:
+        """Stop counting as awake. False: a session was offered meanwhile, so take again (never with
+        `force`).
+        """
         ...

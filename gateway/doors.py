@@ -1,0 +1,51 @@
+"""What the routes reach: the ports, bound together once per process."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Protocol
+
+from fastapi import Depends, Request
+
+from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.sessions import Sessions
+from orchestrator.ports.wakeup import Wakeup
+from orchestrator.turns.turn import TurnRecord
+from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, TurnId
+
+Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
+"""Wait up to so many seconds for a turn to finish; the record as it then is."""
+
+
+class Domains(Protocol):
+    """Which domains sessions may name."""
+
+    def resolve(self, name: str | None) -> str:
+        """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Doors:
+    """`probe` names what is not ready, and why; empty when all is well."""
+
+    inbox: Inbox
+    sessions: Sessions
+    wakeup: Wakeup
+    wait: Waiter
+    domains: Domains
+    probe: Callable[[], Awaitable[dict[str, str]]]
+
+
+def _doors(request: Request) -> Doors:
+    return request.app.state.doors
+
+
+def _tenant() -> TenantId:
+    """The caller's tenant: one, as long as the gateway authenticates nobody and stays on loopback."""
+    return DEFAULT_TENANT
+
+
+TheDoors = Annotated[Doors, Depends(_doors)]
+TheTenant = Annotated[TenantId, Depends(_tenant)]

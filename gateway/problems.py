@@ -1,0 +1,118 @@
+"""Errors over HTTP: problem details (RFC 9457) with the stable `code` of the error family (RT-23)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+import orjson
+from fastapi import FastAPI, Request, Response
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from orchestrator.errors import (
+    ConfigurationError,
+    InboxFull,
+    InputTooLarge,
+    InvalidInput,
+    NotFound,
+    ParleyError,
+    Refused,
+    Unavailable,
+)
+from orchestrator.telemetry import get_logger
+from orchestrator.types import JsonObject
+
+log = get_logger(__name__)
+
+MEDIA_TYPE = "application/problem+json"
+
+# The first class that fits decides; narrower classes stand before wider ones.
+STATUS_OF: tuple[tuple[type[ParleyError], HTTPStatus], ...] = (
+    (InputTooLarge, HTTPStatus.REQUEST_ENTITY_TOO_LARGE),
+    (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (ConfigurationError, HTTPStatus.UNPROCESSABLE_ENTITY),
+    (NotFound, HTTPStatus.NOT_FOUND),
+    (InboxFull, HTTPStatus.TOO_MANY_REQUESTS),
+    (Refused, HTTPStatus.CONFLICT),
+    (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
+    (ParleyError, HTTPStatus.INTERNAL_SERVER_ERROR),
+)
+
+
+def problem(
+    status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, **members: object
+) -> Response:
+    """One problem document; `members` are added to it."""
+    body: JsonObject = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code,
+        "detail": detail,
+        **members,
+    }
+    return Response(orjson.dumps(body), status, headers, MEDIA_TYPE)
+
+
+def problem_of(error: ParleyError) -> Response:
+    status = next(status for kind, status in STATUS_OF if isinstance(error, kind))
+    match error:
+        case InboxFull():
+            return problem(status, error.code, str(error), headers={"Retry-After": str(error.retry_after_s)})
+        case InvalidInput():
+            return problem(status, error.code, str(error), field=error.field)
+        case _:
+            return problem(status, error.code, str(error))
+
+
+def _on_parley_error(_: Request, error: Exception) -> Response:
+    if not isinstance(error, ParleyError):
+        raise error
+    return problem_of(error)
+
+
+def _on_invalid_request(_: Request, error: Exception) -> Response:
+    if not isinstance(error, RequestValidationError):
+        raise error
+    mistakes = [
+        {"field": _dotted(mistake["loc"]), "message": str(mistake["msg"]).removeprefix("Value error, ")}
+        for mistake in error.errors()
+    ]
+    first = mistakes[0]
+    return problem(
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+        InvalidInput.code,
+        f"{first['field']}: {first['message']}.",
+        field=first["field"],
+        errors=mistakes,
+    )
+
+
+def _dotted(location: tuple[int | str, ...]) -> str:
+    """``("body", "action", "name")`` → ``action.name``; a mistake of the whole body is ``body``."""
+    parts = location[1:] if len(location) > 1 and location[0] in {"body", "query", "path"} else location
+    return ".".join(str(part) for part in parts)
+
+
+def _on_http_exception(_: Request, error: Exception) -> Response:
+    if not isinstance(error, HTTPException):
+        raise error
+    code = HTTPStatus(error.status_code).name.lower()
+    return problem(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
+
+
+def _on_surprise(request: Request, error: Exception) -> Response:
+    log.error("A request failed unexpectedly.", path=request.url.path, exc_info=error)
+    return problem(
+        HTTPStatus.INTERNAL_SERVER_ERROR,
+        ParleyError.code,
+        "Something went wrong on our side. The request was logged; try again later.",
+    )
+
+
+def install(app: FastAPI) -> None:
+    """Make every error of the application a problem document."""
+    app.add_exception_handler(ParleyError, _on_parley_error)
+    app.add_exception_handler(RequestValidationError, _on_invalid_request)
+    app.add_exception_handler(HTTPException, _on_http_exception)
+    app.add_exception_handler(Exception, _on_surprise)

@@ -1,0 +1,1 @@
+"""The calls of the interfaces, one file per kind of thing."""

@@ -1,0 +1,95 @@
+"""Sessions: create, list, look, close, step back."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from gateway.doors import TheDoors, TheTenant
+from gateway.schemas import NewSession, Rollback
+from orchestrator.errors import InvalidInput
+from orchestrator.turns.turn import SessionRecord
+from orchestrator.types import Epoch, JsonObject, SessionId, UserId
+
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+
+Limit = Annotated[int, Query(ge=1, le=1000)]
+
+
+def session_object(record: SessionRecord) -> JsonObject:
+    """A session as it is shown, with the standing of its flows when the state was read."""
+    body: JsonObject = {
+        "session_id": record.session_id,
+        "tenant_id": record.tenant_id,
+        "user_id": record.user_id,
+        "domain": record.domain,
+        "epoch": record.epoch,
+        "status": "closed" if record.closed else "open",
+        "pending": record.pending,
+        "if_busy": record.if_busy.value,
+        "created_at": record.created_at.isoformat(),
+        "updated_at": record.updated_at.isoformat(),
+    }
+    if record.state is not None:
+        body["state"] = record.state
+    return body
+
+
+@router.post("", status_code=HTTPStatus.CREATED)
+async def create_session(body: NewSession, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+    """Create a session, or return the one that has this identifier already."""
+    if body.tenant_id not in {None, tenant}:
+        raise InvalidInput(f"This gateway serves the tenant {tenant!r} only.", field="tenant_id")
+    record = await doors.sessions.create(
+        tenant,
+        doors.domains.resolve(body.domain),
+        session_id=SessionId(body.session_id) if body.session_id else None,
+        user_id=UserId(body.user_id) if body.user_id else None,
+        if_busy=body.if_busy,
+        webhook=body.webhook,
+    )
+    return session_object(record)
+
+
+@router.get("")
+async def list_sessions(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> list[JsonObject]:
+    return [session_object(record) for record in await doors.sessions.list(tenant, limit=limit)]
+
+
+@router.get("/{session_id}")
+async def show_session(session_id: SessionId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+    return session_object(await doors.sessions.get(tenant, session_id))
+
+
+@router.delete("/{session_id}")
+async def close_session(session_id: SessionId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+    return session_object(await doors.sessions.close(tenant, session_id))
+
+
+@router.get("/{session_id}/history")
+async def read_history(
+    session_id: SessionId, doors: TheDoors, tenant: TheTenant, limit: Limit = 200
+) -> list[JsonObject]:
+    return await doors.sessions.history(tenant, session_id, limit=limit)
+
+
+@router.get("/{session_id}/state")
+async def read_state(
+    session_id: SessionId,
+    doors: TheDoors,
+    tenant: TheTenant,
+    epoch: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+) -> JsonObject:
+    """The working state now, or as it was after `epoch`."""
+    if epoch is None:
+        record = await doors.sessions.get(tenant, session_id)
+        return {"epoch": record.epoch, "state": record.state}
+    return {"epoch": epoch, "state": await doors.sessions.state_at(tenant, session_id, Epoch(epoch))}
+
+
+@router.post("/{session_id}/rollback")
+async def roll_back(session_id: SessionId, body: Rollback, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+    """Make an earlier state current again; the history is kept."""
+    return session_object(await doors.sessions.rollback(tenant, session_id, Epoch(body.epoch)))

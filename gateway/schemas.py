@@ -1,0 +1,23 @@
+"""Bodies of requests that only HTTP knows; a turn's is `orchestrator.turns.request`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field, StringConstraints
+
+from orchestrator.turns.request import Identifier, Request
+from orchestrator.turns.turn import IfBusy
+
+
+class NewSession(Request):
+    domain: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
+    session_id: Identifier | None = None
+    user_id: Identifier | None = None
+    tenant_id: Identifier | None = None
+    if_busy: IfBusy = IfBusy.ENQUEUE
+    webhook: Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://")] | None = None
+
+
+class Rollback(Request):
+    epoch: Annotated[int, Field(ge=0, le=2**62)]

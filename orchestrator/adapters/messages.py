@@ -1,0 +1,75 @@
+"""Sends Celery messages from processes that are not workers. Fails soon, never retries.
+
+A failed send may have arrived all the same, so receivers are idempotent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from celery import Celery
+from kombu.exceptions import OperationalError
+
+from orchestrator.errors import Unavailable
+from orchestrator.ports.tasks import ROUTES, RUN_SESSION, START_RUN
+from orchestrator.types import JsonObject, SessionId
+
+PUBLISH_TIMEOUT_S = 2
+CONNECT_TIMEOUT_S = 2
+HEALTH_CHECK_EVERY_S = 5
+VISIBILITY_TIMEOUT_S = 3600
+HIDDEN = "<not shown>"
+
+
+def transport_options(reply_timeout_s: int) -> JsonObject:
+    """How to talk to Redis as a broker: every call has a time-out, dead connections are noticed."""
+    return {
+        "visibility_timeout": VISIBILITY_TIMEOUT_S,
+        "socket_timeout": reply_timeout_s,
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "socket_keepalive": True,
+        "health_check_interval": HEALTH_CHECK_EVERY_S,
+        "retry_on_timeout": False,
+    }
+
+
+class Messages:
+    """A producer of task messages; safe to use from any thread and loop."""
+
+    def __init__(self, broker_url: str) -> None:
+        self._app = Celery(set_as_current=False, broker=broker_url)
+        self._app.conf.update(
+            task_serializer="json",
+            accept_content=["json"],
+            task_ignore_result=True,
+            task_publish_retry=False,
+            broker_transport_options=transport_options(PUBLISH_TIMEOUT_S),
+            task_routes=ROUTES,
+        )
+
+    async def wake(self, session_id: SessionId) -> None:
+        """Send `orchestrator.run_session`. Raises Unavailable."""
+        await asyncio.to_thread(self._send, RUN_SESSION, {"session_id": session_id}, None)
+
+    async def start_run(self, payload: JsonObject, *, message_id: str) -> None:
+        """Send `internal_flows.start_run`; the same `message_id` is the same run. Raises Unavailable."""
+        await asyncio.to_thread(self._send, START_RUN, payload, message_id)
+
+    def close(self) -> None:
+        """Close the connections to the broker."""
+        self._app.close()
+
+    def _send(self, name: str, arguments: dict[str, Any], message_id: str | None) -> None:
+        try:
+            self._app.send_task(
+                name,
+                kwargs=arguments,
+                task_id=message_id,
+                retry=False,
+                ignore_result=True,
+                argsrepr=HIDDEN,
+                kwargsrepr=HIDDEN if name != RUN_SESSION else None,
+            )
+        except (OperationalError, OSError) as error:
+            raise Unavailable(f"The broker does not answer: {error}") from error

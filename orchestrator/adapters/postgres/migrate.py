@@ -1,0 +1,52 @@
+"""Brings a database to the present schema: safe from several processes at once, quick when it is there."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import psycopg
+from sqlalchemy import create_engine
+
+from orchestrator.adapters.postgres.pool import engine_url
+from orchestrator.errors import Unavailable
+
+HEAD = "0001"
+"""The newest revision; a test compares it with the scripts."""
+_LOCK = 0x5041524C4D494752
+
+
+def migrate(database_url: str) -> None:
+    """Apply what is missing. Raises Unavailable when the database does not answer."""
+    try:
+        with psycopg.connect(database_url, autocommit=True, connect_timeout=10) as connection:
+            if current_revision(connection) == HEAD:
+                return
+            connection.execute("SELECT pg_advisory_lock(%s)", (_LOCK,))
+            if current_revision(connection) != HEAD:
+                _upgrade(database_url)
+    except psycopg.OperationalError as error:
+        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+
+
+def current_revision(connection: psycopg.Connection[Any]) -> str | None:
+    """The revision that a database is at; None before the first."""
+    row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()
+    if row is None or row[0] is None:
+        return None
+    row = connection.execute("SELECT version_num FROM alembic_version").fetchone()
+    return None if row is None else row[0]
+
+
+def _upgrade(database_url: str) -> None:
+    from alembic import command  # noqa: PLC0415  # slow to import, seldom needed
+    from alembic.config import Config  # noqa: PLC0415
+
+    configuration = Config()
+    configuration.set_main_option("script_location", "orchestrator.adapters.postgres:migrations")
+    engine = create_engine(engine_url(database_url))
+    try:
+        with engine.begin() as connection:
+            configuration.attributes["connection"] = connection
+            command.upgrade(configuration, "head")
+    finally:
+        engine.dispose()

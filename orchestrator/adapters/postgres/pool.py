@@ -1,0 +1,171 @@
+"""Connections of one process: a psycopg pool for the hot path, an SQLAlchemy engine for the rest.
+
+Foreign errors are translated here, at the edge that meets them. Both belong to one event loop.
+"""
+
+from __future__ import annotations
+
+import select
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any, LiteralString, Self
+
+import orjson
+import psycopg
+import psycopg_pool
+import sqlalchemy.exc
+from psycopg.rows import TupleRow
+from psycopg.types.json import set_json_loads
+from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from orchestrator.errors import InvalidInput, Unavailable
+from orchestrator.telemetry import get_logger
+
+Connection = psycopg.AsyncConnection[TupleRow]
+
+_log = get_logger(__name__)
+
+_KEEPALIVE = {
+    "connect_timeout": 5,
+    "keepalives": 1,
+    "keepalives_idle": 5,
+    "keepalives_interval": 2,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 10_000,
+}
+_LIMITS = "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
+
+
+def connection_options(application: str) -> dict[str, Any]:
+    """What every connection of ours is opened with, beside the address."""
+    return {**_KEEPALIVE, "options": _LIMITS, "application_name": application}
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Turn what the drivers raise into errors of our family."""
+    try:
+        yield
+    except (psycopg.OperationalError, psycopg.InterfaceError, psycopg_pool.PoolClosed) as error:
+        raise Unavailable("The database does not answer; try again later.") from error
+    except (psycopg.DataError, UnicodeEncodeError) as error:
+        raise InvalidInput("The input holds characters that cannot be stored.", field="text") from error
+    except sqlalchemy.exc.TimeoutError as error:
+        raise Unavailable("Every database connection is in use; try again later.") from error
+    except (sqlalchemy.exc.OperationalError, sqlalchemy.exc.InterfaceError) as error:
+        raise Unavailable("The database does not answer; try again later.") from error
+    except sqlalchemy.exc.DataError as error:
+        raise InvalidInput("The input holds characters that cannot be stored.", field="text") from error
+
+
+class Database:
+    """The process's connections to one database. Open it inside the event loop that will use it."""
+
+    def __init__(
+        self,
+        database_url: str,
+        *,
+        size: int = 8,
+        reading_size: int = 4,
+        application: str = "parley",
+        prepared: bool = True,
+        timeout_s: float = 10.0,
+    ) -> None:
+        """Describe the connections; nothing is opened yet.
+
+        Args:
+            database_url: a ``postgresql://`` address.
+            size: connections of the hot path.
+            reading_size: further connections for reads and rare writes.
+            application: how the connections are named in ``pg_stat_activity``.
+            prepared: off behind a pooler that shares connections between transactions.
+            timeout_s: how long a caller waits for a connection.
+        """
+        self.url = database_url
+        self.pool: psycopg_pool.AsyncConnectionPool[Connection] = psycopg_pool.AsyncConnectionPool(
+            database_url,
+            open=False,
+            min_size=min(2, size),
+            max_size=size,
+            timeout=timeout_s,
+            kwargs={
+                **connection_options(application),
+                "autocommit": True,
+                "prepare_threshold": 0 if prepared else None,
+            },
+            configure=_configure,
+            check=_check,
+            name=application,
+        )
+        self.engine: AsyncEngine = create_async_engine(
+            engine_url(database_url),
+            pool_size=reading_size,
+            max_overflow=0,
+            pool_timeout=timeout_s,
+            pool_pre_ping=True,
+            connect_args=connection_options(application),
+            json_serializer=lambda value: orjson.dumps(value).decode(),
+            json_deserializer=orjson.loads,
+        )
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Open the pool without waiting for the server: who asks first learns whether it answers."""
+        await self.pool.open(wait=False)
+
+    async def close(self) -> None:
+        await self.pool.close()
+        await self.engine.dispose()
+
+    async def ping(self) -> None:
+        """Raises Unavailable when the server does not answer."""
+        with translated():
+            await self.fetch_one("SELECT 1", {})
+
+    async def fetch_one(self, statement: LiteralString, arguments: Mapping[str, Any]) -> TupleRow | None:
+        """Run one statement of the hot path, committed on return; its first row."""
+        async with self.pool.connection() as connection:
+            cursor = await connection.execute(statement, arguments)
+            return await cursor.fetchone()
+
+    async def fetch_all(self, statement: LiteralString, arguments: Mapping[str, Any]) -> list[TupleRow]:
+        """Run one statement of the hot path, committed on return; all its rows."""
+        async with self.pool.connection() as connection:
+            cursor = await connection.execute(statement, arguments)
+            return await cursor.fetchall()
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[EngineConnection]:
+        """A transaction through SQLAlchemy, committed at the end."""
+        with translated():
+            async with self.engine.begin() as connection:
+                yield connection
+
+
+def engine_url(database_url: str) -> str:
+    """The address in the form that names the driver to SQLAlchemy."""
+    _, separator, rest = database_url.partition("://")
+    return f"postgresql+psycopg{separator}{rest}"
+
+
+async def _configure(connection: Connection) -> None:
+    set_json_loads(orjson.loads, connection)
+
+
+async def _check(connection: Connection) -> None:
+    """Look whether the connection is alive when it is taken from the pool.
+
+    A server that went away leaves something to read (the end of the stream): only then is a round
+    trip spent on asking.
+    """
+    poller = select.poll()
+    poller.register(connection.fileno(), select.POLLIN | select.POLLHUP | select.POLLERR)
+    if poller.poll(0):
+        await connection.execute("SELECT 1")

@@ -1,0 +1,189 @@
+"""Sessions on PostgreSQL: their facts, their history, their earlier states (ST-2)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import Row, Select, desc, insert, select, update
+from sqlalchemy.dialects.postgresql import insert as insert_or_skip
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from orchestrator.adapters.postgres.locked import NOW, lock_lane
+from orchestrator.adapters.postgres.models import lanes, sessions, state_history, states, utterances
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import session_record
+from orchestrator.dialogue.diff import apply, diff
+from orchestrator.errors import InvalidInput, NotFound, SessionBusy
+from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
+
+
+class PostgresSessions:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self,
+        tenant_id: TenantId,
+        domain: str,
+        *,
+        session_id: SessionId | None = None,
+        user_id: UserId | None = None,
+        if_busy: IfBusy = IfBusy.ENQUEUE,
+        webhook: str | None = None,
+    ) -> SessionRecord:
+        identifier = session_id or SessionId(new_id("session"))
+        facts = {
+            "session_id": identifier,
+            "tenant_id": tenant_id,
+            "user_id": user_id,
+            "domain": domain,
+            "webhook": webhook,
+        }
+        lane = {"session_id": identifier, "tenant_id": tenant_id, "if_busy": if_busy.value}
+        async with self._database.transaction() as connection:
+            await connection.execute(insert_or_skip(sessions).values(facts).on_conflict_do_nothing())
+            await connection.execute(insert_or_skip(lanes).values(lane).on_conflict_do_nothing())
+            row = (await connection.execute(_joined().where(sessions.c.session_id == identifier))).one()
+        if row.tenant_id != tenant_id or row.domain != domain:
+            raise InvalidInput(
+                f"The session identifier {identifier!r} is in use elsewhere; choose another.",
+                field="session_id",
+            )
+        return session_record(row)
+
+    async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
+        query = (
+            _joined()
+            .add_columns(states.c.body)
+            .outerjoin(states, states.c.session_id == sessions.c.session_id)
+            .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
+        )
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise NotFound("session", session_id)
+        return session_record(row, None if row.body is None else orjson.loads(row.body))
+
+    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[SessionRecord]:
+        query = (
+            _joined().where(lanes.c.tenant_id == tenant_id).order_by(desc(lanes.c.updated_at)).limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            return [session_record(row) for row in await connection.execute(query)]
+
+    async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
+        async with self._database.transaction() as connection:
+            await _lock(connection, tenant_id, session_id)
+            await connection.execute(
+                update(sessions)
+                .where(sessions.c.session_id == session_id, sessions.c.closed_at.is_(None))
+                .values(closed_at=NOW)
+            )
+            await connection.execute(
+                update(lanes).where(lanes.c.session_id == session_id).values(closed=True, updated_at=NOW)
+            )
+        return await self.get(tenant_id, session_id)
+
+    async def history(
+        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+    ) -> list[JsonObject]:
+        line = utterances.c
+        newest = (
+            select(line.turn_id, line.seq, line.role, line.form, line.content, line.at)
+            .where(line.session_id == session_id, line.tenant_id == tenant_id)
+            .order_by(desc(line.seq), desc(line.position))
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            rows = (await connection.execute(newest)).mappings().all()
+        if not rows:
+            await self.get(tenant_id, session_id)
+        return [{**row, "at": row["at"].isoformat()} for row in reversed(rows)]
+
+    async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
+        async with self._database.transaction() as connection:
+            return await _rebuild(connection, tenant_id, session_id, epoch)
+
+    async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
+        async with self._database.transaction() as connection:
+            lane = await _lock(connection, tenant_id, session_id)
+            if lane.pending > 0:
+                raise SessionBusy("The session has unfinished turns; step back when they are done.")
+            wanted = await _rebuild(connection, tenant_id, session_id, epoch)
+            present = await _rebuild(connection, tenant_id, session_id, Epoch(lane.epoch))
+            body = orjson.dumps(wanted).decode()
+            await connection.execute(
+                update(lanes)
+                .where(lanes.c.session_id == session_id)
+                .values(epoch=lane.epoch + 1, updated_at=NOW)
+            )
+            await connection.execute(
+                update(states)
+                .where(states.c.session_id == session_id)
+                .values(epoch=lane.epoch + 1, body=body)
+            )
+            await connection.execute(
+                insert(state_history).values(
+                    session_id=session_id,
+                    epoch=lane.epoch + 1,
+                    tenant_id=tenant_id,
+                    diff=orjson.dumps(diff(present, wanted)).decode(),
+                    snapshot=body,
+                )
+            )
+        return await self.get(tenant_id, session_id)
+
+
+def _joined() -> Select[Any]:
+    return select(
+        sessions.c.session_id,
+        sessions.c.tenant_id,
+        sessions.c.user_id,
+        sessions.c.domain,
+        sessions.c.created_at,
+        lanes.c.epoch,
+        lanes.c.closed,
+        lanes.c.pending,
+        lanes.c.updated_at,
+        lanes.c.if_busy,
+    ).join_from(sessions, lanes, lanes.c.session_id == sessions.c.session_id)
+
+
+async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId) -> Row[Any]:
+    lane = await lock_lane(connection, session_id, tenant_id)
+    if lane is None:
+        raise NotFound("session", session_id)
+    return lane
+
+
+async def _rebuild(
+    connection: AsyncConnection, tenant_id: TenantId, session_id: SessionId, epoch: Epoch
+) -> JsonObject:
+    """The nearest snapshot at or before the epoch, and the diffs after it."""
+    kept = state_history.c
+    base = (
+        select(kept.epoch)
+        .where(kept.session_id == session_id, kept.epoch <= epoch, kept.snapshot.is_not(None))
+        .order_by(desc(kept.epoch))
+        .limit(1)
+        .scalar_subquery()
+    )
+    rows = (
+        await connection.execute(
+            select(kept.epoch, kept.diff, kept.snapshot)
+            .where(
+                kept.session_id == session_id,
+                kept.tenant_id == tenant_id,
+                kept.epoch.between(base, epoch),
+            )
+            .order_by(kept.epoch)
+        )
+    ).all()
+    if not rows or rows[-1].epoch != epoch:
+        raise NotFound("state", f"{session_id} at epoch {epoch}")
+    state = orjson.loads(rows[0].snapshot)
+    for row in rows[1:]:
+        state = apply(state, orjson.loads(row.diff))
+    return state

@@ -1,0 +1,56 @@
+-- Lease a lane and take up its next turn (RT-2).
+--
+-- Arguments: session_id, worker_id, ttl_s, cached_epoch (-1: none), max_attempts, deadline_s
+-- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
+--            and turn. The turn is null when this statement's snapshot shows none that may run: the
+--            caller settles that with a fresh one. `state_epoch` differs from `epoch` when a commit came
+--            in between: the caller reads the state again.
+-- A lease of this same worker is taken over too: the caller asks only for lanes that it does not hold, so
+-- it is one whose reply was lost.
+WITH lane AS (
+    UPDATE lanes
+    SET lease_owner = %(worker_id)s,
+        lease_token = lease_token + 1,
+        lease_until = clock_timestamp() + %(ttl_s)s * interval '1 second',
+        check_at = least(check_at, clock_timestamp()),
+        gap_at = NULL
+    WHERE session_id = %(session_id)s
+      AND pending > 0
+      AND (lease_until IS NULL OR lease_until < clock_timestamp() OR lease_owner = %(worker_id)s)
+    RETURNING session_id, tenant_id, lease_token, epoch, done_seq
+), next AS (
+    SELECT candidate.turn_id
+    FROM lane
+    JOIN turns AS candidate ON candidate.session_id = lane.session_id AND candidate.seq > lane.done_seq
+    WHERE candidate.finished_at IS NULL
+      AND candidate.merged_into IS NULL
+      AND (candidate.client_sequence IS NULL
+           OR candidate.client_sequence = 1
+           OR EXISTS (SELECT FROM turns AS predecessor
+                      WHERE predecessor.session_id = candidate.session_id
+                        AND predecessor.client_sequence = candidate.client_sequence - 1
+                        AND predecessor.finished_at IS NOT NULL))
+    ORDER BY candidate.seq
+    LIMIT 1
+), turn AS (
+    UPDATE turns
+    SET status = 'running',
+        attempts = attempts + 1,
+        started_at = coalesce(started_at, clock_timestamp()),
+        deadline_at = coalesce(deadline_at, clock_timestamp() + %(deadline_s)s * interval '1 second')
+    FROM next
+    WHERE turns.turn_id = next.turn_id
+      AND turns.finished_at IS NULL
+      AND turns.attempts < %(max_attempts)s
+    RETURNING turns.turn_id, seq, kind, form, text, action, attempts, merges,
+              extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
+              cancel_requested_at IS NOT NULL AS cancelled
+)
+SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain,
+       states.epoch AS state_epoch, states.body,
+       turn.turn_id, turn.seq, turn.kind, turn.form, turn.text, turn.action, turn.attempts, turn.merges,
+       turn.deadline_s, turn.cancelled
+FROM lane
+JOIN sessions ON sessions.session_id = lane.session_id
+LEFT JOIN states ON states.session_id = lane.session_id AND lane.epoch <> %(cached_epoch)s
+LEFT JOIN turn ON true

@@ -1,0 +1,112 @@
+-- Write everything that one turn changed, and take up the session's next turn or release the lane (RT-3,
+-- RT-4).
+--
+-- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (that the turn started from), ttl_s,
+--            status, state, diff, snapshot, result, error, max_attempts, deadline_s, and as JSON arrays
+--            or null: events, utterances, archived, frames, outbox; event_count
+-- Effect:    one row: the new epoch, the number of the first event, the turns still pending, and the
+--            next turn, already marked as running. No row: the fence held, nothing was written.
+-- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
+-- is either counted in `pending` here, or its submission finds the lane released.
+-- The journal needs no closing: its steps are read for unfinished turns only.
+WITH lane AS (
+    UPDATE lanes
+    SET epoch = lanes.epoch + 1,
+        pending = pending - 1,
+        next_event = next_event + %(event_count)s,
+        done_seq = CASE WHEN pending = 1 THEN next_seq - 1
+                        WHEN done_seq = %(seq)s - 1 THEN %(seq)s
+                        ELSE done_seq END,
+        lease_owner = CASE WHEN pending > 1 THEN lease_owner END,
+        lease_until = CASE WHEN pending > 1 THEN clock_timestamp() + %(ttl_s)s * interval '1 second' END,
+        updated_at = clock_timestamp()
+    WHERE session_id = %(session_id)s
+      -- THE FENCE: this one line keeps a holder out that was overtaken while it was stopped.
+      AND lease_token = %(token)s AND lanes.epoch = %(epoch)s
+    RETURNING lanes.epoch, pending, done_seq, next_event - %(event_count)s AS first_event
+), turn AS (
+    UPDATE turns
+    SET status = %(status)s, result = %(result)s::json, error = %(error)s, token = %(token)s,
+        epoch = lane.epoch, finished_at = clock_timestamp()
+    FROM lane
+    WHERE turn_id = %(turn_id)s
+    RETURNING client_sequence,
+              forget AND turns.status = 'cancelled'
+                  AND NOT EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id) AS forgotten
+), state AS (
+    INSERT INTO states (session_id, tenant_id, epoch, body)
+    SELECT %(session_id)s, %(tenant_id)s, epoch, %(state)s FROM lane
+    ON CONFLICT (session_id) DO UPDATE SET epoch = excluded.epoch, body = excluded.body
+), history AS (
+    INSERT INTO state_history (session_id, epoch, tenant_id, turn_id, diff, snapshot)
+    SELECT %(session_id)s, epoch, %(tenant_id)s, %(turn_id)s, %(diff)s,
+           CASE WHEN %(snapshot)s OR epoch = 1 THEN %(state)s END
+    FROM lane
+), said AS (
+    INSERT INTO utterances (session_id, seq, position, tenant_id, turn_id, role, form, content)
+    SELECT %(session_id)s, %(seq)s, line.position, %(tenant_id)s, %(turn_id)s, line.role, line.form,
+           line.content
+    FROM turn, ROWS FROM (json_to_recordset(%(utterances)s::json) AS (role text, form text, content text))
+         WITH ORDINALITY AS line (role, form, content, position)
+    WHERE NOT turn.forgotten
+), told AS (
+    INSERT INTO events (session_id, number, tenant_id, turn_id, type, payload)
+    SELECT %(session_id)s, lane.first_event + event.position - 1, %(tenant_id)s, event.turn_id, event.type,
+           event.payload
+    FROM lane, ROWS FROM (json_to_recordset(%(events)s::json) AS (turn_id text, type text, payload json))
+         WITH ORDINALITY AS event (turn_id, type, payload, position)
+), archive AS (
+    INSERT INTO flows_archive (session_id, flow_id, tenant_id, turn_id, dact, state, reason, body)
+    SELECT %(session_id)s, flow.flow_id, %(tenant_id)s, %(turn_id)s, flow.dact, flow.state, flow.reason,
+           flow.body
+    FROM lane, json_to_recordset(%(archived)s::json)
+         AS flow (flow_id text, dact text, state text, reason text, body json)
+    ON CONFLICT (session_id, flow_id) DO UPDATE
+    SET turn_id = excluded.turn_id, state = excluded.state, reason = excluded.reason, body = excluded.body,
+        at = excluded.at
+), shown AS (
+    INSERT INTO frames (session_id, flow_id, tenant_id, turn_id, frame_id, body)
+    SELECT %(session_id)s, frame.flow_id, %(tenant_id)s, %(turn_id)s, frame.frame_id, frame.body
+    FROM lane, json_to_recordset(%(frames)s::json) AS frame (flow_id text, frame_id text, body json)
+    ON CONFLICT (session_id, flow_id) DO UPDATE
+    SET turn_id = excluded.turn_id, frame_id = excluded.frame_id, body = excluded.body, at = excluded.at
+), sending AS (
+    INSERT INTO outbox (tenant_id, session_id, turn_id, kind, payload)
+    SELECT %(tenant_id)s, %(session_id)s, %(turn_id)s, entry.kind, entry.payload
+    FROM lane, json_to_recordset(%(outbox)s::json) AS entry (kind text, payload json)
+), next AS (
+    SELECT candidate.turn_id
+    FROM lane
+    CROSS JOIN turn AS finished
+    JOIN turns AS candidate ON candidate.session_id = %(session_id)s AND candidate.seq > lane.done_seq
+    WHERE lane.pending > 0
+      AND candidate.finished_at IS NULL
+      AND candidate.turn_id <> %(turn_id)s
+      AND candidate.merged_into IS NULL
+      AND (candidate.client_sequence IS NULL
+           OR candidate.client_sequence = 1
+           OR candidate.client_sequence = finished.client_sequence + 1
+           OR EXISTS (SELECT FROM turns AS predecessor
+                      WHERE predecessor.session_id = candidate.session_id
+                        AND predecessor.client_sequence = candidate.client_sequence - 1
+                        AND predecessor.finished_at IS NOT NULL))
+    ORDER BY candidate.seq
+    LIMIT 1
+), following AS (
+    UPDATE turns
+    SET status = 'running',
+        attempts = attempts + 1,
+        started_at = coalesce(started_at, clock_timestamp()),
+        deadline_at = coalesce(deadline_at, clock_timestamp() + %(deadline_s)s * interval '1 second')
+    FROM next
+    WHERE turns.turn_id = next.turn_id
+      AND turns.finished_at IS NULL
+      AND turns.attempts < %(max_attempts)s
+    RETURNING turns.turn_id, seq, kind, form, text, action, attempts, merges,
+              extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
+              cancel_requested_at IS NOT NULL AS cancelled
+)
+SELECT lane.epoch, lane.first_event, lane.pending,
+       following.turn_id, following.seq, following.kind, following.form, following.text, following.action,
+       following.attempts, following.merges, following.deadline_s, following.cancelled
+FROM lane LEFT JOIN following ON true

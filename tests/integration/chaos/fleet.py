@@ -1,0 +1,130 @@
+"""Starts real Celery workers on real stores, kills, freezes and stops them."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+STAND_IN = "tests.integration.chaos.stand_in"
+
+
+def wait_until(condition: Callable[[], object], *, within_s: float, what: str) -> None:
+    """Wait for a condition; fails naming what did not happen."""
+    ends_at = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < ends_at, f"within {within_s} s this did not happen: {what}"
+        time.sleep(0.05)
+
+
+@dataclass
+class Worker:
+    """One worker process and its log."""
+
+    process: subprocess.Popen[bytes]
+    log: Path
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def is_ready(self) -> bool:
+        assert self.process.poll() is None, f"the worker ended while starting: {self.log.read_text()[-3000:]}"
+        return b"ready." in self.log.read_bytes()
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self) -> None:
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        self.process.send_signal(signal.SIGCONT)
+
+    def ask_to_stop(self) -> None:
+        self.process.send_signal(signal.SIGTERM)
+
+    def stop(self, *, within_s: float = 30) -> int:
+        self.ask_to_stop()
+        return self.process.wait(within_s)
+
+
+@dataclass
+class Fleet:
+    """Workers over one pair of stores; `environment` holds their settings."""
+
+    database_url: str
+    redis_url: str
+    logs: Path
+    environment: Mapping[str, str] = field(default_factory=dict)
+    workers: list[Worker] = field(default_factory=list)
+
+    def start(
+        self,
+        count: int = 1,
+        *,
+        application: str = STAND_IN,
+        queues: str = "turns,submissions",
+        threads: int = 8,
+    ) -> list[Worker]:
+        """Start workers and wait until they are ready."""
+        started = [self.launch(application=application, queues=queues, threads=threads) for _ in range(count)]
+        for worker in started:
+            wait_until(worker.is_ready, within_s=60, what=f"a worker is ready, see {worker.log}")
+        return started
+
+    def launch(
+        self, *, application: str = STAND_IN, queues: str = "turns,submissions", threads: int = 8
+    ) -> Worker:
+        """Start one worker without waiting."""
+        name = f"w{len(self.workers)}"
+        log = self.logs / f"{name}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [
+                    *(sys.executable, "-m", "celery", "-A", application, "worker", "-P", "threads"),
+                    *("-c", str(threads), "-Q", queues, "-n", f"{name}-{os.getpid()}@test", "-l", "INFO"),
+                    *("--without-gossip", "--without-mingle"),
+                ],
+                cwd=ROOT,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "DATABASE_URL": self.database_url,
+                    "REDIS_URL": self.redis_url,
+                    **self.environment,
+                },
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        worker = Worker(process, log)
+        self.workers.append(worker)
+        return worker
+
+    def end(self) -> None:
+        """End whatever still runs."""
+        for worker in self.workers:
+            if worker.process.poll() is None:
+                worker.thaw()
+                worker.kill()
+
+
+@contextmanager
+def fleet(
+    database_url: str, redis_url: str, logs: Path, environment: Mapping[str, str] | None = None
+) -> Iterator[Fleet]:
+    """A fleet that leaves no process behind."""
+    crew = Fleet(database_url, redis_url, logs, environment or {})
+    try:
+        yield crew
+    finally:
+        crew.end()

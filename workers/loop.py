@@ -1,0 +1,82 @@
+"""The one event loop of a worker process, on a thread of its own (RT-2), and the watch over it.
+
+A loop that stands still for long is ended with its process: its leases run out and others go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import os
+import threading
+import time
+from collections.abc import Coroutine
+from concurrent.futures import Future
+from typing import Any, TypeVar
+
+from orchestrator.telemetry import get_logger
+
+WATCH_EVERY_S = 1.0
+STALLED_EXIT_CODE = 70
+
+_log = get_logger(__name__)
+_T = TypeVar("_T")
+
+
+class LoopThread:
+    """Starts on construction.
+
+    Args:
+        stalled_after_s: the process ends when the loop has not moved for so long.
+    """
+
+    def __init__(self, *, stalled_after_s: float) -> None:
+        self._stalled_after_s = stalled_after_s
+        self.loop = asyncio.new_event_loop()
+        self._stopped = threading.Event()
+        self._pulse = 0
+        self._thread = threading.Thread(target=self._run, name="parley-loop", daemon=True)
+        self._watch = threading.Thread(target=self._watch_over, name="parley-watch", daemon=True)
+        self._thread.start()
+        self._watch.start()
+
+    def submit(self, work: Coroutine[Any, Any, _T]) -> Future[_T]:
+        """Run a coroutine on the loop, from any thread."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop)
+
+    def stop(self) -> None:
+        """Stop the loop and wait for its thread. What still runs is cancelled."""
+        self._stopped.set()
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+
+    def _run(self) -> None:
+        asyncio.set_event_loop(self.loop)
+        self.loop.run_forever()
+        remaining = asyncio.all_tasks(self.loop)
+        for task in remaining:
+            task.cancel()
+        self.loop.run_until_complete(asyncio.gather(*remaining, return_exceptions=True))
+        self.loop.run_until_complete(self.loop.shutdown_asyncgens())
+        self.loop.close()
+
+    def _beat(self) -> None:
+        self._pulse += 1
+
+    def _watch_over(self) -> None:
+        """Count our own ticks rather than time: a frozen process must not look like a stalled loop."""
+        silent_s, seen = 0.0, -1
+        while not self._stopped.wait(WATCH_EVERY_S):
+            if self._pulse != seen:
+                silent_s, seen = 0.0, self._pulse
+                self.loop.call_soon_threadsafe(self._beat)
+                continue
+            silent_s += WATCH_EVERY_S
+            if silent_s >= self._stalled_after_s:
+                self._end_process(silent_s)
+
+    def _end_process(self, silent_s: float) -> None:
+        _log.error("The event loop stands still; this process ends.", silent_s=silent_s)
+        faulthandler.dump_traceback(all_threads=True)
+        time.sleep(0.1)
+        os._exit(STALLED_EXIT_CODE)

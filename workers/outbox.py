@@ -1,0 +1,53 @@
+"""Sends what commits left in the outbox, after the commit and again until it is acknowledged (RT-4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from orchestrator.errors import Unavailable
+from orchestrator.ports.outbox import Outbox, OutboxMessage
+from orchestrator.telemetry import get_logger
+
+AGAIN_AFTER_S = 10.0
+
+_log = get_logger(__name__)
+
+Deliver = Callable[[OutboxMessage], Awaitable[None]]
+"""Delivers one message; raises Unavailable when the receiver does not answer."""
+
+
+class OutboxSender:
+    """Args: `deliver` maps a kind of message to the way it is delivered; other kinds stay."""
+
+    def __init__(self, outbox: Outbox, deliver: Mapping[str, Deliver]) -> None:
+        self._outbox = outbox
+        self._deliver = dict(deliver)
+        self._filled = asyncio.Event()
+
+    def nudge(self) -> None:
+        """Say that a commit has left something."""
+        self._filled.set()
+
+    async def wait(self, timeout_s: float) -> None:
+        """Wait for a nudge, at most so many seconds."""
+        try:
+            await asyncio.wait_for(self._filled.wait(), timeout_s)
+        except TimeoutError:
+            return
+        self._filled.clear()
+
+    async def send_due(self) -> None:
+        """Send everything that is due."""
+        while messages := await self._outbox.take_due(tuple(self._deliver), again_after_s=AGAIN_AFTER_S):
+            sent = [message.id for message in messages if await self._sent(message)]
+            if sent:
+                await self._outbox.acknowledge(sent)
+
+    async def _sent(self, message: OutboxMessage) -> bool:
+        try:
+            await self._deliver[message.kind](message)
+        except Unavailable as error:
+            _log.warning("An outbox message could not be delivered yet.", id=message.id, error=str(error))
+            return False
+        return True

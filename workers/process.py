@@ -1,0 +1,175 @@
+"""One worker process: its loop, its ports, its runner and the work that it repeats.
+
+Celery's threads call `run_session`, `submit_turn` and `reconcile`; everything else happens on the loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack, nullcontext
+
+from orchestrator.agent.lane import LaneRunner
+from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
+from orchestrator.errors import ParleyError
+from orchestrator.ports.lane import Lane
+from orchestrator.ports.outbox import OutboxMessage
+from orchestrator.settings import Settings
+from orchestrator.telemetry import get_logger
+from orchestrator.types import JsonObject, SessionId
+from workers.loop import LoopThread
+from workers.outbox import OutboxSender
+from workers.runner import SessionRunner
+from workers.sightings import Sightings
+from workers.submission import TurnRequest, submit
+
+RENEW_EVERY_S = 1.0
+OUTBOX_EVERY_S = 5.0
+TOLD_FOR_S = 10.0
+STALLED_AFTER_LEASES = 2
+"""A loop that has not moved for so many lease times will not commit anything any more."""
+
+_log = get_logger(__name__)
+
+
+class WorkerProcess:
+    """Starts on construction; `close` it before the process ends."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        build: BuildAgent,
+        *,
+        sightings: Sightings | None = None,
+        runs_turns: bool = True,
+    ) -> None:
+        self._settings = settings
+        self._build = build
+        self._sightings = sightings
+        self._runs_turns = runs_turns
+        self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
+        self._resources = AsyncExitStack()
+        self._repeated: list[asyncio.Task[None]] = []
+        self._told: dict[SessionId, float] = {}
+        self._ports: Ports
+        self._lane: Lane
+        self._lanes: LaneRunner
+        self._runner: SessionRunner
+        self._outbox: OutboxSender
+        try:
+            self._thread.submit(self._open()).result()
+        except BaseException:
+            self._thread.submit(self._resources.aclose()).result()
+            self._thread.stop()
+            raise
+
+    def run_session(self, session_id: SessionId) -> None:
+        """Run a session; returns at once when this process is a runner already, else when it has no
+        more to do.
+        """
+        self._thread.submit(self._runner.wake(session_id)).result()
+
+    def submit_turn(self, request: TurnRequest) -> JsonObject:
+        """Accept a turn, and wait for it if the request says so."""
+        return self._thread.submit(submit(request, self._ports, self._settings.domain)).result()
+
+    def reconcile(self) -> int:
+        """Look for work that nobody holds; returns how many sessions were offered."""
+        return self._thread.submit(self._sweep()).result()
+
+    def stop_taking(self) -> None:
+        """Begin a warm shutdown; callable from a signal handler."""
+        self._thread.loop.call_soon_threadsafe(self._runner.stop)
+
+    def close(self) -> None:
+        """Finish or hand back what runs, then close everything."""
+        self._thread.submit(self._close()).result()
+        self._thread.stop()
+
+    async def _open(self) -> None:
+        self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
+        self._lane = await self._resources.enter_async_context(open_lane(ports))
+        self._agents = AgentCatalogue(self._build, ports)
+        self._outbox = OutboxSender(ports.outbox, {"internal_flow": self._start_run})
+        self._lanes = LaneRunner(
+            self._lane, ports.live, ports.wakeup, self._agents.get, outbox_filled=self._outbox.nudge
+        )
+        sightings = self._sightings
+        self._runner = SessionRunner(
+            self._lanes,
+            ports.wakeup,
+            capacity=self._settings.lanes_per_process,
+            linger_s=self._settings.runner_linger_s,
+            shown=sightings.shown if sightings else lambda _: nullcontext(),
+        )
+        if self._runs_turns:
+            await self._warm_up()
+        self._repeat("renew", self._lanes.renew, RENEW_EVERY_S)
+        self._repeat("sweep", self._sweep, self._settings.sweep_every_s)
+        self._repeat("outbox", self._send_outbox, 0.0)
+        if sightings:
+            self._repeated.append(asyncio.create_task(sightings.keep_sending()))
+
+    async def _warm_up(self) -> None:
+        """Have the usual agent ready before the first turn; a broken domain fails its turns, not us."""
+        try:
+            await self._agents.get(self._settings.domain)
+        except ParleyError as error:
+            _log.error("The default domain cannot be used.", domain=self._settings.domain, error=str(error))
+
+    async def _close(self) -> None:
+        await self._runner.drain(self._settings.shutdown_grace_s)
+        for task in self._repeated:
+            task.cancel()
+        await asyncio.gather(*self._repeated, return_exceptions=True)
+        if self._sightings:
+            await asyncio.to_thread(self._sightings.close)
+        await self._resources.aclose()
+
+    def _repeat(self, name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
+        self._repeated.append(asyncio.create_task(_keep_doing(name, step, every_s), name=name))
+
+    async def _sweep(self) -> int:
+        """Offer what nobody holds; take it ourselves when telling does not help.
+
+        Without Redis nobody can be told; and a message may wait behind tasks that wait for a turn.
+        """
+        found = await self._lane.sweep(grace_s=self._settings.sweep_grace_s)
+        told = not found or await self._ports.wakeup.offer(*found)
+        if self._runs_turns:
+            for session_id in self._untold(found) if told else found:
+                self._runner.start(session_id)
+        return len(found)
+
+    def _untold(self, found: list[SessionId]) -> list[SessionId]:
+        """Those that were offered a moment ago to no effect while nobody here takes sessions."""
+        now = asyncio.get_running_loop().time()
+        before = {session_id: at for session_id, at in self._told.items() if now - at < TOLD_FOR_S}
+        self._told = {**before, **dict.fromkeys(found, now)}
+        return [] if self._runner.serving else [session_id for session_id in found if session_id in before]
+
+    async def _send_outbox(self) -> None:
+        await self._outbox.wait(OUTBOX_EVERY_S)
+        await self._outbox.send_due()
+
+    async def _start_run(self, message: OutboxMessage) -> None:
+        arguments = {**message.payload, "session_id": message.session_id}
+        await self._ports.messages.start_run(arguments, message_id=f"outbox-{message.id}")
+
+
+async def _keep_doing(name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
+    """Do a step again and again; a failure is told once it begins and once it is over."""
+    failing = False
+    while True:
+        try:
+            await step()
+        except Exception as error:  # whatever happened, the next round may succeed
+            if not failing:
+                _log.warning("A repeated job fails.", job=name, error=f"{type(error).__name__}: {error}")
+            failing = True
+            await asyncio.sleep(max(every_s, RENEW_EVERY_S))
+            continue
+        if failing:
+            _log.info("A repeated job works again.", job=name)
+            failing = False
+        await asyncio.sleep(every_s)

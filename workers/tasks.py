@@ -1,0 +1,33 @@
+"""The tasks: thin shells over the worker's process. Their names and arguments are the queue contract."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from celery import Celery
+
+from orchestrator.ports.tasks import RECONCILE, RUN_SESSION, SUBMIT_TURN
+from orchestrator.types import JsonObject, SessionId
+from workers.host import Host
+from workers.submission import error_result, parse_request
+
+
+def register_tasks(app: Celery, host: Host) -> None:
+    """Add the tasks to the application."""
+
+    @app.task(name=RUN_SESSION, acks_late=False)  # a hint: nothing is lost with it
+    def run_session(session_id: str) -> None:
+        host.process().run_session(SessionId(session_id))
+
+    @app.task(name=RECONCILE, acks_late=False)
+    def reconcile() -> None:
+        host.process().reconcile()
+
+    @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False)
+    def submit_turn(self: Any, **arguments: Any) -> JsonObject:
+        """A message that is delivered twice is one turn: its identifier serves as the key."""
+        try:
+            request = parse_request({"idempotency_key": f"message:{self.request.id}", **arguments})
+            return host.process().submit_turn(request)
+        except Exception as error:  # every ending of a submission is an answer to its sender
+            return error_result(error)
