@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import orjson
 
-from orchestrator.dialogue.diff import equal
-from orchestrator.types import JsonObject
+from orchestrator.dialogue.json_values import is_list, is_object, same_value
+from orchestrator.types import Json, JsonObject
 
 
 class MemoryRecords:
@@ -36,7 +36,16 @@ class MemoryRecords:
 
 
 def _matches(document: JsonObject, where: JsonObject | None) -> bool:
-    return all(name in document and equal(document[name], value) for name, value in (where or {}).items())
+    return all(name in document and _equal(document[name], value) for name, value in (where or {}).items())
+
+
+def _equal(left: Json, right: Json) -> bool:
+    """As the database compares: true is not 1, while 1 is 1.0, at any depth."""
+    if is_object(left) and is_object(right):
+        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
+    if is_list(left) and is_list(right):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    return same_value(left, right)
 
 
 def _copy(document: JsonObject) -> JsonObject:

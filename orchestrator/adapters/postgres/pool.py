@@ -134,6 +134,12 @@ class Database:
         await self.pool.close()
         await self.engine.dispose()
 
+    async def ping(self) -> None:
+        """Raises Unavailable when the server does not answer."""
+        with translated():
+            async with self.pool.connection() as connection:
+                await connection.execute("SELECT 1")
+
     async def fetch_one(self, statement: Statement, arguments: Mapping[str, Any]) -> TupleRow | None:
         """Run one statement of the hot path, committed on return; its first row."""
         async with self.pool.connection() as connection:
