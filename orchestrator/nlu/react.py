@@ -147,7 +147,17 @@ def _ask_status(action: Action, _situation: Situation, _flows: Mapping[Dact, Flo
     return _say(MessageKind.DIGRESSION, action, digression=Digression.STATUS)
 
 
+def _decide_effect(
+    action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]
+) -> Understanding:
+    """What should happen after a correction that came too late (IR-4); `target` names the decision."""
+    return _say(MessageKind.CORRECTION, action, target=action.name)
+
+
 _REACTIONS: Mapping[str, _Reaction] = {
+    "keep_effect": _decide_effect,
+    "repeat_effect": _decide_effect,
+    "compensate_effect": _decide_effect,
     "confirm": _confirm,
     "approve": _confirm,
     "deny": _deny,
