@@ -8,13 +8,83 @@ from orchestrator.nlu.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Read
 from orchestrator.nlu.text import Utterance
 
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]{1,200})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
-_CODE = re.compile(r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE)
+_CODE = re.compile(
+    r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE
+)
 _PAIR = re.compile(r"\b([A-Za-z_][\w-]{0,40})\s*(?:=|:)\s*(\"[^\"]{0,200}\"|[^\s,;\"]{1,200})")
-_INSIDE = frozenset({"of", "the", "and", "de", "la", "le", "du", "del", "da", "di", "van", "von", "&", "'s", "-", ".", "in", "at", "to", "a", "for", "on", "'"})
+_INSIDE = frozenset(
+    {
+        "of",
+        "the",
+        "and",
+        "de",
+        "la",
+        "le",
+        "du",
+        "del",
+        "da",
+        "di",
+        "van",
+        "von",
+        "&",
+        "'s",
+        "-",
+        ".",
+        "in",
+        "at",
+        "to",
+        "a",
+        "for",
+        "on",
+        "'",
+    }
+)
 _TIGHT = frozenset({"&", "'s", "-", ".", "of", "de", "la", "le", "du", "del", "da", "di", "van", "von", "'"})
 _NEVER = frozenset(
-    "i i'm i'd i'll i've yes no ok okay yeah yep hi hello hey please thanks thank what which who where when why how"
-    " can could would will is are do does it it's that that's the a an my we you".split()
+    [
+        "i",
+        "i'm",
+        "i'd",
+        "i'll",
+        "i've",
+        "yes",
+        "no",
+        "ok",
+        "okay",
+        "yeah",
+        "yep",
+        "hi",
+        "hello",
+        "hey",
+        "please",
+        "thanks",
+        "thank",
+        "what",
+        "which",
+        "who",
+        "where",
+        "when",
+        "why",
+        "how",
+        "can",
+        "could",
+        "would",
+        "will",
+        "is",
+        "are",
+        "do",
+        "does",
+        "it",
+        "it's",
+        "that",
+        "that's",
+        "the",
+        "a",
+        "an",
+        "my",
+        "we",
+        "you",
+    ]
 )
 LONGEST = 8
 
@@ -35,7 +105,9 @@ def find_names(utterance: Utterance, common: frozenset[str]) -> list[Found]:
             index += 1
             continue
         last = _extent(text, starts, words, index)
-        found.append(Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]])))
+        found.append(
+            Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]]))
+        )
         index = last
     return found
 
@@ -43,7 +115,7 @@ def find_names(utterance: Utterance, common: frozenset[str]) -> list[Found]:
 def _begins(text: str, starts: list[int], words: list[str], index: int, common: frozenset[str]) -> bool:
     if not text[starts[index]].isupper() or words[index] in _NEVER:
         return False
-    opening = index == 0 or words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common
+    opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
     if not opening:
         return True
     return words[index] not in common
@@ -59,7 +131,9 @@ def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
             last += 1
             continue
         ahead = last + 1
-        if words[last] in _TIGHT and (ahead < limit and text[starts[ahead]].isupper() or words[last] == "'s"):
+        if words[last] in _TIGHT and (
+            (ahead < limit and text[starts[ahead]].isupper()) or words[last] == "'s"
+        ):
             if words[last] == "." and len(words[last - 1]) > 3:
                 break
             last += 1
