@@ -72,10 +72,11 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
     hubs = {airport.city for airport in known.values() if "International" in airport.name}
     for code in [*main, *(code for code in known if code not in main)]:
         airport = known[code]
-        names = [*main.get(code, ()), *_names_of(airport)]
-        if code not in main and airport.city.casefold() not in taken:
-            if "International" in airport.name or airport.city not in hubs:
-                names.append(airport.city)  # a small airport gives the name of its city up to a larger one
+        in_large_city = airport.city.casefold() in taken
+        names = [*main.get(code, ()), *_names_of(airport, alone=in_large_city)]
+        is_hub = "International" in airport.name or airport.city not in hubs
+        if is_hub and not in_large_city:
+            names.append(airport.city)  # a small airport gives the name of its city up to a larger one
         if cities[airport.city] > 1 and airport.region:
             names.append(f"{airport.city} {airport.region}")
         yield EntityValue(
@@ -86,18 +87,17 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
         )
 
 
-def _names_of(airport: Airport) -> list[str]:
-    """The airport's name, also without its last words and without its city."""
+def _names_of(airport: Airport, *, alone: bool) -> list[str]:
+    """The airport's name, also without its last words, and `alone`, without its city: Gatwick."""
     short = airport.name
     for kind in _KINDS:
         short = short.removesuffix(kind)
-    alone = short.removeprefix(airport.city).lstrip(" -/") if airport.city else short
-    names = [airport.name, short, *([alone] if len(alone) > 3 else [])]
+    names = [airport.name, short, *([short.removeprefix(airport.city).lstrip(" -/")] if alone else [])]
     return [name for name in names if name != airport.city]
 
 
 def _is_name(name: str, banned: set[str]) -> bool:
-    return len(name) > 1 and name.casefold() not in banned
+    return len(name) > 2 and name.casefold() not in banned
 
 
 def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
