@@ -8,9 +8,37 @@ from orchestrator.nlu.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Read
 from orchestrator.nlu.text import Utterance
 
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]{1,200})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
-_CODE = re.compile(r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE)
+_CODE = re.compile(
+    r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE
+)
 _PAIR = re.compile(r"\b([A-Za-z_][\w-]{0,40})\s*(?:=|:)\s*(\"[^\"]{0,200}\"|[^\s,;\"]{1,200})")
-_INSIDE = frozenset({"of", "the", "and", "de", "la", "le", "du", "del", "da", "di", "van", "von", "&", "'s", "-", ".", "in", "at", "to", "a", "for", "on", "'"})
+_INSIDE = frozenset(
+    {
+        "of",
+        "the",
+        "and",
+        "de",
+        "la",
+        "le",
+        "du",
+        "del",
+        "da",
+        "di",
+        "van",
+        "von",
+        "&",
+        "'s",
+        "-",
+        ".",
+        "in",
+        "at",
+        "to",
+        "a",
+        "for",
+        "on",
+        "'",
+    }
+)
 _TIGHT = frozenset({"&", "'s", "-", ".", "of", "de", "la", "le", "du", "del", "da", "di", "van", "von", "'"})
 _NEVER = frozenset(
     "i i'm i'd i'll i've yes no ok okay yeah yep hi hello hey please thanks thank what which who where when why how"
@@ -35,7 +63,9 @@ def find_names(utterance: Utterance, common: frozenset[str]) -> list[Found]:
             index += 1
             continue
         last = _extent(text, starts, words, index)
-        found.append(Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]])))
+        found.append(
+            Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]]))
+        )
         index = last
     return found
 
@@ -96,3 +126,22 @@ def find_pairs(utterance: Utterance) -> list[Found]:
         return []
     value = {match.group(1): match.group(2).strip('"') for match in matches}
     return [Found(matches[0].start(), matches[-1].end(), PAIRS, Reading(value))]
+
+
+def find_pattern(utterance: Utterance, kind: str, pattern: re.Pattern[str]) -> list[Found]:
+    """Find what has a declared form; patterns of capitals also find what was typed in small letters."""
+    text = utterance.text
+    matches = list(pattern.finditer(text))
+    if not matches and text.isascii():
+        matches = list(pattern.finditer(text.upper()))
+    return [
+        Found(match.start(), match.end(), kind, Reading(match.group()))
+        for match in matches
+        if match.end() > match.start() and _stands_alone(text, match.start(), match.end())
+    ]
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before = start > 0 and text[start - 1].isalnum()
+    after = end < len(text) and text[end].isalnum()
+    return not before and not after
