@@ -60,7 +60,7 @@ class Bookings(Service):
 
     async def get(self, *, booking_ref: str, call: ToolCall) -> JsonObject:
         booking = await self._find(booking_ref, call)
-        return view(booking) | {"refund": refund(booking, call.now)}
+        return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
 
     async def list(self, *, call: ToolCall) -> JsonObject:
         """The caller's bookings that are not cancelled, next departure first."""
