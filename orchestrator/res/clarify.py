@@ -35,11 +35,11 @@ def clarify(world: World, answer: Answer, templates: Templates) -> None:
             templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else "")
         )
         world.flags["escalated"] = True
-    answer.parts.append(text)
+    answer.add(text)
     answer.question = question
     options = list(question.options)
     if question.escalate and flow is not None:
-        answer.parts.append(templates.render("offer_way_out", doing=name_doing(flow)))
+        answer.add(templates.render("offer_way_out", doing=name_doing(flow)))
         options += ways_out(flow)
     answer.actions = [write_action(option) for option in options]
 
