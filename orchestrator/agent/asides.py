@@ -8,7 +8,7 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
-from orchestrator.res.words import name_doing, name_purpose, name_slot, name_task
+from orchestrator.res.words import name_doing, name_purpose, name_slot_of, name_task
 from orchestrator.world.remark import RemarkKind
 
 MOST_TASKS_NAMED = 12
@@ -89,7 +89,7 @@ def _explain(turn: RunningTurn) -> None:
     slot = flow.slot(entry.slot) if entry.slot is not None else None
     turn.world.remark(
         RemarkKind.CLARIFICATION,
-        slot=name_slot(entry.slot) if entry.slot is not None else None,
+        slot=name_slot_of(flow, entry.slot) if entry.slot is not None else None,
         description=slot.description if slot is not None else None,
         level=entry.level.value,
         purpose=name_purpose(flow),
@@ -114,15 +114,16 @@ def _tell_status(turn: RunningTurn) -> None:
         RemarkKind.STATUS,
         flow_id=active.flow_id,
         filled=_filled(turn, active),
-        missing=[name_slot(slot.name) for slot in active.missing()],
+        missing=[name_slot_of(active, slot.name) for slot in active.missing()],
         waiting=[name_doing(flow) for flow in turn.state.stack.interrupted()],
     )
 
 
 def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
     return [
-        {"name": name_slot(name), "value": shown(turn, flow, name, slot.value)}
+        {"name": name_slot_of(flow, name), "value": shown(turn, flow, name, slot.value)}
         for name, slot in flow.slots.items()
+        if (spec := flow.slot(name)) is not None and spec.description
     ]
 
 

@@ -9,13 +9,19 @@ from orchestrator.nlu.react import Action
 from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import SignalType
 from orchestrator.types import JsonObject
+from orchestrator.world.remark import RemarkKind
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
-    """Fill `turn.understanding`; note the prediction in the state."""
+    """Fill `turn.understanding` and note the prediction; an action that is none leaves a remark instead."""
     world, state, given = turn.world, turn.state, turn.work.input
     if given.action is not None:
-        understood = modules.nlu.react(read_action(given.action), state, world)
+        try:
+            understood = modules.nlu.react(read_action(given.action), state, world)
+        except InvalidInput as error:
+            world.failed_check("nlu", "action", str(error))
+            world.remark(RemarkKind.BAD_ACTION)
+            return
     else:
         understood = await modules.nlu.think(given.text or "", state, world, _make_call(turn))
     turn.understanding = understood

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from orchestrator.agent.approvals import expire_approvals
-from orchestrator.agent.asides import be_unsure, chat, digress, reject
-from orchestrator.agent.corrections import ask_what_to_change, correct_flow
-from orchestrator.agent.decisions import DECISIONS, decide
+from orchestrator.agent.asides import be_unsure, chat, digress, leave_open, reject
+from orchestrator.agent.corrections import DECISIONS, ask_what_to_change, correct_flow
+from orchestrator.agent.decisions import decide
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.switching import cancel_task, resume_task
