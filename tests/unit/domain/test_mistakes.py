@@ -38,10 +38,14 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
         "ontology.yaml:23: flows.book_flight.confrim: unknown key; did you mean 'confirm'?",
         "ontology.yaml:9: flows.book_flight.dax: should be three hexadecimal digits (it is '2B')",
         "ontology.yaml:10: flows.book_flight.intent: there is no intent 'Transfrom'; did you mean 'Transform'?",
-        "ontology.yaml:13: flows.book_flight.edge_flows.0: there is no flow 'serch_flights'; "
-        "did you mean 'search_flights'?",
-        "ontology.yaml:19: flows.book_flight.slots.date.type: there is no slot type 'dates'; "
-        "did you mean 'date'?",
+        (
+            "ontology.yaml:13: flows.book_flight.edge_flows.0: there is no flow 'serch_flights'; "
+            "did you mean 'search_flights'?"
+        ),
+        (
+            "ontology.yaml:19: flows.book_flight.slots.date.type: there is no slot type 'dates'; "
+            "did you mean 'date'?"
+        ),
     ]
 
 
