@@ -12,6 +12,8 @@ from orchestrator.res.words import name_doing, name_purpose, name_slot, name_tas
 from orchestrator.world.remark import RemarkKind
 
 MOST_TASKS_NAMED = 12
+WORTH_OFFERING = 0.1
+"""Below this share a flow is not offered when a message was not understood."""
 
 
 def digress(turn: RunningTurn, understood: Understanding) -> None:
@@ -55,13 +57,17 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
     options = [
         Option(name_task(flows[score.dact]), "start_flow", {"dact": score.dact})
         for score in understood.flows[: turn.world.domain.config.ambiguity.max_choices]
-        if score.dact in flows
+        if score.dact in flows and score.score >= WORTH_OFFERING
     ]
     state.ambiguity.declare(Level.GENERAL, options=options, turn_id=turn.work.turn_id)
 
 
 def leave_open(turn: RunningTurn) -> None:
-    """Nothing changes; the open question, if there is one, is asked again without counting a round."""
+    """Nothing changes; a task's open question is asked again without counting a round.
+
+    What we did not understand before is not asked about any more.
+    """
+    turn.state.ambiguity.resolve(level=Level.GENERAL)
     turn.world.asks_again = True
     turn.carry_on = turn.state.ambiguity.current is None and turn.state.stack.active is not None
 

@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, Labels, ProblemKind, SlotProblem
+from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.pex.approve import drop_grant
 from orchestrator.pex.candidate import drop_candidate
 from orchestrator.res.show import show_slot
 from orchestrator.res.words import name_doing, name_slot
@@ -56,6 +58,7 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
     if not labels:
         return
     drop_candidate(flow)
+    drop_grant(flow)
     handler = turn.state.ambiguity
     for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
         handler.resolve(entry)
@@ -64,13 +67,12 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
 
 def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
     """Say why values did not fit and ask about the first; False when all did."""
-    problems = [problem for problem in problems if problem.kind is not ProblemKind.UNKNOWN_SLOT]
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
             turn.world.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
-    if not problems:
+    first = next((problem for problem in problems if _is_worth_asking(flow, problem)), None)
+    if first is None:
         return False
-    first = problems[0]
     several = first.kind is ProblemKind.SEVERAL
     turn.state.ambiguity.declare(
         Level.PARTIAL if several else Level.SPECIFIC,
@@ -82,6 +84,14 @@ def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) ->
         metadata={"about": "value"},
     )
     return True
+
+
+def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
+    """Not about slots that the flow does not have, nor about an invalid value that it can do without."""
+    slot = flow.slot(problem.slot)
+    if slot is None:
+        return False
+    return problem.kind is ProblemKind.SEVERAL or slot.priority is not Priority.OPTIONAL
 
 
 def shown(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Json:
