@@ -109,10 +109,11 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
         return f"should be text; put it in quotes (it is read as {mistake['input']!r})"
     if (location and location[-1] == "[key]") or isinstance(mistake["input"], dict | list):
         return message
-    return f"{message} (it is {_shorten(mistake['input'])})"
+    return f"{message} (it is {shorten(mistake['input'])})"
 
 
-def _shorten(value: Json) -> str:
+def shorten(value: Json) -> str:
+    """The value as a mistake quotes it: on one line, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 
