@@ -76,22 +76,25 @@ WITH lane AS (
     FROM lane, json_to_recordset(%(outbox)s::json) AS entry (kind text, payload json)
 ), next AS (
     SELECT candidate.turn_id
-    FROM lane
-    CROSS JOIN turn AS finished
-    JOIN turns AS candidate ON candidate.session_id = %(session_id)s AND candidate.seq > lane.done_seq
-    WHERE lane.pending > 0
-      AND candidate.finished_at IS NULL
-      AND candidate.turn_id <> %(turn_id)s
-      AND candidate.merged_into IS NULL
-      AND (candidate.client_sequence IS NULL
-           OR candidate.client_sequence = 1
-           OR candidate.client_sequence = finished.client_sequence + 1
-           OR EXISTS (SELECT FROM turns AS predecessor
-                      WHERE predecessor.session_id = candidate.session_id
-                        AND predecessor.client_sequence = candidate.client_sequence - 1
-                        AND predecessor.finished_at IS NOT NULL))
-    ORDER BY candidate.seq
-    LIMIT 1
+    FROM lane CROSS JOIN turn AS finished CROSS JOIN LATERAL (
+        SELECT turns.turn_id
+        FROM turns
+        WHERE lane.pending > 0
+          AND turns.session_id = %(session_id)s
+          AND turns.seq > lane.done_seq
+          AND turns.finished_at IS NULL
+          AND turns.turn_id <> %(turn_id)s
+          AND turns.merged_into IS NULL
+          AND (turns.client_sequence IS NULL
+               OR turns.client_sequence = 1
+               OR turns.client_sequence = finished.client_sequence + 1
+               OR EXISTS (SELECT FROM turns AS predecessor
+                          WHERE predecessor.session_id = turns.session_id
+                            AND predecessor.client_sequence = turns.client_sequence - 1
+                            AND predecessor.finished_at IS NOT NULL))
+        ORDER BY turns.seq
+        LIMIT 1
+    ) AS candidate
 ), following AS (
     UPDATE turns
     SET status = 'running',
