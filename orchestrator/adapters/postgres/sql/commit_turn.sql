@@ -16,6 +16,12 @@ WITH lane AS (
         next_event = next_event + %(event_count)s,
         done_seq = CASE WHEN pending = 1 THEN next_seq - 1
                         WHEN done_seq = %(seq)s - 1 THEN %(seq)s
+                        -- cancelled and merged turns leave holes; one that waits for its predecessor does not
+                        WHEN NOT EXISTS (SELECT FROM turns AS earlier
+                                         WHERE earlier.session_id = %(session_id)s
+                                           AND earlier.seq > lanes.done_seq AND earlier.seq < %(seq)s
+                                           AND earlier.finished_at IS NULL
+                                           AND earlier.merged_into IS NULL) THEN %(seq)s
                         ELSE done_seq END,
         lease_owner = CASE WHEN pending > 1 THEN lease_owner END,
         lease_until = CASE WHEN pending > 1 THEN clock_timestamp() + %(ttl_s)s * interval '1 second' END,
