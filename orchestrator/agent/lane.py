@@ -126,7 +126,9 @@ class LaneRunner:
         except asyncio.CancelledError:
             return HandedBack()
         except Exception as error:  # whatever an agent may raise counts as one failed attempt
-            _log.exception("A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts)
+            _log.exception(
+                "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts
+            )
             return Failed(_describe(error))
         return Answered(commit)
 

@@ -208,13 +208,18 @@ class FlowStack:
         """Let a flow that awaited approval go on: on top and Active, whatever was decided."""
         self.resume(flow, now, reason=reason)
         if flow.standing == AWAITING_APPROVAL:
-            flow.become(ACTIVE)
-            flow.interrupted_at = None
+            self.unpark(flow, now)
 
     def park(self, flow: BaseFlow, now: float | None = None) -> None:
         """Let the Active flow wait for an approval (PX-17)."""
         flow.become(AWAITING_APPROVAL)
         flow.interrupted_at = now
+        self.keep_step(flow)
+
+    def unpark(self, flow: BaseFlow, now: float) -> None:
+        """End the wait where the flow stands, as after a correction: Active on top, else interrupted."""
+        flow.become(ACTIVE if flow is self.top else INTERRUPTED)
+        flow.interrupted_at = None if flow is self.top else now
         self.keep_step(flow)
 
     def plan(self, flows: Iterable[BaseFlow], plan_id: str, now: float) -> Planned:

@@ -12,7 +12,19 @@ from typing import TypeVar
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.domain.model import Entity
 from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.found import CODE, DATE, MONEY, NAME, NUMBER, PAIRS, QUOTE, RANGE, TIME, Candidate, Found
+from orchestrator.nlu.extract.found import (
+    CODE,
+    DATE,
+    MONEY,
+    NAME,
+    NUMBER,
+    PAIRS,
+    QUOTE,
+    RANGE,
+    TIME,
+    Candidate,
+    Found,
+)
 from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities
 from orchestrator.nlu.extract.kinds import accepts_names, is_boolean, kinds_of, value_kind
 from orchestrator.nlu.extract.money import find_money
@@ -32,7 +44,9 @@ FEW_TOKENS = 400
 class Extractor:
     """Finds the candidates of a message for the slots of a domain."""
 
-    def __init__(self, flows: Iterable[FlowSpec], entities: Mapping[str, Entity], common: frozenset[str]) -> None:
+    def __init__(
+        self, flows: Iterable[FlowSpec], entities: Mapping[str, Entity], common: frozenset[str]
+    ) -> None:
         """`common`: words written in small letters in the examples; they do not begin names."""
         slots = [slot for flow in flows for slot in flow.slots.values()]
         kinds = {kind for slot in slots for kind in kinds_of(slot)}

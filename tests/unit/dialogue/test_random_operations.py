@@ -40,7 +40,7 @@ TestOperations = Operations.TestCase
 def drive(steps: int, seed: int) -> Counter[str]:
     """Random sessions of 200 steps each; returns how often each operation was carried out."""
     numbers = random.Random(seed)
-    names = tuple(OPERATIONS)
+    names = [*OPERATIONS, *["push", "plan", "replan", "resume"] * 4]
     done: Counter[str] = Counter()
     while done.total() < steps:
         driver = Driver()
