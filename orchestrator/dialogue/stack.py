@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, PlanStep, load_flow
 from orchestrator.dialogue.invariants import check_flows
-from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import (
     ABANDONED,
     ACTIVE,
@@ -34,7 +33,6 @@ from orchestrator.dialogue.outcomes import (
     Pushed,
     PushResult,
 )
-from orchestrator.dialogue.slots import Rejected, SlotValue
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import Json
 
@@ -358,7 +356,7 @@ class FlowStack:
             raise IllegalTransition(f"The flow {old.dact} cannot fall back to itself.")
         waiting = self.find(target.spec.dact)
         new = waiting or target(now, flow_id=flow_id, plan_id=old.plan_id)
-        _transfer(old, new)
+        new.take_over(old)
         self.invalidate(old, MISPREDICTED)
         self._depart(old)
         if waiting is not None:
@@ -406,16 +404,3 @@ class FlowStack:
 
 def _is_adoptable(flow: BaseFlow) -> bool:
     return flow.standing == INTERRUPTED and flow.plan_id is None and not isinstance(flow, PlanFlow)
-
-
-def _transfer(old: BaseFlow, new: BaseFlow) -> None:
-    """Values that fit, and the turns; what the new flow holds already stays."""
-    for name, held in old.slots.items():
-        if name in new.slots or name not in new.spec.slots:
-            continue
-        verdict = new.judge(name, held.value)
-        if not isinstance(verdict, Rejected):
-            new.slots[name] = SlotValue(copy_json(verdict.value), held.source, held.turn_id, False, held.text)
-    for turn_id in old.turn_ids:
-        if turn_id not in new.turn_ids:
-            new.note_turn(turn_id)

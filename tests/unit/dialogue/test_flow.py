@@ -84,6 +84,13 @@ def test_fs2_labels_fill_slots_and_problems_say_why() -> None:
     assert flow.slots["origin"].text == "Heathrow"
 
 
+def test_names_of_slots_that_do_not_exist_are_not_repeated_at_length() -> None:
+    (problem,) = BOOK_FLIGHT(0.0).fill_slots_by_label({"x\u202e" * 10_000: 1})
+    assert problem.kind is ProblemKind.UNKNOWN_SLOT
+    assert len(problem.why) < 150
+    assert "\u202e" not in problem.why
+
+
 def test_fs4_an_invalid_value_does_not_displace_a_valid_one() -> None:
     flow = BOOK_FLIGHT(0.0)
     flow.fill_slots_by_label({"date": "2026-03-01"})

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 from typing import Any
 
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.diff import apply, diff
+from orchestrator.dialogue.diff import apply, diff, rebuild
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import (
@@ -112,6 +113,22 @@ def test_st1_documents_and_state_share_nothing_that_changes() -> None:
         changed.say("agent", "hello")
     assert json.dumps(body) == text
     assert apply(body, diff(body, again.serialize())) == again.serialize()
+
+
+def test_st2_a_rollback_is_a_further_revision() -> None:
+    states = [make_full_state().serialize()]
+    state = DialogueState.from_dict(states[0], FLOW_TYPES)
+    for text in ("one", "two"):
+        state.say("user", text)
+        state.stack.cancel(state.stack.flows[-1])
+        state.archive(state.stack.pop_finished(9.0))
+        states.append(state.serialize())
+    again = DialogueState.from_dict(states[0], FLOW_TYPES)
+    again.say("user", "three")
+    states += [states[0], again.serialize()]
+    patches = [diff(before, after) for before, after in pairwise(states)]
+    for number, wanted in enumerate(states):
+        assert rebuild(states[0], patches[:number]) == wanted
 
 
 def test_st1_the_three_best_candidates_are_kept() -> None:
