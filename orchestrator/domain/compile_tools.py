@@ -120,9 +120,7 @@ def _one_of(given: list[str]) -> str:
     return f"a tool has one implementation; this one has {' and '.join(given)}"
 
 
-def _check_method(
-    target: str, schema: JsonObject, services: Services, report: Callable[[str], None]
-) -> None:
+def _check_method(target: str, schema: JsonObject, services: Services, report: Callable[[str], None]) -> None:
     class_name, dot, method_name = target.partition(".")
     if not dot or not method_name:
         report("should be Class.method of services.py")

@@ -48,15 +48,15 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Problems:
-    """The mistakes found so far; one per place, because what follows from a mistake is none."""
+    """The mistakes found so far. Of a place with a broken value nothing more is said."""
 
     found: list[Problem] = field(default_factory=list[Problem])
-    _places: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])
+    _broken: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])
 
     def add(self, file: SourceFile, path: Path, message: str) -> None:
-        if (file.name, path) not in self._places:
-            self._places.add((file.name, path))
-            self.found.append(Problem(file.place(path), message))
+        problem = Problem(file.place(path), message)
+        if (file.name, path) not in self._broken and problem not in self.found:
+            self.found.append(problem)
 
     def check_known(self, file: SourceFile, path: Path, name: str, known: Iterable[str], kind: str) -> bool:
         """Report `name` unless it is among `known`; says whether it is."""
@@ -77,9 +77,11 @@ class Problems:
             try:
                 return model.model_validate(body)
             except ValidationError as error:
-                for mistake in error.errors(include_url=False):
+                mistakes = error.errors(include_url=False)
+                for mistake in mistakes:
                     self.add(file, path + _clean(mistake["loc"]), _explain(model, mistake))
-                body = _prune(body, [mistake["loc"] for mistake in error.errors(include_url=False)], fallback)
+                self._broken.update((file.name, path + _clean(mistake["loc"])) for mistake in mistakes)
+                body = _prune(body, [mistake["loc"] for mistake in mistakes], fallback)
         return model.model_validate(fallback or {})
 
 
@@ -103,7 +105,7 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
     message = str(mistake["msg"]).removeprefix("Value error, ").removeprefix("Input ")
     if mistake["type"] == "string_type" and isinstance(mistake["input"], int | float):
         return f"should be text; put it in quotes (it is read as {mistake['input']!r})"
-    if location and location[-1] == "[key]" or isinstance(mistake["input"], dict | list):
+    if (location and location[-1] == "[key]") or isinstance(mistake["input"], dict | list):
         return message
     return f"{message} (it is {_shorten(mistake['input'])})"
 
