@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 
 import orjson
 
@@ -22,22 +21,11 @@ from orchestrator.errors import (
 )
 from orchestrator.ports.lane import Lane
 from orchestrator.turns.lease import Lease, Work
-from orchestrator.turns.step import Step, StepStatus
+from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
 from orchestrator.types import Json, TurnId
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
 """Named errors that do not tell whether a call had an effect."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnknownOutcome:
-    """A non-idempotent call was begun in an earlier attempt and nobody knows how it ended.
-
-    It is not repeated: ask the tool's status query, or the user, and `settle` it.
-    """
-
-    key: str
-    idempotency_key: str
 
 
 class DurableSteps:
@@ -126,7 +114,7 @@ class DurableSteps:
     def _check_same(self, known: Step, request_hash: str) -> None:
         if known.request_hash != request_hash:
             raise StepMismatch(
-                f"Step {known.key!r} of turn {self._turn_id} asks for something else than in an earlier attempt."
+                f"Step {known.key!r} of turn {self._turn_id} differs from its earlier attempt."
             )
 
     async def _record(self, step: Step) -> None:

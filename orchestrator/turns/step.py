@@ -24,3 +24,14 @@ class Step:
     status: StepStatus
     request_hash: str
     result: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownOutcome:
+    """A non-idempotent call was begun in an earlier attempt and nobody knows how it ended (RT-9).
+
+    It is not repeated: ask the tool's status query, or the user, and settle it.
+    """
+
+    key: str
+    idempotency_key: str

@@ -90,13 +90,19 @@ def _lost(history: History) -> list[str]:
 def _repeated(history: History) -> list[str]:
     return [
         *(f"turn {turn} was answered {count} times" for turn, count in history.answers.items() if count > 1),
-        *(f"turn {turn} had its effect {count} times" for turn, count in history.effects.items() if count > 1),
+        *(
+            f"turn {turn} had its effect {count} times"
+            for turn, count in history.effects.items()
+            if count > 1
+        ),
     ]
 
 
 def _check_session(session: str, turns: list[StoredTurn], history: History) -> list[str]:
     done = [turn for turn in turns if turn.status == ANSWERED]
-    breaches = [f"turn {turn.seq} ended as {turn.status}" for turn in turns if turn.status in {"queued", "running"}]
+    breaches = [
+        f"turn {turn.seq} ended as {turn.status}" for turn in turns if turn.status in {"queued", "running"}
+    ]
     if [turn.seq for turn in turns] != list(range(1, len(turns) + 1)):
         breaches.append(f"sequence is not contiguous: {[turn.seq for turn in turns]}")
     breaches += [f"turn {turn.seq} has no answer event" for turn in done if not history.answers[turn.turn_id]]

@@ -38,7 +38,7 @@ class CountingAgent:
         before = orjson.loads(lease.state) if lease.state else EMPTY
         text = work.input.text or ""
         effect = await self._obey(text.split(), lease, steps)
-        state = fold(before if before else EMPTY, text)
+        state = fold(before or EMPTY, text)
         reply = f"{state['count']} {effect}".strip()
         return TurnCommit(
             status=TurnStatus.DONE,

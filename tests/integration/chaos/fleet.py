@@ -68,7 +68,12 @@ class Fleet:
     workers: list[Worker] = field(default_factory=list)
 
     def start(
-        self, count: int = 1, *, application: str = STAND_IN, queues: str = "turns,submissions", threads: int = 8
+        self,
+        count: int = 1,
+        *,
+        application: str = STAND_IN,
+        queues: str = "turns,submissions",
+        threads: int = 8,
     ) -> list[Worker]:
         """Start workers and wait until they are ready."""
         started = [self.launch(application=application, queues=queues, threads=threads) for _ in range(count)]
