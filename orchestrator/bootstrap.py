@@ -44,7 +44,9 @@ class Ports:
 async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
     """Open what every door needs; the stores need not answer yet."""
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(settings.database_url, size=settings.database_pool_size))
+        database = await stack.enter_async_context(
+            Database(settings.database_url, size=settings.database_pool_size)
+        )
         redis = await stack.enter_async_context(connect(settings.redis_url))
         taking = await stack.enter_async_context(
             connect(settings.redis_url, reply_timeout_s=TAKE_REPLY_TIMEOUT_S, max_connections=4)

@@ -125,8 +125,10 @@ class LaneRunner:
             return Stopped(error)
         except asyncio.CancelledError:
             return HandedBack()
-        except Exception as error:  # whatever an agent may raise counts as one failed attempt
-            _log.exception("A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts)
+        except Exception as error:  # noqa: BLE001 - whatever an agent may raise counts as one failed attempt
+            _log.exception(
+                "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts
+            )
             return Failed(_describe(error))
         return Answered(commit)
 
@@ -217,7 +219,7 @@ class LaneRunner:
         """Run the agent; raises TurnCancelled or DeadlineExceeded when it was stopped."""
         work = lease.work
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine always runs in a task
+        assert task is not None
         self._thinking[work.turn_id] = task
         deadline = asyncio.timeout(work.deadline_s)
         try:
