@@ -18,13 +18,14 @@ from pathlib import Path
 import httpx
 import orjson
 
+from orchestrator.settings import Settings
 from parley.embedded import Stores, open_database, open_redis
 from parley.embedded.lock import hold
 from parley.embedded.ports import free_port
 from parley.processes import Child, Program, end_leftovers, log_says
 
-_TURN_GRACE_S = 130.0  # a worker may finish the turn it has begun (turn_deadline_s is 120)
 _BRIEF_GRACE_S = 10.0
+_PRIVATE_SHUTDOWN_S = 5.0
 _PROBE_TIMEOUT_S = 2.0
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 
@@ -107,7 +108,11 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         "PARLEY_PORT": str(plan.port),
         "PYTHONUNBUFFERED": "1",
     }
-    role = _Roles(plan, environment)
+    shutdown_s = Settings(database_url=stores.database_url, redis_url=stores.redis_url).shutdown_grace_s
+    if plan.private:
+        shutdown_s = _PRIVATE_SHUTDOWN_S
+        environment["PARLEY_SHUTDOWN_GRACE_S"] = str(shutdown_s)
+    role = _Roles(plan, environment, worker_grace_s=shutdown_s + _BRIEF_GRACE_S)
     turn_workers = [
         role.worker(f"turns-{number}", "turns,submissions", threads=64)
         for number in range(1, plan.turn_workers + 1)
@@ -126,6 +131,8 @@ class _Roles:
 
     plan: StackPlan
     environment: Mapping[str, str]
+    worker_grace_s: float
+    """Longer than a worker gives the turns it has begun."""
 
     def gateway(self) -> Program:
         plan = self.plan
@@ -140,8 +147,7 @@ class _Roles:
             *(() if self.plan.private else ("-E",)),
         )
         # The threads pool knows no other way to stop than SIGTERM: a second signal runs tasks twice.
-        grace_s = _BRIEF_GRACE_S if self.plan.private else _TURN_GRACE_S
-        return self._program(name, command, log_says("ready."), grace_s)
+        return self._program(name, command, log_says("ready."), self.worker_grace_s)
 
     def beat(self) -> Program:
         schedule = self.plan.data_dir / "run" / "beat-schedule"
