@@ -108,7 +108,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         "PARLEY_PORT": str(plan.port),
         "PYTHONUNBUFFERED": "1",
     }
-    shutdown_s = Settings(database_url=stores.database_url, redis_url=stores.redis_url).shutdown_grace_s
+    shutdown_s = Settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url).shutdown_grace_s
     if plan.private:
         shutdown_s = _PRIVATE_SHUTDOWN_S
         environment["PARLEY_SHUTDOWN_GRACE_S"] = str(shutdown_s)
