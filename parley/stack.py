@@ -108,7 +108,9 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         "PARLEY_PORT": str(plan.port),
         "PYTHONUNBUFFERED": "1",
     }
-    shutdown_s = Settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url).shutdown_grace_s
+    # The rest of the settings is read from the environment.
+    settings = Settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)  # pyright: ignore[reportCallIssue]
+    shutdown_s = settings.shutdown_grace_s
     if plan.private:
         shutdown_s = _PRIVATE_SHUTDOWN_S
         environment["PARLEY_SHUTDOWN_GRACE_S"] = str(shutdown_s)

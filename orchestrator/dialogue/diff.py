@@ -1,62 +1,158 @@
-"""Differences between two JSON objects, small enough to keep one per turn (ST-2). Pure.
+"""The exact difference between two JSON documents, and its application (ST-2).
 
-A diff has up to four parts: ``set`` (key to new value), ``unset`` (removed keys), ``in`` (key to the diff
-of two objects) and ``tail`` (key to what a list gained at its end). An empty diff changes nothing.
+A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
+A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
+``~`` by position, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
+results share unchanged parts with their inputs.
 """
 
 from __future__ import annotations
 
+import marshal
+from collections.abc import Iterable
+
 from orchestrator.types import Json, JsonObject
+
+SNAPSHOT_DISTANCE = 20
+"""Epochs between two full snapshots."""
+
+_PLAIN = frozenset({str, bool, int, type(None)})
+_REFERENCELESS = 2
+"""The marshal format in which equal values have equal bytes."""
+
+
+def same(left: Json, right: Json) -> bool:
+    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0.
+
+    False for objects that differ only in the order of keys; `diff` then finds nothing in them.
+    """
+    kind = type(left)
+    if left is right:
+        return True
+    if kind is not type(right) or left != right:
+        return False
+    if kind in _PLAIN:
+        return True
+    return marshal.dumps(left, _REFERENCELESS) == marshal.dumps(right, _REFERENCELESS)
 
 
 def diff(before: JsonObject, after: JsonObject) -> JsonObject:
-    """What leads from `before` to `after`: ``apply(before, diff(before, after)) == after``."""
-    changed: JsonObject = {}
+    """The patch that makes `after` of `before`; empty when they are equal."""
+    replaced: JsonObject = {}
+    nested: JsonObject = {}
     for key, value in after.items():
         if key not in before:
-            changed.setdefault("set", {})[key] = value
+            replaced[key] = value
+        elif not same(before[key], value):
+            patch = _diff_value(before[key], value)
+            if patch is None:
+                replaced[key] = value
+            elif patch:
+                nested[key] = patch
+    removed = [key for key in before if key not in after]
+    return _compact({"=": replaced, "~": nested, "-": removed})
+
+
+def _compact(patch: JsonObject) -> JsonObject:
+    return {sign: part for sign, part in patch.items() if part}
+
+
+def _diff_value(before: Json, after: Json) -> JsonObject | None:
+    """The patch between two containers of one kind; None when replacing is all that can be done."""
+    if type(before) is dict and type(after) is dict and before and after:
+        return diff(before, after)
+    if type(before) is list and type(after) is list and before and after:
+        return _diff_list(before, after)
+    return None
+
+
+def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
+    shift = _find_shift(before, after)
+    if shift is not None:
+        return _compact({"<": shift, "+": after[len(before) - shift :]})
+    start, end = _common_ends(before, after)
+    removed, inserted = len(before) - start - end, len(after) - start - end
+    if removed == 0 or inserted == 0:
+        return {"@": [start, removed, after[start : start + inserted]]}
+    return _diff_elements(before, after)
+
+
+def _find_shift(before: list[Json], after: list[Json]) -> int | None:
+    """How many elements went from the head so that the rest of `before` is the beginning of `after`."""
+    first = after[0]
+    for shift, element in enumerate(before):
+        kept = len(before) - shift
+        if kept <= len(after) and same(element, first) and same(before[shift:], after[:kept]):
+            return shift
+    return None
+
+
+def _common_ends(before: list[Json], after: list[Json]) -> tuple[int, int]:
+    shorter = min(len(before), len(after))
+    start = 0
+    while start < shorter and same(before[start], after[start]):
+        start += 1
+    end = 0
+    while end < shorter - start and same(before[-1 - end], after[-1 - end]):
+        end += 1
+    return start, end
+
+
+def _diff_elements(before: list[Json], after: list[Json]) -> JsonObject | None:
+    """Element by element; None when hardly anything would remain."""
+    replaced: list[Json] = []
+    nested: list[Json] = []
+    shorter = min(len(before), len(after))
+    for place in range(shorter):
+        if same(before[place], after[place]):
             continue
-        part, difference = _compare(before[key], value)
-        if part is not None:
-            changed.setdefault(part, {})[key] = difference
-    unset = [key for key in before if key not in after]
-    if unset:
-        changed["unset"] = unset
-    return changed
+        patch = _diff_value(before[place], after[place])
+        if patch is None:
+            replaced.append([place, after[place]])
+        elif patch:
+            nested.append([place, patch])
+    if 2 * len(replaced) > len(after):
+        return None
+    cut = shorter if shorter < len(before) else 0
+    return _compact({"|": cut, "=": replaced, "~": nested, "+": after[shorter:]})
 
 
-def apply(before: JsonObject, difference: JsonObject) -> JsonObject:
-    """The object after the difference; `before` is left as it was and shares what did not change."""
-    after = {**before, **difference.get("set", {})}
-    for key in difference.get("unset", ()):
-        del after[key]
-    for key, inner in difference.get("in", {}).items():
-        after[key] = apply(before[key], inner)
-    for key, gained in difference.get("tail", {}).items():
-        after[key] = [*before[key], *gained]
+def apply(before: JsonObject, patch: JsonObject) -> JsonObject:
+    """The document that `diff` was made for. `before` stays as it is."""
+    if not patch:
+        return before
+    removed = patch.get("-", ())
+    after = {key: value for key, value in before.items() if key not in removed} if removed else dict(before)
+    for key, nested in patch.get("~", {}).items():
+        after[key] = _apply_value(before[key], nested)
+    after.update(patch.get("=", {}))
     return after
 
 
-def _compare(before: Json, after: Json) -> tuple[str | None, Json]:
-    """The part of a diff that one changed value belongs to, and its content; None when equal."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        inner = diff(before, after)
-        return ("in", inner) if inner else (None, None)
-    if isinstance(before, list) and isinstance(after, list):
-        if _equal(before, after):
-            return None, None
-        if before and len(after) > len(before) and _equal(before, after[: len(before)]):
-            return "tail", after[len(before) :]
-        return "set", after
-    return (None, None) if _equal(before, after) else ("set", after)
+def _apply_value(before: Json, patch: JsonObject) -> Json:
+    return apply(before, patch) if type(before) is dict else _apply_list(before, patch)
 
 
-def _equal(one: Json, other: Json) -> bool:
-    """Equality of JSON, where true is not 1 and 1 is not 1.0."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return one == other
+def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
+    after = before[patch.get("<", 0) : patch.get("|", len(before))]
+    for place, value in patch.get("=", ()):
+        after[place] = value
+    for place, nested in patch.get("~", ()):
+        after[place] = _apply_value(before[place], nested)
+    if "@" in patch:
+        start, removed, inserted = patch["@"]
+        after[start : start + removed] = inserted
+    return after + patch.get("+", [])
+
+
+def rebuild(snapshot: JsonObject, patches: Iterable[JsonObject]) -> JsonObject:
+    """The state after all the patches, from a snapshot before the first of them."""
+    state = snapshot
+    for patch in patches:
+        state = apply(state, patch)
+    return state
+
+
+def wants_snapshot(completed_in_turn: int, epoch: int) -> bool:
+    """Whether a full copy goes into the history: several flows completed, the first epoch, every 20th."""
+    return completed_in_turn > 1 or epoch <= 1 or epoch % SNAPSHOT_DISTANCE == 0
