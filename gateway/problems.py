@@ -75,7 +75,8 @@ def _on_invalid_request(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
     mistakes = [
-        {"field": _dotted(mistake["loc"]), "message": str(mistake["msg"])} for mistake in error.errors()
+        {"field": _dotted(mistake["loc"]), "message": str(mistake["msg"]).removeprefix("Value error, ")}
+        for mistake in error.errors()
     ]
     first = mistakes[0]
     return problem(
