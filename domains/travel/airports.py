@@ -1,0 +1,127 @@
+"""The airports of the world, and the names that people call them by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import airportsdata
+
+from orchestrator.domain.services import EntityValue
+
+_EARTH_RADIUS_KM = 6371.0
+_KINDS = (" International Airport", " Regional Airport", " Municipal Airport", " Airport", " Airfield")
+
+
+@dataclass(frozen=True, slots=True)
+class Airport:
+    """`timezone`: IANA name. `country`: ISO 3166 code."""
+
+    code: str
+    name: str
+    city: str
+    country: str
+    region: str
+    timezone: str
+    latitude: float
+    longitude: float
+
+
+@cache
+def all_airports() -> Mapping[str, Airport]:
+    """Every airport with an IATA code, by that code."""
+    return {
+        code: Airport(
+            code=code,
+            name=entry["name"],
+            city=entry["city"],
+            country=entry["country"],
+            region=entry["subd"],
+            timezone=entry["tz"],
+            latitude=float(entry["lat"]),
+            longitude=float(entry["lon"]),
+        )
+        for code, entry in airportsdata.load("IATA").items()
+    }
+
+
+def distance_km(origin: Airport, destination: Airport) -> float:
+    """The great-circle distance."""
+    first, second = math.radians(origin.latitude), math.radians(destination.latitude)
+    span = math.radians(destination.longitude - origin.longitude)
+    height = (
+        math.sin((second - first) / 2) ** 2 + math.cos(first) * math.cos(second) * math.sin(span / 2) ** 2
+    )
+    return 2 * _EARTH_RADIUS_KM * math.asin(math.sqrt(height))
+
+
+def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -> Iterator[EntityValue]:
+    """Every airport as a value of the entity.
+
+    Args:
+        main: by code of a city's main airport, the names of that city; they mean no other airport.
+        ordinary_words: names of small places that are words; they stand for no airport alone.
+    """
+    taken = {name.casefold() for names in main.values() for name in names}
+    hubs = _cities_with_international_airport()
+    known = all_airports()
+    for code in [*main, *(code for code in known if code not in main)]:
+        airport = known[code]
+        names = [*main.get(code, ()), *_names_of(airport)]
+        if code not in main and _may_be_called_by_city(airport, taken, hubs, ordinary_words):
+            names.append(airport.city)
+        if airport.city:
+            names += [f"{airport.city} {airport.country}", f"{airport.city} {airport.region}".strip()]
+        banned = {word.casefold() for word in ordinary_words}
+        yield EntityValue(
+            canonical=code,
+            name=_title(airport, main.get(code)),
+            aliases=tuple(
+                name for name in dict.fromkeys(names) if name.casefold() not in banned or code in main
+            ),
+            metadata={"main": code in main, "city": airport.city, "country": airport.country},
+        )
+
+
+def _names_of(airport: Airport) -> list[str]:
+    """The airport's name, also without its last words and without its city."""
+    names = [airport.name]
+    for kind in _KINDS:
+        if airport.name.endswith(kind):
+            short = airport.name.removesuffix(kind)
+            names.append(short)
+            if airport.city and short.startswith(f"{airport.city} ") and len(short) - len(airport.city) > 4:
+                names.append(short.removeprefix(f"{airport.city} "))
+            break
+    return [name for name in names if len(name) > 3 and name != airport.city]
+
+
+def _cities_with_international_airport() -> set[tuple[str, str]]:
+    return {
+        (airport.city, airport.country)
+        for airport in all_airports().values()
+        if "International" in airport.name
+    }
+
+
+def _may_be_called_by_city(
+    airport: Airport, taken: set[str], hubs: set[tuple[str, str]], ordinary_words: Sequence[str]
+) -> bool:
+    """A small airport gives the name of its city up to a larger one."""
+    city = airport.city
+    if not city or len(city) < 3 or city.casefold() in taken or city.casefold() in ordinary_words:
+        return False
+    return "International" in airport.name or (city, airport.country) not in hubs
+
+
+def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
+    """How the airport is called in a sentence: Oslo (OSL), London Gatwick (LGW)."""
+    if city_names:
+        return f"{city_names[0]} ({airport.code})"
+    name = airport.name
+    for kind in _KINDS:
+        name = name.removesuffix(kind)
+    place = name if not airport.city or airport.city in name else f"{airport.city} {name}"
+    return f"{place} ({airport.code})"
