@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from orchestrator.dialogue.slots import copy_json
+from orchestrator.dialogue.json_values import copy_json, is_list, is_object
 from orchestrator.dialogue.stack import FlowStack, LimitReached
 from orchestrator.types import FlowId, Json, JsonObject, TurnId
 
@@ -132,10 +132,10 @@ Writer: TypeAlias = Callable[[Question, Wording], Awaitable[str | None]]
 
 def show_value(value: Json) -> str:
     """A candidate as a label."""
-    if isinstance(value, dict):
+    if is_object(value):
         named = value.get("name") or value.get("label")
         return str(named) if named else ", ".join(f"{key} {show_value(item)}" for key, item in value.items())
-    if isinstance(value, list):
+    if is_list(value):
         return ", ".join(show_value(item) for item in value)
     if isinstance(value, bool):
         return "yes" if value else "no"

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Protocol, Self, TypeAlias
 
+from orchestrator.dialogue.json_values import copy_json, same_value
 from orchestrator.dialogue.lifecycle import ACTIVE, FlowState, Reason, Standing, check_transition
 from orchestrator.dialogue.slots import (
     EVERY_TYPE,
@@ -20,7 +21,6 @@ from orchestrator.dialogue.slots import (
     SlotValue,
     Verdict,
     check_any,
-    copy_json,
 )
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Mention
@@ -345,8 +345,3 @@ class BaseFlow:
         flow.completed_at = body.get("completed_at")
         flow.notes = copy_json(body.get("notes", {}))
         return flow
-
-
-def same_value(left: Json, right: Json) -> bool:
-    """Equal as JSON: 1 and true differ, 1 and 1.0 do not."""
-    return left == right and isinstance(left, bool) == isinstance(right, bool)

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import Option, show_value
-from orchestrator.dialogue.base_flow import same_value
 from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
+from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue
 from orchestrator.dialogue.understanding import Mention

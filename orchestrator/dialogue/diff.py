@@ -8,32 +8,46 @@ results share unchanged parts with their inputs.
 
 from __future__ import annotations
 
-import marshal
+import math
 from collections.abc import Iterable
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.types import Json, JsonObject
 
 SNAPSHOT_DISTANCE = 20
 """Epochs between two full snapshots."""
 
-_PLAIN = frozenset({str, bool, int, type(None)})
-_REFERENCELESS = 2
-"""The marshal format in which equal values have equal bytes."""
+_ABSENT = object()
 
 
 def same(left: Json, right: Json) -> bool:
-    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0.
-
-    False for objects that differ only in the order of keys; `diff` then finds nothing in them.
-    """
-    kind = type(left)
+    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0."""
     if left is right:
         return True
-    if kind is not type(right) or left != right:
+    kind: type[object] = type(left)  # pyright: ignore[reportUnknownVariableType]
+    if kind is not type(right):
         return False
-    if kind in _PLAIN:
-        return True
-    return marshal.dumps(left, _REFERENCELESS) == marshal.dumps(right, _REFERENCELESS)
+    if kind is dict:
+        return len(left) == len(right) and _same_members(left, right)
+    if kind is list:
+        return len(left) == len(right) and all(map(same, left, right))
+    if kind is float and left == 0:
+        return right == 0 and math.copysign(1, left) == math.copysign(1, right)
+    return left == right
+
+
+def _same_members(left: JsonObject, right: JsonObject) -> bool:
+    """Strings are compared in place: most members are strings, and calls are what costs."""
+    for key, value in left.items():
+        other = right.get(key, _ABSENT)
+        if value is other:
+            continue
+        if type(value) is str:
+            if value != other:
+                return False
+        elif not same(value, other):
+            return False
+    return True
 
 
 def diff(before: JsonObject, after: JsonObject) -> JsonObject:
@@ -59,58 +73,59 @@ def _compact(patch: JsonObject) -> JsonObject:
 
 def _diff_value(before: Json, after: Json) -> JsonObject | None:
     """The patch between two containers of one kind; None when replacing is all that can be done."""
-    if type(before) is dict and type(after) is dict and before and after:
+    if is_object(before) and is_object(after) and before and after:
         return diff(before, after)
-    if type(before) is list and type(after) is list and before and after:
+    if is_list(before) and is_list(after) and before and after:
         return _diff_list(before, after)
     return None
 
 
 def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
-    shift = _find_shift(before, after)
+    start = _count_equal(before, after)
+    if start == len(before):
+        return _compact({"+": after[start:]})
+    shift = _find_shift(before, after) if start == 0 else None
     if shift is not None:
         return _compact({"<": shift, "+": after[len(before) - shift :]})
-    start, end = _common_ends(before, after)
-    removed, inserted = len(before) - start - end, len(after) - start - end
-    if removed == 0 or inserted == 0:
-        return {"@": [start, removed, after[start : start + inserted]]}
-    return _diff_elements(before, after)
+    if len(before) != len(after):
+        end = _count_equal(before[start:][::-1], after[start:][::-1])
+        removed, inserted = len(before) - start - end, len(after) - start - end
+        if removed == 0 or inserted == 0:
+            return {"@": [start, removed, after[start : start + inserted]]}
+    return _diff_elements(before, after, start)
+
+
+def _count_equal(before: list[Json], after: list[Json]) -> int:
+    """How many elements agree from the beginning."""
+    count = 0
+    for left, right in zip(before, after, strict=False):
+        if not same(left, right):
+            break
+        count += 1
+    return count
 
 
 def _find_shift(before: list[Json], after: list[Json]) -> int | None:
     """How many elements went from the head so that the rest of `before` is the beginning of `after`."""
     first = after[0]
-    for shift, element in enumerate(before):
+    for shift in range(1, len(before)):
         kept = len(before) - shift
-        if kept <= len(after) and same(element, first) and same(before[shift:], after[:kept]):
+        if kept <= len(after) and same(before[shift], first) and same(before[shift:], after[:kept]):
             return shift
     return None
 
 
-def _common_ends(before: list[Json], after: list[Json]) -> tuple[int, int]:
-    shorter = min(len(before), len(after))
-    start = 0
-    while start < shorter and same(before[start], after[start]):
-        start += 1
-    end = 0
-    while end < shorter - start and same(before[-1 - end], after[-1 - end]):
-        end += 1
-    return start, end
-
-
-def _diff_elements(before: list[Json], after: list[Json]) -> JsonObject | None:
-    """Element by element; None when hardly anything would remain."""
+def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
+    """Element by element from `start`; None when hardly anything would remain."""
     replaced: list[Json] = []
     nested: list[Json] = []
     shorter = min(len(before), len(after))
-    for place in range(shorter):
-        if same(before[place], after[place]):
-            continue
+    for place in range(start, shorter):
         patch = _diff_value(before[place], after[place])
-        if patch is None:
-            replaced.append([place, after[place]])
-        elif patch:
+        if patch:
             nested.append([place, patch])
+        elif patch is None and not same(before[place], after[place]):
+            replaced.append([place, after[place]])
     if 2 * len(replaced) > len(after):
         return None
     cut = shorter if shorter < len(before) else 0
@@ -130,7 +145,7 @@ def apply(before: JsonObject, patch: JsonObject) -> JsonObject:
 
 
 def _apply_value(before: Json, patch: JsonObject) -> Json:
-    return apply(before, patch) if type(before) is dict else _apply_list(before, patch)
+    return apply(before, patch) if is_object(before) else _apply_list(before, patch)
 
 
 def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:

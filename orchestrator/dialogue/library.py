@@ -6,6 +6,7 @@ import re
 from calendar import monthrange
 from datetime import date
 
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.validation import (
     Rejected,
@@ -55,7 +56,7 @@ def check_time(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def _read_money(value: Json, spec: SlotSpec) -> tuple[Json, Json]:
-    if isinstance(value, dict):
+    if is_object(value):
         return value.get("amount"), value.get("currency")
     return value, spec.values[0] if len(spec.values) == 1 else None
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from orchestrator.dialogue.slots import copy_json
+from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.types import FlowId, JsonObject, ToolId, TurnId
 

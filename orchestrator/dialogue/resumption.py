@@ -19,9 +19,11 @@ SHORTEST_STEM = 4
 
 _WORDS = re.compile(r"\w+")
 _COMMON = frozenset(
-    "a an and are as at back be by can continue do for from get give go going have i in into is it let lets like "
-    "me my of on one or our out please resume return that the them then there these this to up us user want was "
-    "we what with would you your".split()
+    """
+    a an and are as at back be by can continue do for from get give go going have i in into is it
+    let lets like me my of on one or our out please resume return that the them then there these
+    this to up us user want was we what with would you your
+    """.split()  # noqa: SIM905 - a paragraph reads better than a list
 )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.library import LIBRARY
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.universal import UNIVERSAL
@@ -25,7 +26,6 @@ __all__ = [
     "Valid",
     "Validator",
     "Verdict",
-    "copy_json",
     "validate",
 ]
 
@@ -46,15 +46,6 @@ class SlotSource(StrEnum):
 _SOURCES = {source.value: source for source in SlotSource}
 
 
-def copy_json(value: Json) -> Json:
-    """A copy that shares no container with `value`, so that neither side sees the other's changes."""
-    if type(value) is dict:
-        return {key: copy_json(item) for key, item in value.items()}
-    if type(value) is list:
-        return [copy_json(item) for item in value]
-    return value
-
-
 @dataclass(slots=True)
 class SlotValue:
     """`text`: the user's words for it. `confirmed`: the user said yes to this very value."""
@@ -66,10 +57,8 @@ class SlotValue:
     text: str = ""
 
     def serialize(self) -> JsonObject:
-        value = self.value
-        kind = type(value)
         body: JsonObject = {
-            "value": copy_json(value) if kind is list or kind is dict else value,
+            "value": copy_json(self.value),
             "source": self.source.value,
         }
         if self.turn_id is not None:
@@ -82,10 +71,8 @@ class SlotValue:
 
     @classmethod
     def from_dict(cls, body: JsonObject) -> SlotValue:
-        value = body["value"]
-        kind = type(value)
         return cls(
-            copy_json(value) if kind is list or kind is dict else value,
+            copy_json(body["value"]),
             _SOURCES[body["source"]],
             body.get("turn_id"),
             body.get("confirmed", False),

@@ -6,12 +6,12 @@ are allowed to change is in `plan`. Flows that left are handed out by `pop_finis
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TypeAlias
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, PlanStep, load_flow
+from orchestrator.dialogue.invariants import check_flows
+from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import (
     ABANDONED,
     ACTIVE,
@@ -25,65 +25,29 @@ from orchestrator.dialogue.lifecycle import (
     FlowState,
     Standing,
 )
-from orchestrator.dialogue.slots import Rejected, SlotValue, copy_json
+from orchestrator.dialogue.outcomes import (
+    DepthLimit,
+    Existing,
+    LimitReached,
+    OnLimit,
+    Planned,
+    Pushed,
+    PushResult,
+)
+from orchestrator.dialogue.slots import Rejected, SlotValue
 from orchestrator.errors import IllegalTransition
-from orchestrator.types import Dact, FlowId, Json
+from orchestrator.types import Json
 
-
-class OnLimit(StrEnum):
-    """What happens when a flow would exceed the domain's depth limit (FS-12)."""
-
-    CANCEL_OLDEST = "cancel_oldest"
-    REJECT_NEW = "reject_new"
-    ASK_USER = "ask_user"
-
-
-@dataclass(frozen=True, slots=True)
-class DepthLimit:
-    """At most `max_depth` tasks; a plan with all its flows counts as one."""
-
-    max_depth: int
-    strategy: OnLimit = OnLimit.CANCEL_OLDEST
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """The flow is on top and Active. `cancelled` made room for it."""
-
-    flow: BaseFlow
-    cancelled: tuple[BaseFlow, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Existing:
-    """A flow of the same dact was on the stack already and is carried on instead (FS-10)."""
-
-    flow: BaseFlow
-
-
-@dataclass(frozen=True, slots=True)
-class LimitReached:
-    """Nothing was pushed. Under `ask_user` the user may cancel one of `choices`."""
-
-    strategy: OnLimit
-    max_depth: int
-    choices: tuple[BaseFlow, ...]
-
-
-PushResult: TypeAlias = Pushed | Existing | LimitReached
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What became of a plan's sub-flows.
-
-    `adopted` were waiting on the stack already and now serve the plan; `dropped` would have been
-    second flows of a dact that cannot be adopted.
-    """
-
-    pushed: tuple[BaseFlow, ...] = ()
-    adopted: tuple[BaseFlow, ...] = ()
-    dropped: tuple[BaseFlow, ...] = ()
+__all__ = [
+    "DepthLimit",
+    "Existing",
+    "FlowStack",
+    "LimitReached",
+    "OnLimit",
+    "Planned",
+    "PushResult",
+    "Pushed",
+]
 
 
 @dataclass(slots=True)
@@ -277,6 +241,8 @@ class FlowStack:
         for flow in reversed(pushed):
             self._enter(flow, PLANNED, now)
         self._lift(adopted, root)
+        for flow in adopted:
+            self.keep_step(flow)
         self.reactivate()
         return Planned(tuple(pushed), tuple(adopted), tuple(dropped))
 
@@ -422,7 +388,7 @@ class FlowStack:
 
     def check(self) -> list[str]:
         """Sentences about what is wrong with the stack; an empty list when nothing is."""
-        return [sentence for test in CHECKS for sentence in test(self)]
+        return check_flows(self.flows)
 
     def serialize(self) -> list[Json]:
         return [flow.serialize() for flow in self.flows]
@@ -448,51 +414,3 @@ def _transfer(old: BaseFlow, new: BaseFlow) -> None:
     for turn_id in old.turn_ids:
         if turn_id not in new.turn_ids:
             new.note_turn(turn_id)
-
-
-def _check_active(stack: FlowStack) -> list[str]:
-    active = [flow for flow in stack.flows if flow.standing == ACTIVE]
-    below = [flow for flow in active if flow is not stack.top]
-    return [f"{len(active)} flows are Active."] * (len(active) > 1) + [
-        f"{flow.dact} is Active below the top." for flow in below
-    ]
-
-
-def _check_top(stack: FlowStack) -> list[str]:
-    top = stack.top
-    if top is None or top.is_finished or top.standing in {ACTIVE, AWAITING_APPROVAL}:
-        return []
-    return [f"The top flow {top.dact} is {top.standing}."]
-
-
-def _check_duplicates(stack: FlowStack) -> list[str]:
-    dacts: list[Dact] = [flow.dact for flow in stack.live()]
-    return [
-        f"The dact {dact} is on the stack twice." for dact in sorted({d for d in dacts if dacts.count(d) > 1})
-    ]
-
-
-def _check_identifiers(stack: FlowStack) -> list[str]:
-    seen: set[FlowId] = set()
-    return [
-        f"The identifier {flow.flow_id} is used twice."
-        for flow in stack.flows
-        if flow.flow_id in seen or seen.add(flow.flow_id)
-    ]
-
-
-def _check_plans(stack: FlowStack) -> list[str]:
-    return [
-        f"{flow.dact} serves a plan that is not on the stack."
-        for flow in stack.live()
-        if flow.plan_id is not None and (stack.plan_of(flow) is None)
-    ]
-
-
-CHECKS: tuple[Callable[[FlowStack], list[str]], ...] = (
-    _check_active,
-    _check_top,
-    _check_duplicates,
-    _check_identifiers,
-    _check_plans,
-)

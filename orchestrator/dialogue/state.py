@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, load_flow
+from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import COMPLETED
 from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, Message, PendingApproval
-from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue, copy_json
+from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.understanding import FlowScore
 from orchestrator.dialogue.upgrade import SCHEMA_VERSION, upgrade

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.validation import (
     LONGEST_FREE_TEXT,
@@ -50,7 +51,7 @@ def _each(items: list[Json], spec: SlotSpec) -> Verdict:
 
 def check_group(value: Json, spec: SlotSpec) -> Verdict:
     """Several simple values; one alone counts as a group of one, repeated ones count once."""
-    items: list[Json] = value if isinstance(value, list) else [value]
+    items = value if is_list(value) else [value]
     if not items:
         return Rejected(f"The {label(spec)} is empty; please name at least one value.")
     if len(items) > MOST_ITEMS:
@@ -70,7 +71,7 @@ def check_entity(value: Json, spec: SlotSpec) -> Verdict:
 
 def check_removal(value: Json, spec: SlotSpec) -> Verdict:
     """What is to be taken away: one thing, or a list of them."""
-    return check_group(value, spec) if isinstance(value, list) else check_base(value, spec)
+    return check_group(value, spec) if is_list(value) else check_base(value, spec)
 
 
 def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
@@ -90,9 +91,9 @@ def check_level(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def _read_ends(value: Json) -> tuple[Json, Json] | None:
-    if isinstance(value, list) and len(value) == 2:
+    if is_list(value) and len(value) == 2:
         return value[0], value[1]
-    if isinstance(value, dict) and value.keys() <= {"low", "high"} and value:
+    if is_object(value) and value.keys() <= {"low", "high"} and value:
         return value.get("low"), value.get("high")
     return None
 
@@ -111,7 +112,7 @@ def check_range(value: Json, spec: SlotSpec) -> Verdict:
     low, high = numbers
     if low > high:
         return Rejected(
-            f"The {label(spec)} runs backwards: {show(low)} is above {show(high)}; name the lower number first."
+            f"The {label(spec)} runs backwards: {show(low)} is above {show(high)}; the lower one comes first."
         )
     return Valid([low, high])
 
@@ -148,7 +149,7 @@ def check_exact(value: Json, spec: SlotSpec) -> Verdict:
 
 def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
     """Named values: an object of bounded size and depth."""
-    if not isinstance(value, dict) or not value:
+    if not is_object(value) or not value:
         return Rejected(f"The {label(spec)} must be a set of named values, and {show(value)} is none.")
     if len(value) > MOST_ITEMS:
         return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} names; you gave {len(value)}.")
@@ -172,7 +173,7 @@ def check_category(value: Json, spec: SlotSpec) -> Verdict:
 
 def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
     """Some of the declared values, kept in declared order."""
-    items: list[Json] = value if isinstance(value, list) else [value]
+    items = value if is_list(value) else [value]
     if not items:
         return Rejected(f"Please choose at least one {label(spec)}: {list_choices(spec.values)}.")
     if len(items) > MOST_ITEMS:

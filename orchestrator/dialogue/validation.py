@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.types import Json
 
@@ -203,6 +204,6 @@ def _is_json_node(node: Json) -> bool:
 
 
 def _children(node: Json) -> list[Json]:
-    if isinstance(node, dict):
+    if is_object(node):
         return list(node.values())
-    return node if isinstance(node, list) else []
+    return node if is_list(node) else []
