@@ -96,3 +96,22 @@ def find_pairs(utterance: Utterance) -> list[Found]:
         return []
     value = {match.group(1): match.group(2).strip('"') for match in matches}
     return [Found(matches[0].start(), matches[-1].end(), PAIRS, Reading(value))]
+
+
+def find_pattern(utterance: Utterance, kind: str, pattern: re.Pattern[str]) -> list[Found]:
+    """Find what has a declared form; patterns of capitals also find what was typed in small letters."""
+    text = utterance.text
+    matches = list(pattern.finditer(text))
+    if not matches and text.isascii():
+        matches = list(pattern.finditer(text.upper()))
+    return [
+        Found(match.start(), match.end(), kind, Reading(match.group()))
+        for match in matches
+        if match.end() > match.start() and _stands_alone(text, match.start(), match.end())
+    ]
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before = start > 0 and text[start - 1].isalnum()
+    after = end < len(text) and text[end].isalnum()
+    return not before and not after
