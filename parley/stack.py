@@ -24,6 +24,9 @@ from parley.embedded.lock import hold
 from parley.embedded.ports import free_port
 from parley.processes import Child, Program, end_leftovers, log_says
 
+APPLICATION = "workers.app"
+"""What Celery's programs are told to load."""
+
 _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
 _PROBE_TIMEOUT_S = 2.0
@@ -144,7 +147,7 @@ class _Roles:
 
     def worker(self, name: str, queues: str, *, threads: int) -> Program:
         command = (
-            *("-m", "celery", "-A", "workers.app", "worker", "-P", "threads", "-c", str(threads)),
+            *("-m", "celery", "-A", APPLICATION, "worker", "-P", "threads", "-c", str(threads)),
             *("-Q", queues, "-n", f"{name}@parley", "--without-gossip", "--without-mingle", "-l", "INFO"),
             *(() if self.plan.private else ("-E",)),
         )
@@ -157,7 +160,7 @@ class _Roles:
             "-m",
             "celery",
             "-A",
-            "workers.app",
+            APPLICATION,
             "beat",
             "-s",
             str(schedule),
@@ -169,7 +172,7 @@ class _Roles:
 
     def flower(self, flower: Flower) -> Program:
         port = flower.url.rpartition(":")[2]
-        command = ("-m", "celery", "-A", "workers.app", "flower", "--address=127.0.0.1", f"--port={port}")
+        command = ("-m", "celery", "-A", APPLICATION, "flower", "--address=127.0.0.1", f"--port={port}")
         secret = {"FLOWER_BASIC_AUTH": f"{flower.user}:{flower.password}"}
         return self._program(
             "flower", command, lambda _: _answers(f"{flower.url}/healthcheck"), _BRIEF_GRACE_S, secret
