@@ -50,7 +50,7 @@ class Entry(BaseModel):
 
 
 class SlotEntry(Entry):
-    """`synonyms`: what people say for each of `values`."""
+    """`synonyms`: what people say for each of `values`. `pattern`: of exact."""
 
     type: str | None = None
     priority: Priority = Priority.OPTIONAL
@@ -64,6 +64,7 @@ class SlotEntry(Entry):
     default: Json = None
     synonyms: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     depends_on: tuple[str, ...] = ()
+    pattern: Pattern | None = None
 
 
 class ToolUseEntry(Entry):
