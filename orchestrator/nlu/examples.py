@@ -69,13 +69,17 @@ def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
         if names:
             listed = sorted(name for name in names if len(name) > 2) or sorted(names)
             stride = max(1, len(listed) // VARIANTS)
-            return [name.title() if kind.startswith("entity:") else name for name in listed[::stride][:VARIANTS]]
+            return [
+                name.title() if kind.startswith("entity:") else name for name in listed[::stride][:VARIANTS]
+            ]
     if is_boolean(slot):
         return ("yes", "no")
     return ("please call me back",) if is_free_text(slot) else _SAMPLES[NAME]
 
 
-def fill(template: str, samples: Mapping[str, Sequence[str]], turn: int) -> tuple[str, tuple[tuple[int, int, str], ...]]:
+def fill(
+    template: str, samples: Mapping[str, Sequence[str]], turn: int
+) -> tuple[str, tuple[tuple[int, int, str], ...]]:
     """Put the samples of one turn into a template's placeholders; unknown ones stay as plain words."""
     pieces: list[str] = []
     spans: list[tuple[int, int, str]] = []

@@ -168,7 +168,11 @@ class Roles:
         total = sum(powers) + self._power(scores, NO_SLOT)
         least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
         shares = [power / total for power in powers]
-        return [Guess(s, candidate, slot) for s, slot in zip(shares, possible, strict=True) if s >= least / len(possible)]
+        return [
+            Guess(s, candidate, slot)
+            for s, slot in zip(shares, possible, strict=True)
+            if s >= least / len(possible)
+        ]
 
     def _scores(self, features: Mapping[str, float]) -> list[float]:
         total = self._zero + self._model.bias
@@ -212,7 +216,9 @@ def marked_candidates(
 def fits(candidate: Candidate, slot: SlotSpec) -> bool:
     """Whether one of the candidate's readings is of a kind that the slot takes."""
     kinds = kinds_of(slot)
-    return any(kind in candidate.readings for kind in kinds) or (slot.entity is not None and candidate.kind == NAME)
+    return any(kind in candidate.readings for kind in kinds) or (
+        slot.entity is not None and candidate.kind == NAME
+    )
 
 
 def mention_of(candidate: Candidate, slot: SlotSpec, extractor: Extractor) -> Mention | None:
@@ -248,14 +254,18 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
     if words[first - 1] in _NEGATIONS:
         return True
     before = words[max(0, first - 3) : first]
-    if len(before) >= 2 and (before[-2] in _NEGATIONS and before[-1] in {"to", "from", "on", "in", "at", "the"}):
+    if len(before) >= 2 and (
+        before[-2] in _NEGATIONS and before[-1] in {"to", "from", "on", "in", "at", "the"}
+    ):
         return True
     return " ".join(before[-2:]) in {"instead of", "rather than"}
 
 
 def _extend(mention: Mention, other: Mention) -> Mention:
     values = mention.value if isinstance(mention.value, list) else [mention.value]
-    return Mention([*values, other.value], f"{mention.text}, {other.text}", invalid=mention.invalid or other.invalid)
+    return Mention(
+        [*values, other.value], f"{mention.text}, {other.text}", invalid=mention.invalid or other.invalid
+    )
 
 
 def _as_list(mention: Mention, slot: SlotSpec) -> Mention:

@@ -11,7 +11,9 @@ from markupsafe import Markup
 
 from orchestrator.types import Json
 
-INVISIBLE = re.compile("[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+INVISIBLE = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
 """Control characters and those that change the direction of text or hide in it."""
 
 ACTIVE = re.compile(

@@ -76,5 +76,3 @@ class Templates:
         """Fill a template; blank lines are kept to one, ends are trimmed."""
         text = self._templates[name].render(values)
         return _BLANK_LINES.sub("\n\n", _SPACES_AT_END.sub("\n", text)).strip()
-
-

@@ -66,9 +66,7 @@ class World:
     def event(self, kind: str, **payload: Json) -> None:
         self.events.append(Event(self.session_id, kind, self.turn_id, payload))
 
-    def signal(
-        self, source: str, kind: SignalType, flow_id: FlowId | None = None, **payload: Json
-    ) -> None:
+    def signal(self, source: str, kind: SignalType, flow_id: FlowId | None = None, **payload: Json) -> None:
         self.record_signal(
             Signal(
                 source=source,

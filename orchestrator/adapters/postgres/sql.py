@@ -28,19 +28,23 @@ class Statement:
         return [arguments[name] for name in self.names]
 
 
+def source(name: str) -> str:
+    """The text of `sql/<name>.sql`, as it is written."""
+    return resources.files("orchestrator.adapters.postgres").joinpath("sql", f"{name}.sql").read_text("utf-8")
+
+
 @cache
 def statement(name: str) -> Statement:
     """The statement of `sql/<name>.sql`, where arguments are written ``%(name)s``."""
-    source = resources.files("orchestrator.adapters.postgres").joinpath("sql", f"{name}.sql")
-    return parse(source.read_text("utf-8"))
+    return parse(source(name))
 
 
-def parse(source: str) -> Statement:
+def parse(written: str) -> Statement:
     """A statement from its source text."""
     names: dict[str, int] = {}
 
     def number(match: re.Match[str]) -> str:
         return f"${names.setdefault(match[1], len(names) + 1)}"
 
-    text = _ARGUMENT.sub(number, _COMMENT.sub("", source))
+    text = _ARGUMENT.sub(number, _COMMENT.sub("", written))
     return Statement(cast("LiteralString", text), tuple(names))

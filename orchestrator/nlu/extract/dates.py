@@ -24,7 +24,18 @@ _MONTHS: dict[str, int] = {name: index for index, name in enumerate(_MONTH_NAMES
 _MONTHS |= {name[:3]: index for index, name in enumerate(_MONTH_NAMES, 1)} | {"sept": 9}
 _WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _WEEKDAYS: dict[str, int] = {name: index for index, name in enumerate(_WEEKDAY_NAMES)}
-_WEEKDAYS |= {"mon": 0, "tue": 1, "tues": 1, "wed": 2, "thu": 3, "thur": 3, "thurs": 3, "fri": 4, "sat": 5, "sun": 6}
+_WEEKDAYS |= {
+    "mon": 0,
+    "tue": 1,
+    "tues": 1,
+    "wed": 2,
+    "thu": 3,
+    "thur": 3,
+    "thurs": 3,
+    "fri": 4,
+    "sat": 5,
+    "sun": 6,
+}
 _ORDINALS = {
     "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
     "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14,
@@ -33,7 +44,12 @@ _ORDINALS = {
 }  # fmt: skip
 _ORDINALS |= {f"twenty{sep}{word}": 20 + _ORDINALS[word] for word in list(_ORDINALS)[:9] for sep in "- "}
 _ORDINALS |= {f"thirty{sep}first": 31 for sep in "- "}
-_AMOUNTS = {word: value for word, value in UNITS.items() if value} | {"a": 1, "an": 1, "a couple of": 2, "a few": 3}
+_AMOUNTS = {word: value for word, value in UNITS.items() if value} | {
+    "a": 1,
+    "an": 1,
+    "a couple of": 2,
+    "a few": 3,
+}
 
 
 def _any(words: dict[str, int]) -> str:

@@ -58,7 +58,9 @@ class Gazetteer:
                     hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
                     if hits is not None:
                         start, end = utterance.starts[index], utterance.ends[last - 1]
-                        found.extend(Found(start, end, kind, reading_of(values)) for kind, values in hits.items())
+                        found.extend(
+                            Found(start, end, kind, reading_of(values)) for kind, values in hits.items()
+                        )
                         step = last - index
                         break
             index += step
@@ -75,7 +77,9 @@ class Gazetteer:
 
     def values(self, kind: str) -> tuple[Json, ...]:
         """Every value of a kind, each once."""
-        return tuple(dict.fromkeys(value for values in self._by_kind.get(kind, {}).values() for value in values))
+        return tuple(
+            dict.fromkeys(value for values in self._by_kind.get(kind, {}).values() for value in values)
+        )
 
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
         """Every folded name of a kind with its values."""
@@ -104,7 +108,9 @@ def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
         shared: dict[str, list[tuple[str, bool]]] = {}
         for value in entity.values:
             for name in {value.canonical, value.name, *value.aliases}:
-                shared.setdefault(key_of(name), []).append((value.canonical, bool(value.metadata.get("main"))))
+                shared.setdefault(key_of(name), []).append(
+                    (value.canonical, bool(value.metadata.get("main")))
+                )
         for name, claims in shared.items():
             mains = list(dict.fromkeys(canonical for canonical, main in claims if main))
             chosen = mains if len(mains) == 1 else sorted({canonical for canonical, _main in claims})

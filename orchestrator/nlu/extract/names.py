@@ -8,9 +8,37 @@ from orchestrator.nlu.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Read
 from orchestrator.nlu.text import Utterance
 
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]{1,200})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
-_CODE = re.compile(r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE)
+_CODE = re.compile(
+    r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE
+)
 _PAIR = re.compile(r"\b([A-Za-z_][\w-]{0,40})\s*(?:=|:)\s*(\"[^\"]{0,200}\"|[^\s,;\"]{1,200})")
-_INSIDE = frozenset({"of", "the", "and", "de", "la", "le", "du", "del", "da", "di", "van", "von", "&", "'s", "-", ".", "in", "at", "to", "a", "for", "on", "'"})
+_INSIDE = frozenset(
+    {
+        "of",
+        "the",
+        "and",
+        "de",
+        "la",
+        "le",
+        "du",
+        "del",
+        "da",
+        "di",
+        "van",
+        "von",
+        "&",
+        "'s",
+        "-",
+        ".",
+        "in",
+        "at",
+        "to",
+        "a",
+        "for",
+        "on",
+        "'",
+    }
+)
 _TIGHT = frozenset({"&", "'s", "-", ".", "of", "de", "la", "le", "du", "del", "da", "di", "van", "von", "'"})
 _NEVER = frozenset(
     "i i'm i'd i'll i've yes no ok okay yeah yep hi hello hey please thanks thank what which who where when why how"
@@ -35,7 +63,9 @@ def find_names(utterance: Utterance, common: frozenset[str]) -> list[Found]:
             index += 1
             continue
         last = _extent(text, starts, words, index)
-        found.append(Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]])))
+        found.append(
+            Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]]))
+        )
         index = last
     return found
 

@@ -91,7 +91,9 @@ def read_words(words: list[str], first: int) -> tuple[int, int]:
                 total += current
                 current = 0
             ended_in_unit = False
-        elif not (_joins(words, index, first) and current % 100 == 0 or word == "-" and _joins(words, index, first)):
+        elif not (
+            _joins(words, index, first) and current % 100 == 0 or word == "-" and _joins(words, index, first)
+        ):
             break
         index += 1
     return max(index, first + 1), total + current
