@@ -24,11 +24,8 @@
     ├── LaneLost                the lease or the epoch moved on; the work is discarded
     ├── TurnCancelled
     ├── DeadlineExceeded
-<<<<<<< HEAD
-=======
     ├── StepMismatch            a repeated turn asks for something else than its journal says
     ├── StepFailed              a journaled step failed in an earlier attempt; told again
->>>>>>> main
     ├── ToolFailure             a tool could not do what it was asked; carries a category
     ├── IllegalTransition       a lifecycle change that the table does not allow
     └── SchemaTooNew            stored data of a later release

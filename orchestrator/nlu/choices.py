@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import Source, Understanding
+from orchestrator.nlu.react import Action, react
 from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.text import Utterance, key_of
+from orchestrator.types import Dact
 
 _ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "former": 0, "latter": -1}
 _NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
@@ -12,19 +18,23 @@ _AROUND = frozenset("the one option number please i want take i'd like choose pi
 _FEW_WORDS = 10
 
 
-def choose(utterance: Utterance, situation: Situation) -> Understanding | None:
-    """Read a message as one of the open question's candidates; None when it names none, or several."""
-    if not situation.choices or situation.asked is None or len(utterance.words) > _FEW_WORDS:
+def choose(utterance: Utterance, situation: Situation, flows: Mapping[Dact, FlowSpec]) -> Understanding | None:
+    """Read a message as one of the open question's options; None when it names none, or several."""
+    if len(utterance.words) > _FEW_WORDS:
         return None
-    index = _by_place(utterance.words, len(situation.choices))
+    if situation.options:
+        names = [(option.label, str(option.payload.get("value", ""))) for option in situation.options]
+    elif situation.candidates and situation.asked is not None:
+        names = [(str(value), "") for value in situation.candidates]
+    else:
+        return None
+    index = _by_place(utterance.words, len(names))
     if index is None:
-        index = _by_name(utterance, situation)
+        index = _by_name(utterance, names)
     if index is None:
         return None
-    value, _label = situation.choices[index]
-    intent = situation.active.intent if situation.active else None
-    slots = {situation.asked: Mention(value, utterance.text)}
-    return Understanding(MessageKind.SLOT_VALUE, Source.SYSTEM1, utterance.text, intent, slots=slots)
+    chosen = react(Action("select_option", {"index": index}), situation, flows)
+    return replace(chosen, source=Source.SYSTEM1, text=utterance.text)
 
 
 def _by_place(words: list[str], count: int) -> int | None:
@@ -44,20 +54,16 @@ def _by_place(words: list[str], count: int) -> int | None:
     return place if place < count else None
 
 
-def _by_name(utterance: Utterance, situation: Situation) -> int | None:
-    """Find the one candidate whose value or label the message names, or a word that only it has."""
+def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | None:
+    """Find the one option whose label or value the message names, or a word that only it has."""
     said = " " + " ".join(utterance.words) + " "
-    full = [
-        index
-        for index, (value, label) in enumerate(situation.choices)
-        if any(name and f" {name} " in said for name in (key_of(str(value)), key_of(label)))
-    ]
-    if len(full) == 1:
-        return full[0]
-    labels = [set(key_of(f"{value} {label}").split(" ")) for value, label in situation.choices]
+    keys = [[key_of(name) for name in pair if name] for pair in names]
+    labels = [set(" ".join(pair).split(" ")) for pair in keys]
     words = {word for word in utterance.words if word.isalnum() and word not in _AROUND}
-    hits = [index for index, label in enumerate(labels) if any(_only(word, index, labels) for word in words & label)]
-    return hits[0] if len(hits) == 1 else None
+    whole = [index for index, pair in enumerate(keys) if any(f" {key} " in said for key in pair)]
+    part = [index for index, label in enumerate(labels) if any(_only(w, index, labels) for w in words & label)]
+    hits = whole if len(whole) == 1 else part
+    return hits[0] if len(hits) == 1 and words <= labels[hits[0]] | _AROUND else None
 
 
 def _only(word: str, index: int, labels: list[set[str]]) -> bool:

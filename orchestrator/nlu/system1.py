@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from re import Pattern
 
-from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import (
     Digression,
     FlowScore,
@@ -21,7 +21,7 @@ from orchestrator.dialogue.understanding import (
 from orchestrator.domain.model import Answer, Domain, Entity
 from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.choices import choose
-from orchestrator.nlu.examples import Example, answer_label, flow_examples, lower_words, sample_values
+from orchestrator.nlu.examples import Example, answer_label, flow_examples, flow_label, lower_words, sample_values
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.booleans import boolean_value, find_booleans
 from orchestrator.nlu.extract.extractor import Extractor
@@ -75,7 +75,7 @@ class System1:
         self.classifier = classifier
         self.roles = roles
         self._answers = answers
-        self._likely = likely
+        self.likely = likely
 
     @classmethod
     def train(
@@ -110,7 +110,7 @@ class System1:
     @classmethod
     def for_domain(cls, domain: Domain) -> System1:
         """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7)."""
-        specs = [flow.spec for flow in domain.flows.values() if flow.spec.family != "Internal"]
+        specs = [flow.spec for flow in domain.flows.values() if flow.spec.family is not Family.INTERNAL]
         return cls.train(
             specs,
             domain.entities,
@@ -122,12 +122,24 @@ class System1:
     def think(self, text: str, situation: Situation) -> Reading1:
         """Understand a cleaned message in its situation."""
         utterance = tokenize(text)
-        chosen = choose(utterance, situation)
+        chosen = choose(utterance, situation, self.flows)
         if chosen is not None:
             return Reading1(replace(chosen, text=text), 1.0)
         evidence = self._gather(utterance, situation)
         kind = self._decide(evidence, situation)
         return self._conclude(kind, evidence, situation)
+
+    def opinion(self, text: str, situation: Situation) -> dict[Dact, float]:
+        """How likely each flow is for a cleaned message, among all that a message may be."""
+        utterance = tokenize(text)
+        candidates = self.extractor.find(utterance, situation.today)
+        opinion = self.classifier.classify(delexicalize(utterance, candidates))
+        return {dact: opinion.probabilities.get(flow_label(dact), 0.0) for dact in self.flows}
+
+    def slots_for(self, text: str, flow: FlowSpec, situation: Situation) -> dict[str, Mention]:
+        """What a cleaned message says for the slots of a given flow."""
+        utterance = tokenize(text)
+        return self.find_slots(utterance, self.extractor.find(utterance, situation.today), flow, situation)
 
     def _gather(self, utterance: Utterance, situation: Situation) -> Evidence:
         candidates = self.extractor.find(utterance, situation.today)
@@ -155,7 +167,7 @@ class System1:
 
     def _decide(self, evidence: Evidence, situation: Situation) -> MessageKind:
         kind = kind_of_label(evidence.label)
-        if evidence.share < self._likely or (evidence.known < KNOWN and not evidence.candidates):
+        if evidence.share < self.likely or (evidence.known < KNOWN and not evidence.candidates):
             kind = MessageKind.UNKNOWN
         if situation.active is None:
             return self._decide_alone(kind, evidence, situation)
@@ -179,7 +191,7 @@ class System1:
         if kind is MessageKind.CORRECTION and not situation.completed:
             return MessageKind.UNKNOWN
         if kind is MessageKind.SLOT_VALUE:
-            sure = evidence.flows and evidence.flows[0].score >= self._likely
+            sure = evidence.flows and evidence.flows[0].score >= self.likely
             return MessageKind.TASK if sure else MessageKind.UNKNOWN
         return kind
 
@@ -243,7 +255,7 @@ class System1:
                 understanding = self._aside(base, evidence)
             case MessageKind.UNKNOWN:
                 understanding = replace(base, slots=evidence.mentions)
-                share = min(share, self._likely)
+                share = min(share, self.likely)
         return Reading1(understanding, share)
 
     def _task(self, base: Understanding, evidence: Evidence, situation: Situation) -> Understanding:

@@ -13,19 +13,7 @@ from typing import TypeVar
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.domain.model import Entity
 from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.found import (
-    CODE,
-    DATE,
-    MONEY,
-    NAME,
-    NUMBER,
-    PAIRS,
-    QUOTE,
-    RANGE,
-    TIME,
-    Candidate,
-    Found,
-)
+from orchestrator.nlu.extract.found import CODE, DATE, MONEY, NAME, NUMBER, PAIRS, QUOTE, RANGE, TIME, Candidate, Found
 from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities
 from orchestrator.nlu.extract.kinds import accepts_names, is_boolean, kinds_of, pattern_kind, value_kind
 from orchestrator.nlu.extract.money import find_money

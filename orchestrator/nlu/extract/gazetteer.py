@@ -30,6 +30,7 @@ class Gazetteer:
         self._names: dict[str, Hits] = {}
         self._longest: dict[str, int] = {}
         self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
+        self._canonical: dict[str, set[Json]] = {}
         self._nearest = lru_cache(maxsize=2048)(self._search)
 
     def add(self, kind: str, name: str, *values: Json) -> None:
@@ -40,6 +41,7 @@ class Gazetteer:
         known = self._by_kind.setdefault(kind, {})
         merged = tuple(dict.fromkeys((*known.get(key, ()), *values)))
         known[key] = merged
+        self._canonical.setdefault(kind, set()).update(values)
         self._names.setdefault(key, {})[kind] = merged
         words = key.split(" ")
         self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
@@ -58,9 +60,7 @@ class Gazetteer:
                     hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
                     if hits is not None:
                         start, end = utterance.starts[index], utterance.ends[last - 1]
-                        found.extend(
-                            Found(start, end, kind, reading_of(values)) for kind, values in hits.items()
-                        )
+                        found.extend(Found(start, end, kind, reading_of(values)) for kind, values in hits.items())
                         step = last - index
                         break
             index += step
@@ -75,11 +75,9 @@ class Gazetteer:
         key = key_of(text)
         return self._nearest(kind, key) if len(key) >= 4 else ()
 
-    def values(self, kind: str) -> tuple[Json, ...]:
-        """Every value of a kind, each once."""
-        return tuple(
-            dict.fromkeys(value for values in self._by_kind.get(kind, {}).values() for value in values)
-        )
+    def is_value(self, kind: str, value: Json) -> bool:
+        """Whether this is a value itself, not only a name of one."""
+        return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
         """Every folded name of a kind with its values."""
@@ -108,9 +106,7 @@ def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
         shared: dict[str, list[tuple[str, bool]]] = {}
         for value in entity.values:
             for name in {value.canonical, value.name, *value.aliases}:
-                shared.setdefault(key_of(name), []).append(
-                    (value.canonical, bool(value.metadata.get("main")))
-                )
+                shared.setdefault(key_of(name), []).append((value.canonical, bool(value.metadata.get("main"))))
         for name, claims in shared.items():
             mains = list(dict.fromkeys(canonical for canonical, main in claims if main))
             chosen = mains if len(mains) == 1 else sorted({canonical for canonical, _main in claims})
