@@ -117,7 +117,10 @@ class Flights(Service):
         else:
             state = "delayed" if delay and now >= leaves - 86400 else "on time"
         origin, destination = route_of(flight["flight_id"]).split("-")[:2]
-        pier, gate = number_from("pier", flight["flight_id"]) % 5, number_from("gate", flight["flight_id"]) % 40
+        pier, gate = (
+            number_from("pier", flight["flight_id"]) % 5,
+            number_from("gate", flight["flight_id"]) % 40,
+        )
         return {
             "flight_number": flight["flight_number"],
             "origin": origin,

@@ -88,7 +88,7 @@ def _effects_made_from(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> lis
 def _ask_what_should_happen(turn: RunningTurn, result: Correction) -> None:
     """Tell what was done with the old value; nothing is changed until the user decides."""
     turn.state.ambiguity.declare(
-        Level.CONFIRMATION,
+        Level.PARTIAL,
         options=result.options,
         turn_id=turn.work.turn_id,
         metadata={"about": "correction", "shown": _shown_decision(turn, result)},

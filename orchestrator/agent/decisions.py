@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.asides import leave_open
 from orchestrator.agent.corrections import repeat_with_changes
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
 
@@ -14,18 +14,29 @@ KEEP, REPEAT, COMPENSATE = "keep_effect", "repeat_effect", "compensate_effect"
 DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
 
 
-async def decide(turn: RunningTurn, modules: Modules, name: str, payload: JsonObject) -> None:
-    """Carry out one of the three. Raises InvalidInput when the flow is not known any more."""
-    turn.state.ambiguity.resolve()
-    if name == KEEP:
+async def decide(turn: RunningTurn, modules: Modules, name: str) -> None:
+    """Carry out one of the three; which changes were wanted, the open question remembers."""
+    payload = _find_payload(turn, name)
+    if payload is None:
+        turn.world.remark(RemarkKind.NOTHING_OPEN)
+        leave_open(turn)
+        return
+    flow = _find(turn, payload["flow_id"])
+    if name == KEEP or flow is None:
         turn.world.remark(RemarkKind.STAYS)
         turn.carry_on = turn.state.stack.active is not None
-        return
-    flow = _find(turn, payload.get("flow_id"))
-    changes: JsonObject = payload.get("changes") or {}
-    if name == COMPENSATE and not await _undo(turn, modules, flow):
-        return
-    repeat_with_changes(turn, flow, changes)
+    elif name == REPEAT or await _undo(turn, modules, flow):
+        repeat_with_changes(turn, flow, payload["changes"])
+
+
+def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
+    """What the option carried; closes the question."""
+    for entry in list(turn.state.ambiguity.open):
+        for option in entry.options:
+            if option.action_name == name:
+                turn.state.ambiguity.resolve(entry)
+                return option.payload
+    return None
 
 
 async def _undo(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> bool:
@@ -40,9 +51,6 @@ async def _undo(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> bool:
     return True
 
 
-def _find(turn: RunningTurn, flow_id: str | None) -> BaseFlow:
+def _find(turn: RunningTurn, flow_id: str) -> BaseFlow | None:
     known = [*turn.state.stack.flows, *turn.state.completed]
-    flow = next((flow for flow in known if flow.flow_id == flow_id), None)
-    if flow is None:
-        raise InvalidInput("This task is no longer known.", field="action.payload.flow_id")
-    return flow
+    return next((flow for flow in known if flow.flow_id == flow_id), None)

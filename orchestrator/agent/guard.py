@@ -50,6 +50,7 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     effects = [note for note in world.state.effects if note.turn_id == turn.work.turn_id]
     state = restore(turn, modules)
     state.effects.extend(effects)
+    state.turn += 1
     world.state = state
     world.story.clear()
     world.finished.clear()

@@ -9,6 +9,7 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, Labels, ProblemKind, SlotProblem
 from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.pex.approve import drop_grant
 from orchestrator.pex.candidate import drop_candidate
 from orchestrator.res.show import show_slot
 from orchestrator.res.words import name_doing, name_slot
@@ -56,6 +57,7 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
     if not labels:
         return
     drop_candidate(flow)
+    drop_grant(flow)
     handler = turn.state.ambiguity
     for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
         handler.resolve(entry)

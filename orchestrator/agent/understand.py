@@ -40,4 +40,4 @@ def read_action(body: JsonObject) -> Action:
 
 
 def _make_call(turn: RunningTurn) -> CallContext:
-    return CallContext(turn.lease.session_id, turn.work.turn_id)
+    return CallContext(session_id=turn.lease.session_id, turn_id=turn.work.turn_id)

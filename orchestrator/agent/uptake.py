@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.approvals import expire_approvals
 from orchestrator.agent.asides import be_unsure, chat, digress, reject
 from orchestrator.agent.corrections import ask_what_to_change, correct_flow
 from orchestrator.agent.decisions import DECISIONS, decide
@@ -21,10 +22,7 @@ ASIDE = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, MessageKind.UNK
 async def take_up(turn: RunningTurn, modules: Modules) -> None:
     """Let the message act on the stack; `turn.carry_on` says whether PEX has something to do."""
     _abandon_stale(turn)
-    action = turn.work.input.action
-    if action is not None and action.get("name") in DECISIONS:
-        await decide(turn, modules, action["name"], action.get("payload") or {})
-        return
+    expire_approvals(turn)
     understood = turn.understanding
     assert understood is not None
     if understood.rejection is not None:
@@ -32,6 +30,9 @@ async def take_up(turn: RunningTurn, modules: Modules) -> None:
         return
     if understood.kind is not MessageKind.DIGRESSION:
         turn.state.digression.end()
+    if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
+        await decide(turn, modules, understood.target)
+        return
     _drop_loose_questions(turn, understood)
     _act(turn, understood)
     active = turn.state.stack.active

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.approvals import decide_approval, find_approval
 from orchestrator.agent.asides import leave_open
 from orchestrator.agent.corrections import ask_what_to_change, correct_flow
 from orchestrator.agent.running import RunningTurn
@@ -16,6 +17,10 @@ from orchestrator.world.remark import RemarkKind
 
 def confirm(turn: RunningTurn, understood: Understanding) -> None:
     """Take a yes."""
+    approval = find_approval(turn, understood.target)
+    if approval is not None:
+        decide_approval(turn, approval, granted=True)
+        return
     entry = turn.state.ambiguity.current
     flow = turn.state.stack.active
     if entry is None:
@@ -44,6 +49,10 @@ def _confirm_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
 
 def deny(turn: RunningTurn, understood: Understanding) -> None:
     """Take a no."""
+    approval = find_approval(turn, understood.target)
+    if approval is not None:
+        decide_approval(turn, approval, granted=False)
+        return
     entry = turn.state.ambiguity.current
     flow = turn.state.stack.active
     if entry is None:

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.errors import Problem
-from orchestrator.types import Json
+from orchestrator.types import Json, JsonObject
 
 Path = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -72,7 +73,8 @@ class Problems:
         """Validate `body`, which stands at `path` of `file`; report what is wrong and put in its
         place what `fallback` has there, if anything.
         """
-        body = copy.deepcopy({} if body is None else body)
+        empty: JsonObject = {}
+        body = copy.deepcopy(empty if body is None else body)
         for _ in range(_ROUNDS):
             try:
                 return model.model_validate(body)
@@ -149,7 +151,8 @@ def _prune(body: Json, locations: list[Path], fallback: Json) -> Json:
     """Remove the wrong parts, the later ones of a list first so that indices stay true."""
     for location in sorted({_clean(location) for location in locations}, key=_order, reverse=True):
         if not location:
-            return copy.deepcopy(fallback or {})
+            replacement: Json = fallback or JsonObject()
+            return copy.deepcopy(replacement)
         _remove(body, location, fallback)
     return body
 
@@ -160,7 +163,8 @@ def _order(location: Path) -> list[tuple[bool, int, str]]:
 
 def _remove(body: Json, location: Path, fallback: Json) -> None:
     """Remove the deepest part of `location` that is there, or put back what `fallback` has for it."""
-    current, spare = body, fallback
+    current: Any = body
+    spare: Any = fallback
     deepest: tuple[Any, str | int, Json] | None = None
     for step in location:
         if not _has(current, step):
@@ -178,6 +182,6 @@ def _remove(body: Json, location: Path, fallback: Json) -> None:
 
 
 def _has(holder: Json, step: str | int) -> bool:
-    if isinstance(holder, dict):
+    if is_object(holder):
         return step in holder
-    return isinstance(holder, list) and isinstance(step, int) and step < len(holder)
+    return is_list(holder) and isinstance(step, int) and step < len(holder)

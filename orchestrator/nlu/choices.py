@@ -12,13 +12,48 @@ from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.text import Utterance, key_of
 from orchestrator.types import Dact
 
-_ORDINALS = {"first": 0, "second": 1, "third": 2, "fourth": 3, "fifth": 4, "last": -1, "former": 0, "latter": -1}
+_ORDINALS = {
+    "first": 0,
+    "second": 1,
+    "third": 2,
+    "fourth": 3,
+    "fifth": 4,
+    "last": -1,
+    "former": 0,
+    "latter": -1,
+}
 _NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
-_AROUND = frozenset("the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes".split())
+_AROUND = frozenset(
+    [
+        "the",
+        "one",
+        "option",
+        "number",
+        "please",
+        "i",
+        "want",
+        "take",
+        "i'd",
+        "like",
+        "choose",
+        "pick",
+        "go",
+        "with",
+        "let's",
+        "that",
+        "is",
+        "it's",
+        "ok",
+        "okay",
+        "yes",
+    ]
+)
 _FEW_WORDS = 10
 
 
-def choose(utterance: Utterance, situation: Situation, flows: Mapping[Dact, FlowSpec]) -> Understanding | None:
+def choose(
+    utterance: Utterance, situation: Situation, flows: Mapping[Dact, FlowSpec]
+) -> Understanding | None:
     """Read a message as one of the open question's options; None when it names none, or several."""
     if len(utterance.words) > _FEW_WORDS:
         return None
@@ -61,7 +96,9 @@ def _by_name(utterance: Utterance, names: Sequence[tuple[str, str]]) -> int | No
     labels = [set(" ".join(pair).split(" ")) for pair in keys]
     words = {word for word in utterance.words if word.isalnum() and word not in _AROUND}
     whole = [index for index, pair in enumerate(keys) if any(f" {key} " in said for key in pair)]
-    part = [index for index, label in enumerate(labels) if any(_only(w, index, labels) for w in words & label)]
+    part = [
+        index for index, label in enumerate(labels) if any(_only(w, index, labels) for w in words & label)
+    ]
     hits = whole if len(whole) == 1 else part
     return hits[0] if len(hits) == 1 and words <= labels[hits[0]] | _AROUND else None
 

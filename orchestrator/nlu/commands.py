@@ -60,7 +60,9 @@ class Commands:
             kind = MessageKind.DIGRESSION if answer and answer.digression else MessageKind.CHITCHAT
             digression = answer.digression if answer else None
             return Understanding(kind, Source.COMMAND, text, target=command.answer, digression=digression)
-        slots = {name: Mention(value, value) for name, value in match.groupdict().items() if value is not None}
+        slots = {
+            name: Mention(value, value) for name, value in match.groupdict().items() if value is not None
+        }
         flows = (FlowScore(Dact(command.flow), 1.0),)
         return Understanding(
             MessageKind.TASK, Source.COMMAND, text, self.intents.get(command.flow), flows, slots

@@ -43,7 +43,9 @@ SCHEMA: JsonObject = {
 }
 
 
-def narrow(failed: FlowSpec | None, flows: Mapping[Dact, FlowSpec], excluded: Collection[str]) -> list[FlowSpec]:
+def narrow(
+    failed: FlowSpec | None, flows: Mapping[Dact, FlowSpec], excluded: Collection[str]
+) -> list[FlowSpec]:
     """The flows that are left, likelier ones first."""
     left = [flow for flow in flows.values() if flow.dact not in excluded]
     return sorted(left, key=lambda flow: (-nearness(flow, failed), flow.dact))
@@ -87,9 +89,9 @@ def reroute(
 
 
 def _score(flow: FlowSpec, failed: FlowSpec | None, likelihood: float, evidence: JsonObject) -> float:
-    named = evidence.get("slots")
-    hits = sum(1 for name in named if name in flow.slots) if isinstance(named, list | dict) and named else 0
-    share = hits / len(named) if hits and named else 0.0
+    slots: Json = evidence.get("slots")
+    named = [str(name) for name in slots] if type(slots) is list or type(slots) is dict else []
+    share = sum(1 for name in named if name in flow.slots) / max(1, len(named))
     return likelihood + nearness(flow, failed) + 0.1 * share
 
 
@@ -127,4 +129,6 @@ async def ask_model(
     if not scores:
         return replace(understanding, slots={})
     best = known[scores[0].dact]
-    return replace(understanding, intent=best.intent, slots={**_carry(situation, best), **understanding.slots})
+    return replace(
+        understanding, intent=best.intent, slots={**_carry(situation, best), **understanding.slots}
+    )

@@ -67,7 +67,7 @@ def is_supported(text: str, languages: tuple[str, ...]) -> bool:
 
 def _in_scripts(text: str, scripts: set[str]) -> bool:
     letters = [char for char in text[:_READ] if char.isalpha()]
-    inside = sum(1 for char in letters if char.isascii() and "LATIN" in scripts or _script(char) in scripts)
+    inside = sum(1 for char in letters if (char.isascii() and "LATIN" in scripts) or _script(char) in scripts)
     return not letters or inside * 2 >= len(letters)
 
 

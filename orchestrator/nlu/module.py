@@ -35,7 +35,7 @@ class Surroundings(Protocol):
     def now(self) -> float: ...
 
     def signal(
-        self, source: str, kind: SignalType, flow_id: FlowId | None = None, **payload: Json
+        self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
     ) -> None: ...
 
     def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None: ...
@@ -82,7 +82,9 @@ class NLU:
         )
         if thought.election is not None:
             election = thought.election
-            world.signal(MODULE, SignalType.VOTE, votes=election.votes, failed=election.failed, rounds=election.rounds)
+            world.signal(
+                MODULE, SignalType.VOTE, votes=election.votes, failed=election.failed, rounds=election.rounds
+            )
         return self._check(thought.understanding, situation, world)
 
     def react(self, action: Action, state: DialogueState, world: Surroundings) -> Understanding:
@@ -134,7 +136,9 @@ class NLU:
     def _failed_flow(self, dact: str | None, situation: Situation) -> FlowSpec | None:
         return self._all.get(Dact(dact)) if dact else situation.active
 
-    def _check(self, understanding: Understanding, situation: Situation, world: Surroundings) -> Understanding:
+    def _check(
+        self, understanding: Understanding, situation: Situation, world: Surroundings
+    ) -> Understanding:
         validated: Validated = self._validation.validate(understanding, situation)
         for problem in validated.problems:
             world.failed_check(MODULE, "validate", problem)
@@ -144,4 +148,3 @@ class NLU:
 def _question_metadata(state: DialogueState) -> JsonObject:
     current = state.ambiguity.current
     return {} if current is None else dict(current.metadata)
-

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import cast
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import (
@@ -44,14 +45,24 @@ def react(action: Action, situation: Situation, flows: Mapping[Dact, FlowSpec]) 
     reaction = _REACTIONS.get(action.name)
     if reaction is None:
         known = ", ".join(sorted(_REACTIONS))
-        raise InvalidInput(f"There is no action {action.name[:60]!r}; there are {known}.", field="action.name")
+        raise InvalidInput(
+            f"There is no action {action.name[:60]!r}; there are {known}.", field="action.name"
+        )
     return reaction(action, situation, flows)
 
 
-def _say(kind: MessageKind, action: Action, **more: Json) -> Understanding:
+def _say(
+    kind: MessageKind,
+    action: Action,
+    *,
+    intent: str | None = None,
+    flows: tuple[FlowScore, ...] = (),
+    slots: Mapping[str, Mention] | None = None,
+    digression: Digression | None = None,
+) -> Understanding:
     target = _text(action, "flow_id") or _text(action, "dact")
     text = _text(action, "label") or action.name
-    return Understanding(kind, Source.ACTION, text, **({"target": target} | more))
+    return Understanding(kind, Source.ACTION, text, intent, flows, slots or {}, target, digression)
 
 
 def _confirm(action: Action, situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
@@ -77,7 +88,9 @@ def _select_option(action: Action, situation: Situation, flows: Mapping[Dact, Fl
             raise InvalidInput("There is no option with this index.", field="action.payload.index")
         if index < len(situation.options):
             option = situation.options[index]
-            return react(Action(option.action_name, option.payload | {"label": option.label}), situation, flows)
+            return react(
+                Action(option.action_name, option.payload | {"label": option.label}), situation, flows
+            )
         value = situation.candidates[index]
     else:
         value = action.payload.get("value")
@@ -89,10 +102,11 @@ def _select_option(action: Action, situation: Situation, flows: Mapping[Dact, Fl
 
 def _fill_form(action: Action, situation: Situation, flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Fill several slots at once, of the active flow, or of the flow that `dact` names."""
-    values = action.payload.get("values")
-    if not isinstance(values, dict) or not values or len(values) > MOST_FIELDS:
-        raise InvalidInput("The action needs `values`: an object of slot values.", field="action.payload.values")
-    slots = {str(name): Mention(value, str(value)) for name, value in values.items() if value is not None}
+    slots = _values(action, "values")
+    if not slots:
+        raise InvalidInput(
+            "The action needs `values`: an object of slot values.", field="action.payload.values"
+        )
     if _text(action, "dact"):
         return _choose_flow(action, situation, flows, slots)
     return _fill(slots, action, situation)
@@ -123,7 +137,7 @@ def _choose_flow(
     dact = Dact(_text(action, "dact") or "")
     if dact not in flows:
         raise InvalidInput(f"There is no flow {dact[:60]!r} to choose.", field="action.payload.dact")
-    given = slots or _values(action)
+    given = slots or _values(action, "slots")
     scores = (FlowScore(dact, 1.0),)
     return _say(MessageKind.TASK, action, intent=flows[dact].intent, flows=scores, slots=given)
 
@@ -147,7 +161,17 @@ def _ask_status(action: Action, _situation: Situation, _flows: Mapping[Dact, Flo
     return _say(MessageKind.DIGRESSION, action, digression=Digression.STATUS)
 
 
+def _decide_effect(
+    action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]
+) -> Understanding:
+    """What should happen after a correction that came too late (IR-4); `target` names the decision."""
+    return _say(MessageKind.CORRECTION, action, target=action.name)
+
+
 _REACTIONS: Mapping[str, _Reaction] = {
+    "keep_effect": _decide_effect,
+    "repeat_effect": _decide_effect,
+    "compensate_effect": _decide_effect,
     "confirm": _confirm,
     "approve": _confirm,
     "deny": _deny,
@@ -176,11 +200,15 @@ def _one_slot(action: Action) -> dict[str, Mention]:
     return {slot: Mention(value, _text(action, "label") or str(value))}
 
 
-def _values(action: Action) -> dict[str, Mention]:
-    values = action.payload.get("slots")
+def _values(action: Action, name: str) -> dict[str, Mention]:
+    """The slot values of a payload; what is no object, or too large a one, holds none."""
+    values: Json = action.payload.get(name)
     if not isinstance(values, dict):
         return {}
-    return {str(name): Mention(value, str(value)) for name, value in list(values.items())[:MOST_FIELDS]}
+    fields = cast("JsonObject", values)
+    if len(fields) > MOST_FIELDS:
+        return {}
+    return {slot: Mention(value, str(value)) for slot, value in fields.items() if value is not None}
 
 
 def _intent(situation: Situation) -> str | None:

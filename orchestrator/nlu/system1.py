@@ -19,9 +19,16 @@ from orchestrator.dialogue.understanding import (
     Understanding,
 )
 from orchestrator.domain.model import Answer, Domain, Entity
-from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.choices import choose
-from orchestrator.nlu.examples import Example, answer_label, flow_examples, flow_label, lower_words, sample_values
+from orchestrator.nlu.classifier import Classifier, delexicalize
+from orchestrator.nlu.examples import (
+    Example,
+    answer_label,
+    flow_examples,
+    flow_label,
+    lower_words,
+    sample_values,
+)
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.booleans import boolean_value, find_booleans
 from orchestrator.nlu.extract.extractor import Extractor
@@ -37,7 +44,9 @@ from orchestrator.types import Dact
 LIKELY = 0.35
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
-_CHATTY = frozenset({MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION})
+_CHATTY = frozenset(
+    {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
+)
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
 
 
@@ -90,22 +99,22 @@ class System1:
     ) -> System1:
         """Learn a domain. `extra`: annotated messages besides the flows' own examples."""
         specs = {flow.dact: flow for flow in flows}
-        answers = {answer.name: answer for answer in answers}
+        known = {answer.name: answer for answer in answers}
         texts = [text for flow in specs.values() for text in flow.examples]
-        texts += [text for answer in answers.values() for text in answer.examples]
+        texts += [text for answer in known.values() for text in answer.examples]
         texts += [text for _kind, text in kind_texts()]
         common = lower_words([*texts, *(_without_spans(example) for example in extra)])
         extractor = Extractor(specs.values(), entities, common, patterns)
         examples = [e for flow in specs.values() for e in flow_examples(flow, extractor.gazetteer)]
         examples += [
-            Example(text, answer_label(answer.name)) for answer in answers.values() for text in answer.examples
+            Example(text, answer_label(answer.name)) for answer in known.values() for text in answer.examples
         ]
         examples += kind_examples(_typical_values(specs.values(), extractor))
         examples += extra
         slots = {slot.name: slot for flow in specs.values() for slot in flow.slots.values()}
         classifier = Classifier.train(examples, extractor)
         roles = Roles.train(examples, extractor, slots)
-        return cls(specs, extractor, classifier, roles, answers, likely)
+        return cls(specs, extractor, classifier, roles, known, likely)
 
     @classmethod
     def for_domain(cls, domain: Domain) -> System1:
@@ -155,11 +164,18 @@ class System1:
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, situation: Situation
     ) -> dict[str, Mention]:
         """Fill the slots of a flow from the candidates and what the wording says of yes-or-no slots."""
-        asked = situation.asked if situation.active is not None and flow.dact == situation.active.dact else None
+        asked = (
+            situation.asked if situation.active is not None and flow.dact == situation.active.dact else None
+        )
         mentions = self.roles.assign(utterance, candidates, flow, asked, self.extractor)
         for name, (wanted, words) in find_booleans(utterance, flow.slots.values()).items():
             mentions.setdefault(name, Mention(boolean_value(flow.slots[name], wanted), words))
-        if asked is not None and asked in flow.slots and is_boolean(flow.slots[asked]) and asked not in mentions:
+        if (
+            asked is not None
+            and asked in flow.slots
+            and is_boolean(flow.slots[asked])
+            and asked not in mentions
+        ):
             answer = read_answer(utterance, flow.slots[asked], self.extractor, situation.today)
             if answer is not None:
                 mentions[asked] = answer
@@ -175,12 +191,20 @@ class System1:
         asked = self._asked(situation)
         if asked is not None and self._is_answer(kind, asked, evidence, situation):
             only_others = changes and asked.name not in evidence.mentions
-            return MessageKind.CORRECTION if kind is MessageKind.CORRECTION or only_others else MessageKind.SLOT_VALUE
+            return (
+                MessageKind.CORRECTION
+                if kind is MessageKind.CORRECTION or only_others
+                else MessageKind.SLOT_VALUE
+            )
         if changes and kind in {MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.SLOT_VALUE}:
             return MessageKind.CORRECTION
         if kind is MessageKind.TASK:
             return self._decide_task(evidence, situation, changes)
-        if evidence.mentions and kind in {MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE}:
+        if evidence.mentions and kind in {
+            MessageKind.UNKNOWN,
+            MessageKind.CORRECTION,
+            MessageKind.SLOT_VALUE,
+        }:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         if kind is MessageKind.CORRECTION and not situation.values:
             return MessageKind.SLOT_VALUE if evidence.mentions else MessageKind.UNKNOWN
@@ -204,7 +228,9 @@ class System1:
             return MessageKind.CORRECTION
         return MessageKind.TASK
 
-    def _is_answer(self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation) -> bool:
+    def _is_answer(
+        self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation
+    ) -> bool:
         """Whether the message answers the open question rather than going elsewhere."""
         active = situation.active
         assert active is not None
@@ -224,7 +250,11 @@ class System1:
             answer = reject_answer(evidence.utterance.text, asked)
         if answer is None:
             return False
-        if kind in {MessageKind.TASK, MessageKind.CORRECTION} and evidence.mentions and not is_free_text(asked):
+        if (
+            kind in {MessageKind.TASK, MessageKind.CORRECTION}
+            and evidence.mentions
+            and not is_free_text(asked)
+        ):
             return False
         evidence.mentions[asked.name] = answer
         return True
@@ -269,7 +299,7 @@ class System1:
     def _correction(self, base: Understanding, evidence: Evidence, situation: Situation) -> Understanding:
         """Find what changes: in the active flow, else in the last completed one that has such slots."""
         mentions = self._replaced(evidence, situation.active, situation.values, dict(evidence.mentions))
-        if mentions or situation.active is not None and not situation.completed:
+        if mentions or (situation.active is not None and not situation.completed):
             return replace(base, intent=_intent(situation.active), slots=mentions)
         for past in situation.completed:
             found = self.find_slots(evidence.utterance, evidence.candidates, past.spec, situation)
@@ -279,7 +309,11 @@ class System1:
         return base
 
     def _replaced(
-        self, evidence: Evidence, flow: FlowSpec | None, values: Mapping[str, object], mentions: dict[str, Mention]
+        self,
+        evidence: Evidence,
+        flow: FlowSpec | None,
+        values: Mapping[str, object],
+        mentions: dict[str, Mention],
     ) -> dict[str, Mention]:
         """Apply "not Madrid but Porto": the new value goes where the old one stands."""
         if flow is None:
@@ -350,11 +384,111 @@ def _without_spans(example: Example) -> str:
 
 
 _LITTLE = frozenset(
-    "a an the on in at to from for of it its it's is be i'd like i want please and no not my with by make that".split()
+    [
+        "a",
+        "an",
+        "the",
+        "on",
+        "in",
+        "at",
+        "to",
+        "from",
+        "for",
+        "of",
+        "it",
+        "its",
+        "it's",
+        "is",
+        "be",
+        "i'd",
+        "like",
+        "i",
+        "want",
+        "please",
+        "and",
+        "no",
+        "not",
+        "my",
+        "with",
+        "by",
+        "make",
+        "that",
+    ]
 )
 _GENERAL = frozenset(
-    "a an the to back go let's let us me my i i'd want like would please can could we you return continue with resume"
-    " cancel stop forget about that this it never mind nevermind carry on pick up where left off were was now okay ok"
-    " again get of in do don't need any more anymore drop quit abort thing other one previous earlier first last task"
-    " request and for what doing".split()
+    [
+        "a",
+        "an",
+        "the",
+        "to",
+        "back",
+        "go",
+        "let's",
+        "let",
+        "us",
+        "me",
+        "my",
+        "i",
+        "i'd",
+        "want",
+        "like",
+        "would",
+        "please",
+        "can",
+        "could",
+        "we",
+        "you",
+        "return",
+        "continue",
+        "with",
+        "resume",
+        "cancel",
+        "stop",
+        "forget",
+        "about",
+        "that",
+        "this",
+        "it",
+        "never",
+        "mind",
+        "nevermind",
+        "carry",
+        "on",
+        "pick",
+        "up",
+        "where",
+        "left",
+        "off",
+        "were",
+        "was",
+        "now",
+        "okay",
+        "ok",
+        "again",
+        "get",
+        "of",
+        "in",
+        "do",
+        "don't",
+        "need",
+        "any",
+        "more",
+        "anymore",
+        "drop",
+        "quit",
+        "abort",
+        "thing",
+        "other",
+        "one",
+        "previous",
+        "earlier",
+        "first",
+        "last",
+        "task",
+        "request",
+        "and",
+        "for",
+        "what",
+        "doing",
+    ]
 )

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Understanding
+from orchestrator.nlu.extract.answers import parse
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import DATE
 from orchestrator.nlu.extract.gazetteer import entity_kind
 from orchestrator.nlu.extract.kinds import kinds_of, value_kind
-from orchestrator.nlu.extract.answers import parse
 from orchestrator.nlu.situation import Situation
 from orchestrator.types import Dact, Json
 
@@ -71,7 +71,11 @@ class Validation:
         return tuple(FlowScore(dact, score) for dact, score in ordered[:MOST_FLOWS])
 
     def _flow_of(
-        self, kind: MessageKind, flows: tuple[FlowScore, ...], understanding: Understanding, situation: Situation
+        self,
+        kind: MessageKind,
+        flows: tuple[FlowScore, ...],
+        understanding: Understanding,
+        situation: Situation,
     ) -> FlowSpec | None:
         """The flow whose slots an understanding names."""
         if kind is MessageKind.TASK:
@@ -99,7 +103,7 @@ class Validation:
     def _judge(self, mention: Mention, slot: SlotSpec, situation: Situation) -> Mention:
         if mention.value is None or mention.invalid is not None:
             return mention
-        if slot.entity is not None and not isinstance(mention.value, list):
+        if slot.entity is not None and type(mention.value) is not list:
             return self.ground(mention, slot)
         value = self._repair(mention.value, slot, situation)
         verdict = self._types.validate(value, slot)
@@ -123,7 +127,9 @@ class Validation:
         if values:
             return Mention(None, mention.text or said, values)
         what = (slot.entity or slot.name).replace("_", " ")
-        return Mention(None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know.")
+        return Mention(
+            None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know."
+        )
 
     def _repair(self, value: Json, slot: SlotSpec, situation: Situation) -> Json:
         """Bring what a model or a form wrote into the slot's own spelling."""

@@ -22,7 +22,10 @@ _FILLER = re.compile(
     r"|make it|i am|i['’]m|my name is|call (?:it|him|her|them)|under(?: the name)?|for|to|from|in|at|on|by|with)\b[\s,:]*)+",
     re.IGNORECASE,
 )
-_TAIL = re.compile(r"[\s,]*(?:please|thanks|thank you|would be (?:good|great|fine|nice)|is fine|sounds good)?[\s.!?,]*$", re.IGNORECASE)
+_TAIL = re.compile(
+    r"[\s,]*(?:please|thanks|thank you|would be (?:good|great|fine|nice)|is fine|sounds good)?[\s.!?,]*$",
+    re.IGNORECASE,
+)
 _FEW_WORDS = 8
 _REFUSALS = frozenset({"any", "anything", "whatever", "none", "nothing"})
 

@@ -9,9 +9,29 @@ from orchestrator.nlu.extract.kinds import is_boolean
 from orchestrator.nlu.text import Utterance, key_of
 
 _YES = frozenset(
-    "yes yeah yep yup y sure ok okay correct right exactly absolutely definitely please fine true affirmative".split()
+    [
+        "yes",
+        "yeah",
+        "yep",
+        "yup",
+        "y",
+        "sure",
+        "ok",
+        "okay",
+        "correct",
+        "right",
+        "exactly",
+        "absolutely",
+        "definitely",
+        "please",
+        "fine",
+        "true",
+        "affirmative",
+    ]
 )
-_NO = frozenset("no nope nah n not don't doesn't never false negative without".split())
+_NO = frozenset(
+    ["no", "nope", "nah", "n", "not", "don't", "doesn't", "never", "false", "negative", "without"]
+)
 _PREFIXES = ("has_", "is_", "with_", "have_", "needs_", "wants_", "add_", "include_", "includes_")
 _REACH = 4
 
@@ -44,7 +64,10 @@ def find_booleans(utterance: Utterance, slots: Iterable[SlotSpec]) -> dict[str, 
         for phrase in cue_phrases(slot):
             place = _place(utterance.words, phrase)
             if place is not None:
-                found[slot.name] = (_wanted(utterance, slot, phrase, place), utterance.surface(place, place + len(phrase)))
+                found[slot.name] = (
+                    _wanted(utterance, slot, phrase, place),
+                    utterance.surface(place, place + len(phrase)),
+                )
                 break
     return found
 

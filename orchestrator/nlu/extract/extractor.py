@@ -13,7 +13,19 @@ from typing import TypeVar
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.domain.model import Entity
 from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.found import CODE, DATE, MONEY, NAME, NUMBER, PAIRS, QUOTE, RANGE, TIME, Candidate, Found
+from orchestrator.nlu.extract.found import (
+    CODE,
+    DATE,
+    MONEY,
+    NAME,
+    NUMBER,
+    PAIRS,
+    QUOTE,
+    RANGE,
+    TIME,
+    Candidate,
+    Found,
+)
 from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities
 from orchestrator.nlu.extract.kinds import accepts_names, is_boolean, kinds_of, pattern_kind, value_kind
 from orchestrator.nlu.extract.money import find_money
@@ -49,7 +61,9 @@ class Extractor:
         kinds = {kind for slot in slots for kind in kinds_of(slot)}
         self.gazetteer = Gazetteer()
         self._patterns = {pattern_kind(name): pattern for name, pattern in (patterns or {}).items()}
-        self._patterns |= {pattern_kind(slot.name): re.compile(slot.pattern) for slot in slots if slot.pattern}
+        self._patterns |= {
+            pattern_kind(slot.name): re.compile(slot.pattern) for slot in slots if slot.pattern
+        }
         self._common = common
         self._open = any(accepts_names(slot) for slot in slots)
         self._dates, self._times = DATE in kinds, TIME in kinds

@@ -60,7 +60,9 @@ class Gazetteer:
                     hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
                     if hits is not None:
                         start, end = utterance.starts[index], utterance.ends[last - 1]
-                        found.extend(Found(start, end, kind, reading_of(values)) for kind, values in hits.items())
+                        found.extend(
+                            Found(start, end, kind, reading_of(values)) for kind, values in hits.items()
+                        )
                         step = last - index
                         break
             index += step
@@ -106,7 +108,9 @@ def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
         shared: dict[str, list[tuple[str, bool]]] = {}
         for value in entity.values:
             for name in {value.canonical, value.name, *value.aliases}:
-                shared.setdefault(key_of(name), []).append((value.canonical, bool(value.metadata.get("main"))))
+                shared.setdefault(key_of(name), []).append(
+                    (value.canonical, bool(value.metadata.get("main")))
+                )
         for name, claims in shared.items():
             mains = list(dict.fromkeys(canonical for canonical, main in claims if main))
             chosen = mains if len(mains) == 1 else sorted({canonical for canonical, _main in claims})
