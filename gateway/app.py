@@ -1,1 +1,60 @@
-"""The gateway application."""
+"""The gateway application: routes, limits and errors around the ports."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+
+from fastapi import FastAPI
+
+from gateway import problems
+from gateway.doors import Doors
+from gateway.limits import BodyLimit
+from gateway.routes import health, sessions, turns
+from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.bootstrap import open_ports
+from orchestrator.settings import Settings, load_settings
+
+OpenDoors = Callable[[], AbstractAsyncContextManager[Doors]]
+
+
+@asynccontextmanager
+async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
+    """The ports over the real stores; they need not answer yet."""
+    async with open_ports(settings) as ports:
+        yield Doors(
+            inbox=ports.inbox,
+            sessions=PostgresSessions(ports.database),
+            wakeup=ports.wakeup,
+            wait=ports.waiter.finished,
+            domains=ports.domains,
+            probe=ports.probe,
+        )
+
+
+def create_app(open_doors: OpenDoors) -> FastAPI:
+    """The application; `open_doors` is entered when it starts and left when it stops."""
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
+        async with open_doors() as doors:
+            app.state.doors = doors
+            yield
+
+    app = FastAPI(
+        title="Parley",
+        version="1",
+        summary="A distributed runtime for task-oriented conversational agents",
+        lifespan=lifespan,
+        redoc_url=None,
+    )
+    problems.install(app)
+    app.add_middleware(BodyLimit)
+    for part in (sessions, turns, health):
+        app.include_router(part.router)
+    return app
+
+
+def production_app() -> FastAPI:
+    """The application over the stores that the environment names."""
+    return create_app(lambda: open_doors(load_settings()))

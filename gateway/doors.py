@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
@@ -18,19 +18,23 @@ Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 """Wait up to so many seconds for a turn to finish; the record as it then is."""
 
 
+class Domains(Protocol):
+    """Which domains sessions may name."""
+
+    def resolve(self, name: str | None) -> str:
+        """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """`check_domain` raises ConfigurationError or NotFound unless the domain can be used.
-
-    `probe` names what is not ready, empty when all is well.
-    """
+    """`probe` names what is not ready, and why; empty when all is well."""
 
     inbox: Inbox
     sessions: Sessions
     wakeup: Wakeup
     wait: Waiter
-    default_domain: str
-    check_domain: Callable[[str], None]
+    domains: Domains
     probe: Callable[[], Awaitable[dict[str, str]]]
 
 

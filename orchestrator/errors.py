@@ -10,12 +10,23 @@
     │   └── FolderInUse         another process works on this data folder
     ├── ConfigurationError      a domain or the settings are wrong; carries every problem
     ├── Unavailable             a store, the broker or a model endpoint does not answer
-    │   └── ProcessFailed       a process that was started ended or never became ready
+    │   ├── ProcessFailed       a process that was started ended or never became ready
+    │   └── ModelUnavailable    no model gave an answer; System 1 and direct mode carry on
+    │       ├── ModelNotConfigured  there is no endpoint, so nothing was tried
+    │       ├── ModelTimedOut       no answer within the time allowed
+    │       ├── ModelFailed         server error or broken connection; a retry may help
+    │       ├── RateLimited         too many requests; carries the wait that was asked for
+    │       ├── ModelRejected       this request is not acceptable; other requests may be
+    │       ├── ModelNotAllowed     key, permission or model name is wrong; every request fails
+    │       └── CircuitOpen         the breaker saw too many failures; nothing was sent
+    ├── ModelOutputInvalid      a model answered, even after repair, what cannot be used
+    ├── BudgetExceeded          tokens or cost of a call, turn, session or day are used up
     ├── LaneLost                the lease or the epoch moved on; the work is discarded
     ├── TurnCancelled
     ├── DeadlineExceeded
     ├── StepMismatch            a repeated turn asks for something else than its journal says
     ├── StepFailed              a journaled step failed in an earlier attempt; told again
+    ├── ToolFailure             a tool could not do what it was asked; carries a category
     └── IllegalTransition       a lifecycle change that the table does not allow
 
 Every class has a stable `code`; its message can be shown to a user. Errors of libraries are
@@ -25,6 +36,7 @@ translated at the edge that met them.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import ClassVar
 
 
@@ -153,5 +165,111 @@ class StepFailed(ParleyError):
         self.cause = cause
 
 
+class FailureCategory(StrEnum):
+    """The error categories of a tool's envelope (PX-8)."""
+
+    VALIDATION_ERROR = "validation_error"
+    AUTH_ERROR = "auth_error"
+    NOT_FOUND = "not_found"
+    RATE_LIMIT = "rate_limit"
+    TIMEOUT = "timeout"
+    SERVER_ERROR = "server_error"
+
+
+class ToolFailure(ParleyError):
+    """A tool could not do what it was asked; the message is fit for the user.
+
+    Args:
+        category: one of FailureCategory, also as text.
+        message: what went wrong and what the user can do.
+    """
+
+    code = "tool_failure"
+
+    def __init__(self, category: FailureCategory | str, message: str) -> None:
+        super().__init__(message)
+        self.category = FailureCategory(category)
+
+
 class IllegalTransition(ParleyError):
     code = "illegal_transition"
+
+
+class ModelUnavailable(Unavailable):
+    """No model gave an answer. System 1 and direct mode carry on without one."""
+
+    code = "model_unavailable"
+
+
+class ModelNotConfigured(ModelUnavailable):
+    code = "model_not_configured"
+
+
+class ModelTimedOut(ModelUnavailable):
+    code = "model_timed_out"
+
+
+class ModelFailed(ModelUnavailable):
+    """A server error or a broken connection. `status` is None when nothing was received."""
+
+    code = "model_failed"
+
+    def __init__(self, message: str, *, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class RateLimited(ModelUnavailable):
+    """Too many requests. `retry_after_s`: what the endpoint asked for, None if it did not say."""
+
+    code = "model_rate_limited"
+
+    def __init__(self, message: str, *, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelRejected(ModelUnavailable):
+    """The endpoint refuses this request, for example because it is too long."""
+
+    code = "model_rejected"
+
+
+class ModelNotAllowed(ModelUnavailable):
+    """Key, permission or model name is wrong: no request can succeed until that is changed."""
+
+    code = "model_not_allowed"
+
+
+class CircuitOpen(ModelUnavailable):
+    """Nothing was sent: the endpoint failed too often. `retry_after_s`: until the next probe."""
+
+    code = "model_circuit_open"
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class ModelOutputInvalid(ParleyError):
+    """What the model answered cannot be used, even after one repair. `reason` says why."""
+
+    code = "model_output_invalid"
+
+    def __init__(self, prompt_id: str, reason: str) -> None:
+        super().__init__(f"The model's answer to {prompt_id} cannot be used: {reason}")
+        self.prompt_id = prompt_id
+        self.reason = reason
+
+
+class BudgetExceeded(ParleyError):
+    """Nothing was sent: the call would go over a limit. `scope`: call, turn, session or day."""
+
+    code = "budget_exceeded"
+
+    def __init__(self, scope: str, unit: str, *, limit: int, wanted: int) -> None:
+        super().__init__(f"The model budget of this {scope} is used up: {wanted} {unit} of {limit}.")
+        self.scope = scope
+        self.unit = unit
+        self.limit = limit
+        self.wanted = wanted

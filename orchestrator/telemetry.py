@@ -1,7 +1,63 @@
-"""One logger factory for the whole system: messages are sentences, facts are fields."""
+"""Logs and signals: one logger factory, and the one envelope of everything worth evaluating.
+
+Log messages are sentences, facts are fields. Where signals are kept is decided by whoever passes
+a `RecordSignal`; nothing here writes them.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from types import MappingProxyType
+from typing import TypeAlias
 
 import structlog
+
+from orchestrator.types import FlowId, Json, SessionId, TurnId, new_id
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     return structlog.get_logger(name)
+
+
+class SignalType(StrEnum):
+    """What a signal tells about."""
+
+    PREDICTION = "prediction"
+    CHECK = "check"
+    TOOL_CALL = "tool_call"
+    MODEL_CALL = "model_call"
+    BREAKER = "breaker"
+    RECOVERY = "recovery"
+    VOTE = "vote"
+    TEMPLATE = "template"
+
+
+NO_PAYLOAD: Mapping[str, Json] = MappingProxyType({})
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signal:
+    """One observed fact about a turn (CO-6). `source` names the module or component."""
+
+    source: str
+    type: SignalType
+    session: SessionId | None = None
+    turn: TurnId | None = None
+    flow: FlowId | None = None
+    prompt_version: str | None = None
+    payload: Mapping[str, Json] = field(default_factory=lambda: NO_PAYLOAD)
+    id: str = field(default_factory=lambda: new_id("signal"))
+    time: datetime = field(default_factory=_now)
+
+
+RecordSignal: TypeAlias = Callable[[Signal], None]
+
+
+def drop_signal(signal: Signal) -> None:
+    """Receive a signal and keep nothing, for callers that do not evaluate."""
+    del signal

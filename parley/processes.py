@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypedDict
 
 import orjson
 import psutil
@@ -25,7 +26,12 @@ from orchestrator.errors import ProcessFailed
 
 _PR_SET_PDEATHSIG = 1
 _POLL_S = 0.02
+_HURRIED_GRACE_S = 1.0
 _LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+hurry = threading.Event()
+"""Set when the operator will not wait: every stop then has one second, also one that is under way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +63,14 @@ class Program:
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10.0
     account: Account | None = None
+
+
+class _Credentials(TypedDict, total=False):
+    """The arguments of Popen that change the account."""
+
+    user: int
+    group: int
+    extra_groups: list[int]
 
 
 def log_says(text: str) -> Callable[[str], bool]:
@@ -127,12 +141,19 @@ class Child:
         """End it: the stop signal, its grace, then a kill; forgets the note."""
         self.ask_to_stop()
         if self._process is not None:
-            try:
-                self._process.wait(self.program.grace_s)
-            except subprocess.TimeoutExpired:
+            self._wait_for_end(self._process)
+            if self._process.poll() is None:
                 self._process.kill()
                 self._process.wait()
         self._note.unlink(missing_ok=True)
+
+    def _wait_for_end(self, process: subprocess.Popen[bytes]) -> None:
+        begun = time.monotonic()
+        while process.poll() is None:
+            grace_s = min(self.program.grace_s, _HURRIED_GRACE_S) if hurry.is_set() else self.program.grace_s
+            if time.monotonic() - begun > grace_s:
+                return
+            time.sleep(_POLL_S)
 
     def _explain(self, what: str) -> str:
         lines = [line.strip() for line in self.logged().splitlines() if line.strip()]
@@ -261,7 +282,7 @@ def _as_account(
     )
 
 
-def _account_arguments(account: Account | None) -> dict[str, object]:
+def _account_arguments(account: Account | None) -> _Credentials:
     if account is None or account.keep_access:
         return {}
     return {"user": account.uid, "group": account.gid, "extra_groups": []}

@@ -42,11 +42,9 @@ async def create_session(body: NewSession, doors: TheDoors, tenant: TheTenant) -
     """Create a session, or return the one that has this identifier already."""
     if body.tenant_id not in {None, tenant}:
         raise InvalidInput(f"This gateway serves the tenant {tenant!r} only.", field="tenant_id")
-    domain = body.domain or doors.default_domain
-    doors.check_domain(domain)
     record = await doors.sessions.create(
         tenant,
-        domain,
+        doors.domains.resolve(body.domain),
         session_id=SessionId(body.session_id) if body.session_id else None,
         user_id=UserId(body.user_id) if body.user_id else None,
         if_busy=body.if_busy,

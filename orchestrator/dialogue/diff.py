@@ -6,11 +6,13 @@ of two objects) and ``tail`` (key to what a list gained at its end). An empty di
 
 from __future__ import annotations
 
+from typing import cast
+
 from orchestrator.types import Json, JsonObject
 
 
 def diff(before: JsonObject, after: JsonObject) -> JsonObject:
-    """What leads from `before` to `after`: ``apply(before, diff(before, after)) == after``."""
+    """What leads from the object `before` to `after`; `apply` is its inverse."""
     changed: JsonObject = {}
     for key, value in after.items():
         if key not in before:
@@ -40,23 +42,27 @@ def apply(before: JsonObject, difference: JsonObject) -> JsonObject:
 def _compare(before: Json, after: Json) -> tuple[str | None, Json]:
     """The part of a diff that one changed value belongs to, and its content; None when equal."""
     if isinstance(before, dict) and isinstance(after, dict):
-        inner = diff(before, after)
+        inner = diff(cast("JsonObject", before), cast("JsonObject", after))
         return ("in", inner) if inner else (None, None)
     if isinstance(before, list) and isinstance(after, list):
-        if _equal(before, after):
-            return None, None
-        if before and len(after) > len(before) and _equal(before, after[: len(before)]):
-            return "tail", after[len(before) :]
-        return "set", after
-    return (None, None) if _equal(before, after) else ("set", after)
+        return _compare_lists(cast("list[Json]", before), cast("list[Json]", after))
+    return (None, None) if equal(before, after) else ("set", after)
 
 
-def _equal(one: Json, other: Json) -> bool:
-    """Equality of JSON, where true is not 1 and 1 is not 1.0."""
-    if type(one) is not type(other):
-        return False
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_equal(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_equal, one, other))
-    return one == other
+def _compare_lists(before: list[Json], after: list[Json]) -> tuple[str | None, Json]:
+    if equal(before, after):
+        return None, None
+    if before and len(after) > len(before) and equal(before, after[: len(before)]):
+        return "tail", after[len(before) :]
+    return "set", after
+
+
+def equal(one: Json, other: Json) -> bool:
+    """Equality of JSON, where true is not 1 while 1 is 1.0."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        left, right = cast("JsonObject", one), cast("JsonObject", other)
+        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
+    if isinstance(one, list) and isinstance(other, list):
+        first, second = cast("list[Json]", one), cast("list[Json]", other)
+        return len(first) == len(second) and all(map(equal, first, second))
+    return isinstance(one, bool) == isinstance(other, bool) and one == other

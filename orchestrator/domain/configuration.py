@@ -1,5 +1,262 @@
-"""A domain's configuration: sections over shared defaults, validated, frozen (CO-5)."""
+"""A domain's configuration: sections over shared defaults, validated, frozen (CO-5).
+
+The defaults themselves are in ``defaults.yaml`` beside this file and nowhere else; whoever reads
+files hands both parts over as plain data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    NonNegativeInt,
+    PositiveFloat,
+    PositiveInt,
+)
+
+from orchestrator.types import Json, JsonObject
 
 
-class DomainConfig:
-    pass
+def _read_switch(value: Json) -> Json:
+    """YAML reads a bare ``off`` or ``on`` as a boolean; both spellings mean the word."""
+    return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
+
+
+def _check_pattern(value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise ValueError(f"is no regular expression: {error}") from error
+    return value
+
+
+Switch = Annotated[Literal["off", "on", "auto"], BeforeValidator(_read_switch)]
+Pattern = Annotated[str, AfterValidator(_check_pattern)]
+Share = Annotated[float, Field(ge=0, le=1)]
+
+
+class Section(BaseModel):
+    """A part of the configuration: frozen, and strict about unknown keys."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Persona(Section):
+    """Who speaks. `greeting` opens a conversation; `tone` goes into prompts only."""
+
+    name: str
+    tone: str
+    greeting: str
+    farewell: str
+
+
+class Language(Section):
+    """ISO 639-1 codes. Messages in other languages are turned away by `prepare` (NL-1)."""
+
+    default: str
+    supported: tuple[str, ...]
+
+
+class ModelName(Section):
+    """A model, and the endpoint that has it."""
+
+    model: str
+    provider: str = "default"
+
+
+ModelReference = Annotated[
+    ModelName | None, BeforeValidator(lambda value: {"model": value} if isinstance(value, str) else value)
+]
+
+
+class Models(Section):
+    """Which model answers which prompt; None is the model that the environment names.
+
+    `per_prompt`, `max_tokens_per_prompt`: by prompt identifier, for example ``nlu_think``.
+    """
+
+    default: ModelReference
+    fallback: ModelReference
+    per_prompt: Mapping[str, ModelReference]
+    timeout_s: PositiveFloat
+    stream_timeout_s: PositiveFloat
+    max_tokens: PositiveInt
+    max_tokens_per_prompt: Mapping[str, PositiveInt]
+    temperature: float | None
+
+
+class Voters(Section):
+    """Rounds of voting models; `rounds` are the numbers of voters heard in each (NL-3)."""
+
+    enabled: bool
+    models: tuple[str, ...]
+    rounds: tuple[PositiveInt, ...]
+
+
+class Understanding(Section):
+    """How messages are understood (NL-2, NL-3)."""
+
+    mode: Literal["system1", "system2", "auto"]
+    voters: Voters
+
+
+class Thresholds(Section):
+    """Scores are shares of 1; sizes are tokens."""
+
+    confident: Share
+    """From here on System 1 decides alone under `auto`."""
+    likely: Share
+    """Below, no flow is likely enough: general ambiguity."""
+    margin: Share
+    """Two flows closer than this to each other are ambiguous."""
+    answer: Share
+    """A declared answer is given from here on."""
+    fuzzy: Share
+    """Similarity from which a misspelt name is repaired."""
+    stream_tokens: PositiveInt
+    """Answers longer than this are streamed."""
+
+
+class Session(Section):
+    deadline_s: PositiveFloat
+    """The longest a turn may take."""
+    if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "merge"]
+    max_queued_turns: PositiveInt
+    idle_s: PositiveInt
+    """After so long without a message a session counts as closed."""
+
+
+class Memory(Section):
+    """Bounds of the working state and of the memory tiers."""
+
+    max_history_messages: PositiveInt
+    max_trace_entries: PositiveInt
+    completed_flows: PositiveInt
+    recent_utterances: PositiveInt
+    scratchpad_snippets: PositiveInt
+    snapshot_every_turns: PositiveInt
+    summarize_after_messages: PositiveInt
+
+
+class FlowManagement(Section):
+    """`max_stack_depth` None: unlimited (FS-12). `abandon_after_s`: FS-13."""
+
+    max_stack_depth: PositiveInt | None
+    on_limit_reached: Literal["cancel_oldest", "reject_new", "ask_user"]
+    abandon_after_s: PositiveInt
+    keep_going_budget: PositiveInt
+    """How often one turn may repeat PEX and RES."""
+
+
+class AmbiguitySection(Section):
+    escalation_turns: PositiveInt
+    max_choices: PositiveInt
+
+
+class Resilience(Section):
+    max_recovery_attempts: NonNegativeInt
+    repair_attempts: NonNegativeInt
+    tool_retries: NonNegativeInt
+    tool_timeout_ms: PositiveInt
+    """Of tools whose manifest names none."""
+    backoff_base_s: NonNegativeFloat
+    backoff_max_s: NonNegativeFloat
+    skill_overhead_ms: NonNegativeInt
+    context_wait_s: PositiveFloat
+    """How long a flow waits for what Internal flows find."""
+
+
+class Guardrails(Section):
+    max_tokens: PositiveInt
+    min_characters: PositiveInt
+    reserved_tokens: tuple[str, ...]
+    """Text that a message must not hold: markers that models take for roles."""
+    max_answer_characters: PositiveInt
+    allowed_imports: tuple[str, ...]
+
+
+class Plans(Section):
+    max_rounds: PositiveInt
+    max_sub_flows: PositiveInt
+    tree_search: Switch
+    tree_candidates: PositiveInt
+    tree_model_calls: PositiveInt
+
+
+class Approvals(Section):
+    expires_s: PositiveInt
+
+
+class Budgets(Section):
+    """Upper bounds on what models may use; None: no bound."""
+
+    tokens_per_turn: PositiveInt | None
+    tokens_per_session: PositiveInt | None
+    tokens_per_day: PositiveInt | None
+    cost_per_turn: PositiveFloat | None
+    cost_per_session: PositiveFloat | None
+    cost_per_day: PositiveFloat | None
+
+
+class Generation(Section):
+    """`naturalize`: whether a model rewrites filled templates; `auto` does so for long answers."""
+
+    naturalize: Switch
+    suggested_replies: NonNegativeInt
+    page_rows: PositiveInt
+
+
+class Command(Section):
+    """A Tier 0 pattern: a message that matches it whole goes straight to a flow or an answer (NL-1).
+
+    Named groups of the pattern are slot values. `development`: a shortcut for developers only.
+    """
+
+    pattern: Pattern
+    flow: str | None = None
+    answer: str | None = None
+    development: bool = False
+
+
+class DomainConfig(Section):
+    """Everything of a domain that is not its ontology and tools. Sections are in `defaults.yaml`."""
+
+    description: str
+    persona: Persona
+    language: Language
+    models: Models
+    nlu: Understanding
+    thresholds: Thresholds
+    session: Session
+    memory: Memory
+    flow_management: FlowManagement
+    ambiguity: AmbiguitySection
+    resilience: Resilience
+    guardrails: Guardrails
+    plans: Plans
+    approvals: Approvals
+    budgets: Budgets
+    generation: Generation
+    commands: tuple[Command, ...]
+    services: Mapping[str, JsonObject]
+    """What each service class of the domain is given as its `config`, by class name."""
+
+
+def merge_sections(defaults: JsonObject, overrides: JsonObject) -> JsonObject:
+    """Lay a domain's sections over the defaults: mappings key by key, everything else whole."""
+    merged = dict(defaults)
+    for key, value in overrides.items():
+        known = merged.get(key)
+        if isinstance(known, dict) and isinstance(value, dict):
+            merged[key] = merge_sections(known, value)
+        elif value is not None or not isinstance(known, dict):
+            merged[key] = value
+    return merged

@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from re import Pattern
 
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
 from orchestrator.dialogue.specification import Family
+from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.types import Dact, JsonObject, ToolId
 
@@ -69,11 +72,15 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A declared answer to a question that changes nothing on the stack (digression, chat)."""
+    """A declared answer to a question that changes nothing on the stack.
+
+    `digression`: the kind of question it answers; None for chit-chat such as greetings.
+    """
 
     name: str
     examples: tuple[str, ...]
     text: str
+    digression: Digression | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +97,6 @@ class Domain:
     answers: tuple[Answer, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict[str, str])
     skills: Mapping[Dact, str] = field(default_factory=dict[Dact, str])
+    slot_types: SlotTypes = EVERY_TYPE
+    slot_patterns: Mapping[str, Pattern[str]] = field(default_factory=dict[str, Pattern[str]])
+    """What values of the domain's own slot types look like in a text, by name of the type."""

@@ -1,0 +1,24 @@
+"""PEX, the policy executor. What domains build on is named here."""
+
+from orchestrator.pex.arguments import Arguments, Choice, NothingFound, Unfed
+from orchestrator.pex.ending import Completed, Ending, Failed, NeedsInput, Parked, Recover, Recovery
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.toolbox import Tool
+
+__all__ = [
+    "Arguments",
+    "BasePolicy",
+    "Choice",
+    "Completed",
+    "Ending",
+    "Execution",
+    "Failed",
+    "NeedsInput",
+    "NothingFound",
+    "Parked",
+    "Recover",
+    "Recovery",
+    "Tool",
+    "Unfed",
+]

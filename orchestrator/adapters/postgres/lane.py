@@ -166,7 +166,9 @@ class PostgresLane:
             if merges == 0:
                 return await self._database.fetch_one(self._commit, arguments)
             async with self._database.pool.connection() as connection, connection.transaction():
-                row = await (await connection.execute(self._commit, arguments)).fetchone()
+                row = await (
+                    await connection.execute(self._commit.text, self._commit.ordered(arguments))
+                ).fetchone()
                 if row is not None:
                     await finish_merged(connection, lease.work.turn_id)
                 return row
@@ -296,9 +298,7 @@ class PostgresLane:
     async def _read_state(self, session_id: SessionId) -> str:
         """The state once more: a commit came between this claim's snapshot and its lock."""
         with translated():
-            row = await self._database.fetch_one(
-                "SELECT body FROM states WHERE session_id = %(session_id)s", {"session_id": session_id}
-            )
+            row = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
         assert row is not None
         return row[0]
 

@@ -6,9 +6,9 @@ Foreign errors are translated here, at the edge that meets them. Both belong to 
 from __future__ import annotations
 
 import select
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, LiteralString, Self
+from typing import Any, Self
 
 import orjson
 import psycopg
@@ -19,8 +19,10 @@ from psycopg.types.json import set_json_loads
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from orchestrator.adapters.postgres.sql import Statement
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.types import Json
 
 Connection = psycopg.AsyncConnection[TupleRow]
 
@@ -35,6 +37,12 @@ _KEEPALIVE = {
     "tcp_user_timeout": 10_000,
 }
 _LIMITS = "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
+_PLANS = (
+    "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
+    " -c enable_hashjoin=off -c enable_mergejoin=off"
+)
+"""The hot path's statements are planned once, perhaps on empty tables, and touch single rows by index:
+the plan that is right for any size is made the only one."""
 
 
 def connection_options(application: str) -> dict[str, Any]:
@@ -43,7 +51,7 @@ def connection_options(application: str) -> dict[str, Any]:
 
 
 @contextmanager
-def translated() -> Iterator[None]:
+def translated() -> Generator[None]:
     """Turn what the drivers raise into errors of our family."""
     try:
         yield
@@ -91,8 +99,10 @@ class Database:
             timeout=timeout_s,
             kwargs={
                 **connection_options(application),
+                "options": f"{_LIMITS} {_PLANS}",
                 "autocommit": True,
                 "prepare_threshold": 0 if prepared else None,
+                "cursor_factory": psycopg.AsyncRawCursor,
             },
             configure=_configure,
             check=_check,
@@ -105,7 +115,7 @@ class Database:
             pool_timeout=timeout_s,
             pool_pre_ping=True,
             connect_args=connection_options(application),
-            json_serializer=lambda value: orjson.dumps(value).decode(),
+            json_serializer=_dump_json,
             json_deserializer=orjson.loads,
         )
 
@@ -124,20 +134,20 @@ class Database:
         await self.pool.close()
         await self.engine.dispose()
 
-    async def fetch_one(self, statement: LiteralString, arguments: Mapping[str, Any]) -> TupleRow | None:
+    async def fetch_one(self, statement: Statement, arguments: Mapping[str, Any]) -> TupleRow | None:
         """Run one statement of the hot path, committed on return; its first row."""
         async with self.pool.connection() as connection:
-            cursor = await connection.execute(statement, arguments)
+            cursor = await connection.execute(statement.text, statement.ordered(arguments))
             return await cursor.fetchone()
 
-    async def fetch_all(self, statement: LiteralString, arguments: Mapping[str, Any]) -> list[TupleRow]:
+    async def fetch_all(self, statement: Statement, arguments: Mapping[str, Any]) -> list[TupleRow]:
         """Run one statement of the hot path, committed on return; all its rows."""
         async with self.pool.connection() as connection:
-            cursor = await connection.execute(statement, arguments)
+            cursor = await connection.execute(statement.text, statement.ordered(arguments))
             return await cursor.fetchall()
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[EngineConnection]:
+    async def transaction(self) -> AsyncGenerator[EngineConnection]:
         """A transaction through SQLAlchemy, committed at the end."""
         with translated():
             async with self.engine.begin() as connection:
@@ -148,6 +158,10 @@ def engine_url(database_url: str) -> str:
     """The address in the form that names the driver to SQLAlchemy."""
     _, separator, rest = database_url.partition("://")
     return f"postgresql+psycopg{separator}{rest}"
+
+
+def _dump_json(value: Json) -> str:
+    return orjson.dumps(value).decode()
 
 
 async def _configure(connection: Connection) -> None:

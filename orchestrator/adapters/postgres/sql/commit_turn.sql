@@ -30,7 +30,7 @@ WITH lane AS (
         epoch = lane.epoch, finished_at = clock_timestamp()
     FROM lane
     WHERE turn_id = %(turn_id)s
-    RETURNING client_sequence,
+    RETURNING turns.epoch, client_sequence,
               forget AND turns.status = 'cancelled'
                   AND NOT EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id) AS forgotten
 ), state AS (
@@ -43,9 +43,9 @@ WITH lane AS (
            CASE WHEN %(snapshot)s OR epoch = 1 THEN %(state)s END
     FROM lane
 ), said AS (
-    INSERT INTO utterances (session_id, seq, position, tenant_id, turn_id, role, form, content)
-    SELECT %(session_id)s, %(seq)s, line.position, %(tenant_id)s, %(turn_id)s, line.role, line.form,
-           line.content
+    INSERT INTO utterances (session_id, epoch, position, seq, tenant_id, turn_id, role, form, content)
+    SELECT %(session_id)s, turn.epoch, line.position, %(seq)s, %(tenant_id)s, %(turn_id)s, line.role,
+           line.form, line.content
     FROM turn, ROWS FROM (json_to_recordset(%(utterances)s::json) AS (role text, form text, content text))
          WITH ORDINALITY AS line (role, form, content, position)
     WHERE NOT turn.forgotten

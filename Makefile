@@ -1,0 +1,62 @@
+# Everything a newcomer types. Only `run` and `test` need to be known.
+# Messages of the build go to standard error, so that `make -s run` prints the conversation alone.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV := $(shell command -v uv 2>/dev/null)
+PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
+DOMAIN ?= travel
+PYTEST_ARGUMENTS ?=
+
+.PHONY: run up test check lint format types imports bench chaos clean
+
+run: $(VENV)/.installed
+	@exec $(BIN)/parley chat --domain $(DOMAIN)
+
+up: $(VENV)/.installed
+	@exec $(BIN)/parley up --domain $(DOMAIN)
+
+test: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS)
+
+check: lint types imports test
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(VENV)/.installed-dev
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(VENV)/.installed-dev
+	$(BIN)/python -m pyright
+
+imports: $(VENV)/.installed-dev
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
+
+chaos: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow tests/chaos
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .ruff_cache .hypothesis
+
+$(VENV)/.created:
+	@echo "Creating $(VENV) with $$($(PYTHON) --version)." >&2
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.12 …")'
+	@$(if $(UV),$(UV) venv --quiet --clear --python $(PYTHON) $(VENV),$(PYTHON) -m venv --clear $(VENV)) >&2
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
+	@echo "Installing Parley; this takes a minute or two the first time." >&2
+	@$(PIP) --constraint constraints.txt --editable . >&2
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "Installing what the tests need." >&2
+	@$(PIP) --constraint constraints.txt --editable '.[dev]' >&2
+	@touch $@

@@ -1,0 +1,97 @@
+"""Imports the Python files of a domain folder; what they raise is a mistake of the folder.
+
+A shipped domain is imported as the package it is; any other under a name made from its path.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from orchestrator.domain.compile import POLICY_FILES, PolicyCode
+from orchestrator.domain.problems import Problems, SourceFile
+
+SHIPPED = "domains"
+
+
+def shipped_folder() -> Path | None:
+    """Where the domains that come with Parley are."""
+    try:
+        package = importlib.import_module(SHIPPED)
+    except ModuleNotFoundError:
+        return None
+    return Path(package.__file__).parent if package.__file__ else Path(next(iter(package.__path__)))
+
+
+def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
+    """Public names of services.py; empty when there is none."""
+    module = _import(folder, "services", problems)
+    return {} if module is None else {name: value for name, value in vars(module).items() if name[0] != "_"}
+
+
+def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
+    """The public classes that the policy files define."""
+    files = sorted((folder / "policies").glob("*.py"))
+    for path in files:
+        if path.name not in POLICY_FILES and not path.name.startswith("_"):
+            place = SourceFile(f"policies/{path.name}")
+            problems.add(place, (), f"is none of the seven policy files: {', '.join(POLICY_FILES)}")
+    found: list[PolicyCode] = []
+    for path in files:
+        module = _import(folder, f"policies.{path.stem}", problems) if path.name in POLICY_FILES else None
+        found += [
+            PolicyCode(path.name, value)
+            for name, value in vars(module or ModuleType("empty")).items()
+            if isinstance(value, type) and module and value.__module__ == module.__name__ and name[0] != "_"
+        ]
+    return tuple(found)
+
+
+def forget(folder: Path) -> None:
+    """Drop what was imported from a folder, so that it is read anew."""
+    package = _package(folder)
+    if not package.startswith(f"{SHIPPED}."):
+        for name in [name for name in sys.modules if name == package or name.startswith(f"{package}.")]:
+            del sys.modules[name]
+    importlib.invalidate_caches()
+
+
+def _package(folder: Path) -> str:
+    """Name of the package for a folder; made if there is none."""
+    shipped = shipped_folder()
+    if shipped is not None and folder.parent == shipped.resolve() and (folder / "__init__.py").exists():
+        return f"{SHIPPED}.{folder.name}"
+    digest = hashlib.blake2b(str(folder).encode(), digest_size=6).hexdigest()
+    return f"parley_domain_{digest}"
+
+
+def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
+    file = f"{name.replace('.', '/')}.py"
+    path = folder / file
+    if not path.exists():
+        return None
+    package = _package(folder)
+    if package not in sys.modules and not package.startswith(f"{SHIPPED}."):
+        holder = ModuleType(package)
+        holder.__path__ = [str(folder)]
+        sys.modules[package] = holder
+    try:
+        return importlib.import_module(f"{package}.{name}")
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code
+        line = _line_in(error, path)
+        place = SourceFile(file, lines={("import",): line} if line else {})
+        problems.add(place, ("import",), f"{type(error).__name__}: {error}")
+        return None
+
+
+def _line_in(error: BaseException, path: Path) -> int | None:
+    """The last line of this file that led to the error."""
+    if isinstance(error, SyntaxError) and error.filename == str(path):
+        return error.lineno
+    frames = traceback.extract_tb(error.__traceback__)
+    return next((frame.lineno for frame in reversed(frames) if frame.filename == str(path)), None)

@@ -1,0 +1,165 @@
+"""Loads a domain: one that is shipped, by name, or any folder, by path.
+
+What the files mean, and what is wrong with them, is said in `domain.compile`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from orchestrator.adapters.domain_code import forget, import_policies, import_services, shipped_folder
+from orchestrator.adapters.yaml_source import parse_yaml, read_text, read_yaml
+from orchestrator.domain import configuration
+from orchestrator.domain.compile import DomainSources, compile_domain
+from orchestrator.domain.configuration import DomainConfig, merge_sections
+from orchestrator.domain.model import Domain, Implementation
+from orchestrator.domain.problems import Problems, SourceFile, suggest
+from orchestrator.errors import ConfigurationError, Problem
+from orchestrator.types import Dact, JsonObject
+
+DEFAULTS = Path(configuration.__file__).with_name("defaults.yaml")
+TEMPLATE_SUFFIX = ".md.j2"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDomain:
+    """`services`: the classes that implement tools, by name. `policies`: by the flow they carry out."""
+
+    domain: Domain
+    services: Mapping[str, type]
+    policies: Mapping[Dact, type]
+
+
+def load_domain(name_or_path: str | Path) -> LoadedDomain:
+    """Load a domain. Raises ConfigurationError with every problem found."""
+    problems = Problems()
+    loaded = _load(name_or_path, problems)
+    if problems.found or loaded is None:
+        raise ConfigurationError(problems.found)
+    return loaded
+
+
+def check_domain(name_or_path: str | Path) -> list[Problem]:
+    """Every mistake of a domain folder; an empty list when it can be loaded."""
+    problems = Problems()
+    _load(name_or_path, problems)
+    return problems.found
+
+
+def shipped_domains() -> list[str]:
+    """Names of the domains that come with Parley."""
+    folder = shipped_folder()
+    return sorted(path.parent.name for path in folder.glob("*/ontology.yaml")) if folder else []
+
+
+@cache
+def _defaults() -> JsonObject:
+    problems = Problems()
+    file = read_yaml(DEFAULTS, DEFAULTS.name, problems)
+    if problems.found:
+        raise ConfigurationError(problems.found)
+    return file.body
+
+
+def default_config(overrides: JsonObject | None = None) -> DomainConfig:
+    """The shared defaults as a configuration, with sections laid over them."""
+    return DomainConfig.model_validate(merge_sections(_defaults(), overrides or {}))
+
+
+def _load(name_or_path: str | Path, problems: Problems) -> LoadedDomain | None:
+    folder = _find(name_or_path, problems)
+    if folder is None:
+        return None
+    forget(folder)
+    compiled = compile_domain(_gather(folder, problems), problems)
+    domain = compiled.domain
+    targets = {tool.target for tool in domain.tools.values() if tool.implementation is Implementation.SERVICE}
+    names = {target.partition(".")[0] for target in targets}
+    services = import_services(folder, Problems())
+    return LoadedDomain(
+        domain, {name: services[name] for name in names if name in services}, compiled.policies
+    )
+
+
+def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
+    """The folder that is meant, or None when there is none, which is then reported."""
+    text = str(name_or_path)
+    if text in (names := shipped_domains()):
+        return (shipped_folder() or Path()).resolve() / text
+    place = SourceFile(text or "domain")
+    try:
+        folder = Path(text).expanduser().resolve()
+        is_folder, exists = folder.is_dir(), folder.exists()
+    except (OSError, ValueError, RuntimeError):
+        folder, is_folder, exists = Path(), False, False
+    if not text or not exists:
+        hint = suggest(text, names) or f"; shipped are {', '.join(names)}"
+        problems.add(place, (), f"there is no such domain, neither shipped nor as a folder{hint}")
+    elif not is_folder:
+        problems.add(place, (), "is no folder; a domain is a folder with an ontology.yaml")
+    elif not (folder / "ontology.yaml").is_file():
+        problems.add(place, (), "has no ontology.yaml, which every domain needs")
+    else:
+        return folder
+    return None
+
+
+def _gather(folder: Path, problems: Problems) -> DomainSources:
+    ontology = _read_mapping(folder, "ontology.yaml", problems)
+    if ontology.body is None and not problems.found:
+        problems.add(ontology, (), "is empty; a domain needs flows")
+    return DomainSources(
+        name=folder.name,
+        folder=str(folder),
+        defaults=_defaults(),
+        config=_read_mapping(folder, "domain.yaml", problems),
+        ontology=ontology,
+        tools=_read_mapping(folder, "tools.yaml", problems),
+        services=import_services(folder, problems),
+        policies=import_policies(folder, problems),
+        templates=_read_templates(folder, problems),
+        skills=_read_skills(folder, problems),
+        evaluations=tuple(
+            read_yaml(path, f"evaluations/{path.name}", problems)
+            for path in sorted((folder / "evaluations").glob("*.yaml"))
+        ),
+    )
+
+
+def _read_mapping(folder: Path, name: str, problems: Problems) -> SourceFile:
+    """Content of a file that may be missing."""
+    path = folder / name
+    return read_yaml(path, name, problems) if path.exists() else SourceFile(name)
+
+
+def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
+    paths = sorted((folder / "templates").glob(f"*{TEMPLATE_SUFFIX}"))
+    texts = {path: read_text(path, f"templates/{path.name}", problems) for path in paths}
+    return {path.name.removesuffix(TEMPLATE_SUFFIX): text for path, text in texts.items() if text is not None}
+
+
+def _read_skills(folder: Path, problems: Problems) -> dict[str, str]:
+    skills: dict[str, str] = {}
+    for path in sorted((folder / "skills").glob("*/SKILL.md")):
+        name = f"skills/{path.parent.name}/SKILL.md"
+        text = read_text(path, name, problems)
+        if text is not None:
+            _check_front_matter(text, name, problems)
+            skills[path.parent.name] = text
+    return skills
+
+
+def _check_front_matter(text: str, name: str, problems: Problems) -> None:
+    """A skill begins with its name and description between two lines of dashes."""
+    parts = text.split("---", maxsplit=2)
+    if len(parts) < 3 or parts[0].strip():
+        problems.add(SourceFile(name), (), "should begin with front matter: name and description between ---")
+        return
+    matter = parse_yaml(parts[1], name, problems)
+    keys = matter.body if isinstance(matter.body, dict) else {}
+    for key in ("name", "description"):
+        if not isinstance(keys.get(key), str):
+            problems.add(matter, (key,), "is missing in the front matter")

@@ -1,0 +1,49 @@
+"""The Agent: drives one turn through NLU, PEX and RES and decides everything that is to be committed (AG-1).
+
+It writes nothing itself; journal steps and tools' effects happen on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
+
+from orchestrator.agent.archive import archive
+from orchestrator.agent.carry_out import carry_out
+from orchestrator.agent.guard import guarded
+from orchestrator.agent.load import load
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.record import record
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.understand import understand
+from orchestrator.agent.uptake import take_up
+from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.world.steps import Steps
+
+Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]
+
+STEPS: tuple[Step, ...] = (
+    understand,
+    take_up,
+    carry_out,
+    archive,
+)
+"""Between `load` and `record`; each is guarded, so that an unexpected error becomes a safe answer."""
+
+
+class Agent:
+    """One per domain and process; what belongs to a turn is in the running turn."""
+
+    def __init__(self, modules: Modules) -> None:
+        self._modules = modules
+
+    async def run_turn(self, lease: Lease, work: Work, steps: Steps) -> TurnCommit:
+        """Decide everything the turn changes.
+
+        Raises:
+            TurnCancelled, LaneLost, DeadlineExceeded: the turn was ended from outside.
+        """
+        turn = load(lease, work, steps, self._modules)
+        for step in STEPS:
+            await guarded(step, turn, self._modules)
+        return record(turn, self._modules)

@@ -1,0 +1,35 @@
+"""One turn on its way: the record that passes through the Agent's steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import Understanding
+from orchestrator.res.answer import Answer
+from orchestrator.turns.lease import Lease, Work
+from orchestrator.types import JsonObject
+from orchestrator.world.world import World
+
+
+@dataclass(slots=True)
+class RunningTurn:
+    """`before`: the state as it was, serialised; nobody changes it. `began`: monotonic seconds."""
+
+    lease: Lease
+    work: Work
+    world: World
+    before: JsonObject
+    began: float
+    understanding: Understanding | None = None
+    carry_on: bool = False
+    """Whether PEX has something to do: set by the uptake."""
+    reroutes: int = 0
+    answer: Answer | None = None
+    broken: bool = False
+    """An unexpected error happened; the state was put back to what it was."""
+    extra: JsonObject = field(default_factory=JsonObject)
+
+    @property
+    def state(self) -> DialogueState:
+        return self.world.state

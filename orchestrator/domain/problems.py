@@ -1,0 +1,181 @@
+"""Finding every mistake of a domain folder in one run, each with its place.
+
+A broken part of an entry is reported and left out, so that the rest of the entry is still checked.
+"""
+
+from __future__ import annotations
+
+import copy
+import types
+import typing
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from orchestrator.errors import Problem
+from orchestrator.types import Json
+
+Path = tuple[str | int, ...]
+Model = TypeVar("Model", bound=BaseModel)
+
+_ROUNDS = 20
+"""Bound on validate-and-prune; a broken entry is clean after two or three."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """One file as plain data. `lines`: the line of each key and list item, from 1."""
+
+    name: str
+    body: Json = None
+    lines: Mapping[Path, int] = field(default_factory=dict[Path, int])
+
+    def place(self, path: Path) -> str:
+        line = self.line_of(path)
+        where = f"{self.name}:{line}" if line else self.name
+        return f"{where}: {'.'.join(str(step) for step in path)}" if path else where
+
+    def line_of(self, path: Path) -> int | None:
+        """Line of the deepest part of the path that the file has."""
+        for length in range(len(path), 0, -1):
+            if (line := self.lines.get(path[:length])) is not None:
+                return line
+        return None
+
+
+@dataclass(slots=True)
+class Problems:
+    """The mistakes found so far; one per place, because what follows from a mistake is none."""
+
+    found: list[Problem] = field(default_factory=list[Problem])
+    _places: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])
+
+    def add(self, file: SourceFile, path: Path, message: str) -> None:
+        if (file.name, path) not in self._places:
+            self._places.add((file.name, path))
+            self.found.append(Problem(file.place(path), message))
+
+    def check_known(self, file: SourceFile, path: Path, name: str, known: Iterable[str], kind: str) -> bool:
+        """Report `name` unless it is among `known`; says whether it is."""
+        names = list(known)
+        if name in names:
+            return True
+        self.add(file, path, f"there is no {kind} {name!r}{suggest(name, names)}")
+        return False
+
+    def read(
+        self, model: type[Model], file: SourceFile, path: Path, body: Json, *, fallback: Json = None
+    ) -> Model:
+        """Validate `body`, which stands at `path` of `file`; report what is wrong and put in its
+        place what `fallback` has there, if anything.
+        """
+        body = copy.deepcopy({} if body is None else body)
+        for _ in range(_ROUNDS):
+            try:
+                return model.model_validate(body)
+            except ValidationError as error:
+                for mistake in error.errors(include_url=False):
+                    self.add(file, path + _clean(mistake["loc"]), _explain(model, mistake))
+                body = _prune(body, [mistake["loc"] for mistake in error.errors(include_url=False)], fallback)
+        return model.model_validate(fallback or {})
+
+
+def suggest(name: str, known: Iterable[str], *, nearness: float = 0.6) -> str:
+    """Give ``; did you mean 'x'?``, or nothing when no known name is near."""
+    near = get_close_matches(str(name), [str(one) for one in known], n=1, cutoff=nearness)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _clean(location: Path) -> Path:
+    return tuple(step for step in location if step != "[key]")
+
+
+def _explain(model: type[BaseModel], mistake: Any) -> str:
+    location = typing.cast("Path", mistake["loc"])
+    if mistake["type"] == "extra_forbidden":
+        key = str(location[-1])
+        return f"unknown key{suggest(key, _keys_at(model, location[:-1]))}"
+    if mistake["type"] == "missing":
+        return "is missing"
+    message = str(mistake["msg"]).removeprefix("Value error, ").removeprefix("Input ")
+    if mistake["type"] == "string_type" and isinstance(mistake["input"], int | float):
+        return f"should be text; put it in quotes (it is read as {mistake['input']!r})"
+    if location and location[-1] == "[key]" or isinstance(mistake["input"], dict | list):
+        return message
+    return f"{message} (it is {_shorten(mistake['input'])})"
+
+
+def _shorten(value: Json) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def _keys_at(model: type[BaseModel], location: Path) -> list[str]:
+    """Keys allowed at a place below `model`."""
+    current: Any = model
+    for step in location:
+        fields = _fields_of(current)
+        current = fields[str(step)].annotation if str(step) in fields else _member_of(current)
+    return list(_fields_of(current))
+
+
+def _fields_of(annotation: Any) -> dict[str, Any]:
+    found = _models_in(annotation)
+    return dict(found[0].model_fields) if found else {}
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and not isinstance(annotation, types.GenericAlias):
+        return [annotation] if issubclass(annotation, BaseModel) else []
+    if typing.get_origin(annotation) in {typing.Union, types.UnionType, typing.Annotated}:
+        return [found for part in typing.get_args(annotation) for found in _models_in(part)]
+    return []
+
+
+def _member_of(annotation: Any) -> Any:
+    """What a mapping or sequence holds; the annotation itself when it is neither."""
+    if typing.get_origin(annotation) is typing.Annotated:
+        return _member_of(typing.get_args(annotation)[0])
+    arguments = [part for part in typing.get_args(annotation) if part is not Ellipsis]
+    return arguments[-1] if arguments else annotation
+
+
+def _prune(body: Json, locations: list[Path], fallback: Json) -> Json:
+    """Remove the wrong parts, the later ones of a list first so that indices stay true."""
+    for location in sorted({_clean(location) for location in locations}, key=_order, reverse=True):
+        if not location:
+            return copy.deepcopy(fallback or {})
+        _remove(body, location, fallback)
+    return body
+
+
+def _order(location: Path) -> list[tuple[bool, int, str]]:
+    return [(isinstance(step, int), step if isinstance(step, int) else 0, str(step)) for step in location]
+
+
+def _remove(body: Json, location: Path, fallback: Json) -> None:
+    """Remove the deepest part of `location` that is there, or put back what `fallback` has for it."""
+    current, spare = body, fallback
+    deepest: tuple[Any, str | int, Json] | None = None
+    for step in location:
+        if not _has(current, step):
+            break
+        deepest = (current, step, spare)
+        current = current[step]
+        spare = spare[step] if _has(spare, step) else None
+    if deepest is None:
+        return
+    holder, step, spare = deepest
+    if _has(spare, step):
+        holder[step] = copy.deepcopy(spare[step])
+    else:
+        del holder[step]
+
+
+def _has(holder: Json, step: str | int) -> bool:
+    if isinstance(holder, dict):
+        return step in holder
+    return isinstance(holder, list) and isinstance(step, int) and step < len(holder)

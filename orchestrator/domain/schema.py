@@ -1,0 +1,234 @@
+"""The shape of a domain's YAML files. References between entries are checked in `compile`.
+
+Every key has a default: an entry that lacks or breaks one can still be checked in all its other
+parts, so that every mistake is found in one run.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    NonNegativeInt,
+    PositiveInt,
+)
+
+from orchestrator.dialogue.specification import Mode, Priority
+from orchestrator.dialogue.understanding import Digression
+from orchestrator.domain.configuration import Pattern
+from orchestrator.types import Json, JsonObject
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+_TOOL_ID = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)+")
+
+
+def _check_name(value: str) -> str:
+    if not _NAME.fullmatch(value):
+        raise ValueError("is no name: use small letters, digits and _, beginning with a letter")
+    return value
+
+
+def _check_tool_id(value: str) -> str:
+    if not _TOOL_ID.fullmatch(value):
+        raise ValueError("is no tool_id: use entity_verb, for example flight_search")
+    return value
+
+
+Name = Annotated[str, AfterValidator(_check_name)]
+ToolName = Annotated[str, AfterValidator(_check_tool_id)]
+
+
+class Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=False)
+
+
+class SlotEntry(Entry):
+    """`synonyms`: what people say for each of `values`."""
+
+    type: str | None = None
+    priority: Priority = Priority.OPTIONAL
+    group: str | None = None
+    entity: str | None = None
+    values: tuple[str, ...] = ()
+    minimum: float | None = None
+    maximum: float | None = None
+    prompt: str = ""
+    description: str = ""
+    default: Json = None
+    synonyms: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
+    depends_on: tuple[str, ...] = ()
+
+
+class ToolUseEntry(Entry):
+    tool_id: str | None = None
+    slot_mapping: Mapping[str, str] = Field(default_factory=dict[str, str])
+
+
+class FlowEntry(Entry):
+    """`policy`: a class of the domain's policies, where it is not found by its `dact`.
+    `options`: whatever the flow's policy reads.
+    """
+
+    dax: str | None = None
+    intent: str | None = None
+    description: str = ""
+    examples: tuple[str, ...] = ()
+    slots: Mapping[Name, SlotEntry] = Field(default_factory=dict[str, SlotEntry])
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    edge_flows: tuple[str, ...] = ()
+    fallback: str | None = None
+    tools: tuple[ToolUseEntry, ...] = ()
+    confirm: bool = False
+    mode: Mode = Mode.AUTO
+    reflect: bool = False
+    policy: str | None = None
+    options: JsonObject = Field(default_factory=JsonObject)
+
+
+class EntityValueEntry(Entry):
+    name: str = ""
+    aliases: tuple[str, ...] = ()
+    metadata: JsonObject = Field(default_factory=JsonObject)
+
+
+def _spread_values(values: Json) -> Json:
+    """Read the short forms: a list of values, or a value with the list of its aliases."""
+    if isinstance(values, list):
+        return {value: {} for value in values} if all(isinstance(value, str) for value in values) else values
+    if isinstance(values, dict):
+        return {
+            key: {"aliases": entry} if isinstance(entry, list) else entry or {}
+            for key, entry in values.items()
+        }
+    return values
+
+
+class EntityEntry(Entry):
+    """Known values in the file, or from `provider`: a callable of services.py, called with `options`."""
+
+    values: Annotated[Mapping[str, EntityValueEntry], BeforeValidator(_spread_values)] = Field(
+        default_factory=dict[str, EntityValueEntry]
+    )
+    provider: str | None = None
+    options: JsonObject = Field(default_factory=JsonObject)
+
+
+class SlotTypeEntry(Entry):
+    """A slot type of the domain's own: by `pattern`, or by `validator`, a callable of services.py."""
+
+    description: str = ""
+    pattern: Pattern | None = None
+    uppercase: bool = False
+    validator: str | None = None
+
+
+class AnswerEntry(Entry):
+    """What is said to a question that changes nothing; `digression` names its kind."""
+
+    examples: tuple[str, ...] = ()
+    text: str = ""
+    digression: Digression | None = None
+
+
+FAMILIES_TO_NAME = Literal["Read", "Prepare", "Transform", "Schedule"]
+
+
+class OntologyFile(Entry):
+    """`intents`: the domain's names for the four families that it may name."""
+
+    intents: Mapping[FAMILIES_TO_NAME, str] = Field(default_factory=dict[FAMILIES_TO_NAME, str])
+    slot_types: Mapping[Name, SlotTypeEntry] = Field(default_factory=dict[str, SlotTypeEntry])
+    entities: Mapping[Name, EntityEntry] = Field(default_factory=dict[str, EntityEntry])
+    flows: Mapping[Name, FlowEntry] = Field(default_factory=dict[str, FlowEntry])
+    answers: Mapping[Name, AnswerEntry] = Field(default_factory=dict[str, AnswerEntry])
+
+
+Tag = Literal["accesses_private_data", "receives_untrusted_input", "communicates_externally"]
+
+
+class HttpEntry(Entry):
+    """`url` and `headers` may name inputs and environment variables: ``{city}``, ``${API_KEY}``."""
+
+    url: str = ""
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
+    headers: Mapping[str, str] = Field(default_factory=dict[str, str])
+
+
+class McpEntry(Entry):
+    """A tool of an MCP server, which is reached by `url` or started by `command`."""
+
+    tool: str = ""
+    url: str | None = None
+    command: tuple[str, ...] = ()
+
+
+class ToolEntry(Entry):
+    """One entry of the manifest (PX-8): exactly one of `service`, `http`, `mcp` implements it."""
+
+    name: str = ""
+    description: str = ""
+    service: str | None = None
+    http: HttpEntry | None = None
+    mcp: McpEntry | None = None
+    input_schema: JsonObject = Field(default_factory=JsonObject)
+    output_schema: JsonObject = Field(default_factory=JsonObject)
+    idempotent: bool = False
+    timeout_ms: PositiveInt | None = None
+    tags: tuple[Tag, ...] = ()
+    requires_approval: bool = False
+    max_retries: NonNegativeInt | None = None
+    rate_limit_rpm: PositiveInt | None = None
+    cache_ttl_ms: NonNegativeInt = 0
+    compensation: str | None = None
+    status_query: str | None = None
+
+
+class ToolsFile(Entry):
+    tools: Mapping[ToolName, ToolEntry] = Field(default_factory=dict[str, ToolEntry])
+
+
+class ExpectEntry(Entry):
+    """What must hold after a turn; what is left out is not looked at. Texts are regular expressions.
+
+    `flow`: the top of the stack, or the flow that completed last. `flows`: the whole stack, top
+    last. `tools`: the calls made, in order. `ambiguity`: its level, or ``none``.
+    """
+
+    kind: str | None = None
+    flow: str | None = None
+    flows: tuple[str, ...] | None = None
+    completed: tuple[str, ...] | None = None
+    slots: JsonObject = Field(default_factory=JsonObject)
+    tools: tuple[str, ...] | None = None
+    ambiguity: Literal["general", "partial", "specific", "confirmation", "none"] | None = None
+    answer: Pattern | None = None
+    not_answer: Pattern | None = None
+
+
+class TurnEntry(Entry):
+    """One turn: what the `user` says, or the `action` they take."""
+
+    user: str | None = None
+    action: JsonObject | None = None
+    expect: ExpectEntry = ExpectEntry()
+
+
+class ConversationEntry(Entry):
+    """`now`: the date and time at which the conversation starts, ISO."""
+
+    name: str = ""
+    now: str | None = None
+    requirements: tuple[str, ...] = ()
+    turns: tuple[TurnEntry, ...] = ()
+
+
+class EvaluationFile(Entry):
+    conversations: tuple[ConversationEntry, ...] = ()

@@ -1,0 +1,87 @@
+"""What a domain's `services.py` builds on: services, the call they answer, and how they fail.
+
+Public to domains. Which tool calls which method is said in the manifest; running it, with
+schemas, time-outs and retries, is the business of PEX.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from orchestrator.domain.model import EntityValue
+from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.types import JsonObject, SessionId, TenantId, UserId
+
+__all__ = [
+    "EntityValue",
+    "FailureCategory",
+    "Records",
+    "Service",
+    "ServiceContext",
+    "ToolCall",
+    "ToolFailure",
+]
+
+
+class Records(Protocol):
+    """Named collections of JSON documents: where a service keeps what it owns.
+
+    Bound to one tenant and domain; `collection` and `key` are text.
+    """
+
+    async def get(self, collection: str, key: str) -> JsonObject | None: ...
+
+    async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
+        """Insert unless the key exists; returns what is stored (the earlier document if there was one)."""
+        ...
+
+    async def update(
+        self, collection: str, key: str, changes: JsonObject, *, where: JsonObject | None = None
+    ) -> JsonObject | None:
+        """Merge top-level `changes` if the document exists and its fields equal `where`; returns the
+        stored document, or None when nothing matched.
+        """
+        ...
+
+    async def find(
+        self, collection: str, where: JsonObject | None = None, *, limit: int = 100
+    ) -> list[JsonObject]:
+        """Documents whose top-level fields equal `where`, ordered by key."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """The circumstances of one call. `now`: unix seconds.
+
+    `idempotency_key` is the same for every attempt of the same call: a tool that changes
+    something stores it, so that a repeated attempt finds what the first one did.
+    """
+
+    idempotency_key: str
+    session_id: SessionId
+    user_id: UserId | None
+    tenant_id: TenantId
+    now: float
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceContext:
+    """What a service is made with. `config`: its part of `services` in domain.yaml."""
+
+    records: Records
+    config: JsonObject = field(default_factory=JsonObject)
+
+
+class Service:
+    """One outside system; its methods are tools.
+
+    A method takes the tool's inputs as keyword arguments, and a `ToolCall` as `call` if its
+    signature names one. It is asynchronous, or plain and then run in a thread; it returns the
+    output object, or raises ToolFailure.
+    """
+
+    def __init__(self, context: ServiceContext) -> None:
+        self.records = context.records
+        self.config = context.config

@@ -1,0 +1,265 @@
+"""Dates, absolute and relative to the day of the turn. Value: ISO yyyy-mm-dd.
+
+Cheap patterns find the spans; rare wordings that fit none go to dateparser, and only when the
+open question is about a date.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from datetime import date, datetime, timedelta
+from functools import lru_cache
+
+from orchestrator.nlu.extract.found import DATE, Found, Reading
+from orchestrator.nlu.extract.numbers import UNITS
+from orchestrator.nlu.text import Utterance
+
+_MONTH_NAMES = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_MONTHS: dict[str, int] = {name: index for index, name in enumerate(_MONTH_NAMES, 1)}
+_MONTHS |= {name[:3]: index for index, name in enumerate(_MONTH_NAMES, 1)} | {"sept": 9}
+_WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_WEEKDAYS: dict[str, int] = {name: index for index, name in enumerate(_WEEKDAY_NAMES)}
+_WEEKDAYS |= {
+    "mon": 0,
+    "tue": 1,
+    "tues": 1,
+    "wed": 2,
+    "thu": 3,
+    "thur": 3,
+    "thurs": 3,
+    "fri": 4,
+    "sat": 5,
+    "sun": 6,
+}
+_ORDINALS = {
+    "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
+    "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14,
+    "fifteenth": 15, "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19,
+    "twentieth": 20, "thirtieth": 30,
+}  # fmt: skip
+_ORDINALS |= {f"twenty{sep}{word}": 20 + _ORDINALS[word] for word in list(_ORDINALS)[:9] for sep in "- "}
+_ORDINALS |= {f"thirty{sep}first": 31 for sep in "- "}
+_AMOUNTS = {word: value for word, value in UNITS.items() if value} | {
+    "a": 1,
+    "an": 1,
+    "a couple of": 2,
+    "a few": 3,
+}
+
+
+def _any(words: dict[str, int]) -> str:
+    return "|".join(sorted(words, key=len, reverse=True))
+
+
+_MONTH = rf"({_any(_MONTHS)})\b\.?"
+_DAY = rf"(\d{{1,2}}(?!\d)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
+_YEAR = r"(?:,?\s+(\d{4})\b)?"
+_WEEKDAY = rf"({_any(_WEEKDAYS)})"
+_AMOUNT = rf"(\d{{1,3}}|{_any(_AMOUNTS)})"
+_PREFIX = rf"(?:{_WEEKDAY}\b,?\s+(?:the\s+)?)?"
+
+GATE = re.compile(
+    rf"\d[/.-]\d|\b(?:today|tonight|tomorrow|tmrw|yesterday|week|weeks|weekend|days?|months?|next|"
+    rf"{_any(_MONTHS)}|{_any(_WEEKDAYS)})\b|\b(?:the)\s+(?:\d|{_any(_ORDINALS)})|\d(?:st|nd|rd|th)\b",
+    re.IGNORECASE,
+)
+
+
+def find_dates(utterance: Utterance, today: date) -> list[Found]:
+    """Find dates; one that does not exist ("February 30") is found as invalid."""
+    if GATE.search(utterance.text) is None:
+        return []
+    return list(_find(utterance.text, today))
+
+
+@lru_cache(maxsize=4096)
+def _find(text: str, today: date) -> tuple[Found, ...]:
+    found: list[Found] = []
+    for pattern, read in _READERS:
+        for match in pattern.finditer(text):
+            if any(item.start < match.end() and match.start() < item.end for item in found):
+                continue
+            reading = read(match, today)
+            if reading is not None:
+                found.append(Found(match.start(), match.end(), DATE, reading))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1024)
+def read_loosely(text: str, today: date) -> str | None:
+    """Read a whole answer as a date with dateparser; slow, for answers that no pattern knows."""
+    import dateparser  # noqa: PLC0415 - heavy, and rarely needed
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        settings = {
+            "RELATIVE_BASE": datetime(today.year, today.month, today.day),  # noqa: DTZ001 - days have no zone
+            "PREFER_DATES_FROM": "future",
+        }
+        parsed = dateparser.parse(text, languages=["en"], settings=settings)
+    return parsed.date().isoformat() if parsed else None
+
+
+def _exact(year: int, month: int, day: int) -> Reading:
+    try:
+        return Reading(date(year, month, day).isoformat())
+    except ValueError:
+        return Reading(invalid=f"There is no day {day} in month {month} of {year}.")
+
+
+def _coming(month: int, day: int, today: date) -> Reading:
+    """The next such day that is not past; the 29th of February is looked for in the next leap year."""
+    for year in range(today.year, today.year + 9):
+        try:
+            when = date(year, month, day)
+        except ValueError:
+            continue
+        if when >= today:
+            return Reading(when.isoformat())
+    name = _MONTH_NAMES[month - 1].capitalize() if 1 <= month <= 12 else f"month {month}"
+    return Reading(invalid=f"There is no {day} {name}.")
+
+
+def _read_iso(match: re.Match[str], _today: date) -> Reading:
+    return _exact(int(match.group(1)), int(match.group(2)), int(match.group(3)))
+
+
+def _read_numeric(match: re.Match[str], today: date) -> Reading | None:
+    """Read 3/4 or 3.4.2026: when day and month cannot be told apart, both are candidates."""
+    first, second = int(match.group(1)), int(match.group(3))
+    year = int(match.group(4)) if match.group(4) else None
+    if year is not None and year < 100:
+        year += 2000
+    readings = [
+        _exact(year, month, day) if year else _coming(month, day, today)
+        for month, day in ((second, first), (first, second))
+        if 1 <= month <= 12
+    ]
+    values = tuple(dict.fromkeys(reading.value for reading in readings if reading.value))
+    if not values:
+        return Reading(invalid=f"{match.group()} is not a date.")
+    if len(values) == 1 or match.group(2) == ".":
+        return Reading(values[0])
+    return Reading(candidates=values)
+
+
+def _read_named(month: str, day: str, year: str | None, today: date) -> Reading:
+    number = int(day) if day.isdigit() else _ORDINALS[day.lower()]
+    month_number = _MONTHS[month.lower()]
+    return _exact(int(year), month_number, number) if year else _coming(month_number, number, today)
+
+
+def _read_month_first(match: re.Match[str], today: date) -> Reading:
+    return _read_named(match.group(2), match.group(3), match.group(4), today)
+
+
+def _read_day_first(match: re.Match[str], today: date) -> Reading:
+    return _read_named(match.group(3), match.group(2), match.group(4), today)
+
+
+def _read_simple(match: re.Match[str], today: date) -> Reading:
+    text = match.group().lower()
+    if "after" in text:
+        return _after(today, 2)
+    if "yesterday" in text:
+        return _after(today, -1)
+    return _after(today, 1 if "tom" in text or "tm" in text else 0)
+
+
+def _read_amount(match: re.Match[str], today: date) -> Reading | None:
+    amount_text = match.group("amount").lower()
+    amount = int(amount_text) if amount_text.isdigit() else _AMOUNTS[amount_text]
+    unit = match.group("unit").lower()
+    if unit.startswith("month"):
+        return _add_months(today, amount)
+    if unit.startswith("year"):
+        return _add_months(today, 12 * amount)
+    return _after(today, amount * (7 if unit.startswith("week") else 1))
+
+
+def _read_weekday(match: re.Match[str], today: date) -> Reading:
+    """Read a weekday: "friday" is the coming one, "next friday" the one of the following week."""
+    which = (match.group(1) or "").lower()
+    ahead = (_WEEKDAYS[match.group(2).lower()] - today.weekday()) % 7
+    later = match.group(3)
+    if which == "last":
+        return _after(today, ahead - 7)
+    if which == "next" or (later and "next" in later.lower()):
+        return _after(today, _WEEKDAYS[match.group(2).lower()] - today.weekday() + 7)
+    if later:
+        return _after(today, ahead + 7)
+    return _after(today, ahead)
+
+
+def _read_week(match: re.Match[str], today: date) -> Reading:
+    which = (match.group(1) or match.group(3)).lower()
+    unit = (match.group(2) or match.group(4)).lower()
+    if unit == "weekend":
+        return _after(today, 5 - today.weekday() + 7 if which == "next" else (5 - today.weekday()) % 7)
+    return _after(today, 7 - today.weekday()) if unit == "week" else _add_months(today.replace(day=1), 1)
+
+
+def _read_ordinal(match: re.Match[str], today: date) -> Reading:
+    """Read "the 3rd": the next month, from this one on, that has that day ahead."""
+    text = (match.group(2) or match.group(3)).lower()
+    day = int(text) if text.isdigit() else _ORDINALS[text]
+    for ahead in range(13):
+        month = today.month - 1 + ahead
+        try:
+            when = date(today.year + month // 12, month % 12 + 1, day)
+        except ValueError:
+            continue
+        if when >= today:
+            return Reading(when.isoformat())
+    return Reading(invalid=f"No month has a day {day}.")
+
+
+def _after(today: date, days: int) -> Reading:
+    return Reading((today + timedelta(days=days)).isoformat())
+
+
+def _add_months(today: date, months: int) -> Reading:
+    month = today.month - 1 + months
+    year, month = today.year + month // 12, month % 12 + 1
+    if year > 9999:
+        return Reading(invalid="That is too far ahead.")
+    for day in range(today.day, 0, -1):
+        try:
+            return Reading(date(year, month, day).isoformat())
+        except ValueError:
+            continue
+    raise AssertionError("every month has a first day")
+
+
+_Reader = Callable[[re.Match[str], date], Reading | None]
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE)
+
+
+_READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
+    (_compiled(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"), _read_iso),
+    (_compiled(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])"), _read_numeric),
+    (_compiled(r"(?<![\d/.])(\d{1,2})(/)(\d{1,2})()(?![\d/])"), _read_numeric),
+    (_compiled(rf"{_PREFIX}\b{_MONTH}\s+(?:the\s+)?{_DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
+    (_compiled(rf"{_PREFIX}(?:\bthe\s+|\b){_DAY}(?:\s+of)?\s+{_MONTH}(?!\w){_YEAR}"), _read_day_first),
+    (_compiled(r"\b(?:(?:the )?day after tomorrow|today|tonight|tomorrow|tmrw|yesterday)\b"), _read_simple),
+    (_compiled(rf"\bin\s+(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?|years?)\b(?:'?\s+time)?"), _read_amount),
+    (_compiled(rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?)\s+from\s+(?:now|today)\b"), _read_amount),
+    (
+        _compiled(
+            rf"\b(?:(next|this coming|this|coming|last)\s+)?{_WEEKDAY}\b"
+            rf"(\s+(?:after next|next week|week\b))?"
+        ),
+        _read_weekday,
+    ),
+    (_compiled(r"\b(?:(next|this|coming)\s+)(weekend)\b|\b(next)\s+(week|month)\b"), _read_week),
+    (_compiled(rf"\b(the\s+)(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?\b(?!\s+(?:one|option|flight|of\s+(?!the month)))"
+               rf"|\b(?:on\s+)?(\d{{1,2}})(?:st|nd|rd|th)\b"), _read_ordinal),
+)  # fmt: skip

@@ -1,0 +1,50 @@
+"""What extractors give: spans of the message with typed readings.
+
+Records only. A candidate belongs to no slot yet; `roles` decides that.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from orchestrator.types import Json
+
+
+class Reading(NamedTuple):
+    """One way to read a span. `candidates` when several values fit; `invalid` says why none does."""
+
+    value: Json = None
+    candidates: tuple[Json, ...] = ()
+    invalid: str | None = None
+
+
+class Found(NamedTuple):
+    """A span of characters and its reading, as one extractor sees it."""
+
+    start: int
+    end: int
+    kind: str
+    reading: Reading
+
+
+@dataclass(slots=True)
+class Candidate:
+    """A span of tokens (`first` … `last`, exclusive) with its readings by kind; `kind` is the chief one."""
+
+    first: int
+    last: int
+    kind: str
+    text: str
+    readings: dict[str, Reading] = field(default_factory=dict[str, Reading])
+
+
+DATE = "date"
+TIME = "time"
+MONEY = "money"
+NUMBER = "number"
+RANGE = "range"
+CODE = "code"
+NAME = "name"
+QUOTE = "quote"
+PAIRS = "pairs"

@@ -1,0 +1,121 @@
+"""Known values: the names of entities, categories and their synonyms, found by longest match.
+
+One dictionary for the whole domain, made once. Fuzzy search is separate and slow, and asked for
+only where a name is expected.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from rapidfuzz import fuzz, process
+
+from orchestrator.domain.model import Entity
+from orchestrator.nlu.extract.found import Found, Reading
+from orchestrator.nlu.text import Utterance, key_of
+from orchestrator.types import Json
+
+Hits = dict[str, tuple[Json, ...]]
+"""Kind → canonical values that go by a name."""
+FUZZY_LIMIT = 86
+LONGEST_NAME = 8
+_CUTS = frozenset({"the", "a", "an"})
+
+
+class Gazetteer:
+    """Names → values, by kind. `add` first, then find."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, Hits] = {}
+        self._longest: dict[str, int] = {}
+        self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
+        self._nearest = lru_cache(maxsize=2048)(self._search)
+
+    def add(self, kind: str, name: str, *values: Json) -> None:
+        """Let `name` stand for values of a kind; several values make it ambiguous."""
+        key = key_of(name)
+        if not key:
+            return
+        known = self._by_kind.setdefault(kind, {})
+        merged = tuple(dict.fromkeys((*known.get(key, ()), *values)))
+        known[key] = merged
+        self._names.setdefault(key, {})[kind] = merged
+        words = key.split(" ")
+        self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
+
+    def find(self, utterance: Utterance) -> list[Found]:
+        """Find the longest known names, left to right; one Found for each kind that knows the name."""
+        words = utterance.words
+        longest, names = self._longest, self._names
+        found: list[Found] = []
+        index, count = 0, len(words)
+        while index < count:
+            reach = longest.get(words[index])
+            step = 1
+            if reach:
+                for last in range(min(index + reach, count), index, -1):
+                    hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
+                    if hits is not None:
+                        start, end = utterance.starts[index], utterance.ends[last - 1]
+                        found.extend(
+                            Found(start, end, kind, reading_of(values)) for kind, values in hits.items()
+                        )
+                        step = last - index
+                        break
+            index += step
+        return found
+
+    def lookup(self, kind: str, text: str) -> tuple[Json, ...]:
+        """The values that go exactly by this name."""
+        return self._by_kind.get(kind, {}).get(key_of(text), ())
+
+    def nearest(self, kind: str, text: str) -> tuple[Json, ...]:
+        """The values whose name is nearest to a misspelt one; empty when none is near enough."""
+        key = key_of(text)
+        return self._nearest(kind, key) if len(key) >= 4 else ()
+
+    def values(self, kind: str) -> tuple[Json, ...]:
+        """Every value of a kind, each once."""
+        return tuple(
+            dict.fromkeys(value for values in self._by_kind.get(kind, {}).values() for value in values)
+        )
+
+    def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
+        """Every folded name of a kind with its values."""
+        return self._by_kind.get(kind, {})
+
+    def _search(self, kind: str, key: str) -> tuple[Json, ...]:
+        known = self._by_kind.get(kind)
+        if not known or len(key) > 80:
+            return ()
+        best = process.extractOne(key, known.keys(), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
+        return known[best[0]] if best else ()
+
+
+def reading_of(values: tuple[Json, ...]) -> Reading:
+    """One value is a value; several are candidates."""
+    return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
+
+
+def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
+    """Add the domain's gazetteers: canonical forms, names and aliases, the main one of each name first.
+
+    When several values share a name and exactly one of them is marked `main` in its metadata, the
+    name means that one.
+    """
+    for entity in entities:
+        shared: dict[str, list[tuple[str, bool]]] = {}
+        for value in entity.values:
+            for name in {value.canonical, value.name, *value.aliases}:
+                shared.setdefault(key_of(name), []).append(
+                    (value.canonical, bool(value.metadata.get("main")))
+                )
+        for name, claims in shared.items():
+            mains = list(dict.fromkeys(canonical for canonical, main in claims if main))
+            chosen = mains if len(mains) == 1 else sorted({canonical for canonical, _main in claims})
+            gazetteer.add(entity_kind(entity.name), name, *chosen)
+
+
+def entity_kind(entity: str) -> str:
+    return f"entity:{entity}"

@@ -1,0 +1,128 @@
+"""Open vocabulary: names nobody listed, recognised by capitals, and quoted text."""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.nlu.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Reading
+from orchestrator.nlu.text import Utterance
+
+_QUOTED = re.compile(r"[\"“”«]([^\"“”«»]{1,200})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
+_CODE = re.compile(
+    r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE
+)
+_PAIR = re.compile(r"\b([A-Za-z_][\w-]{0,40})\s*(?:=|:)\s*(\"[^\"]{0,200}\"|[^\s,;\"]{1,200})")
+_INSIDE = frozenset(
+    {
+        "of",
+        "the",
+        "and",
+        "de",
+        "la",
+        "le",
+        "du",
+        "del",
+        "da",
+        "di",
+        "van",
+        "von",
+        "&",
+        "'s",
+        "-",
+        ".",
+        "in",
+        "at",
+        "to",
+        "a",
+        "for",
+        "on",
+        "'",
+    }
+)
+_TIGHT = frozenset({"&", "'s", "-", ".", "of", "de", "la", "le", "du", "del", "da", "di", "van", "von", "'"})
+_NEVER = frozenset(
+    "i i'm i'd i'll i've yes no ok okay yeah yep hi hello hey please thanks thank what which who where when why how"
+    " can could would will is are do does it it's that that's the a an my we you".split()
+)
+LONGEST = 8
+
+
+def find_names(utterance: Utterance, common: frozenset[str]) -> list[Found]:
+    """Find runs of capitalised words ("Sing To Me Instead").
+
+    Words of `common` (those the examples write in small letters) do not begin a name at the start
+    of a sentence, where capitals mean nothing.
+    """
+    text, starts, ends, words = utterance.text, utterance.starts, utterance.ends, utterance.words
+    if text.isupper():
+        return []
+    found: list[Found] = []
+    index, count = 0, len(words)
+    while index < count:
+        if not _begins(text, starts, words, index, common):
+            index += 1
+            continue
+        last = _extent(text, starts, words, index)
+        found.append(
+            Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]]))
+        )
+        index = last
+    return found
+
+
+def _begins(text: str, starts: list[int], words: list[str], index: int, common: frozenset[str]) -> bool:
+    if not text[starts[index]].isupper() or words[index] in _NEVER:
+        return False
+    opening = index == 0 or words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common
+    if not opening:
+        return True
+    return words[index] not in common
+
+
+def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
+    """The end of a run: capitals or digits, with small connecting words only between them."""
+    last = first + 1
+    limit = min(len(words), first + LONGEST)
+    while last < limit:
+        char = text[starts[last]]
+        if (char.isupper() or char.isdigit()) and words[last] not in {"i", "i'm", "i'd"}:
+            last += 1
+            continue
+        ahead = last + 1
+        if words[last] in _TIGHT and (ahead < limit and text[starts[ahead]].isupper() or words[last] == "'s"):
+            if words[last] == "." and len(words[last - 1]) > 3:
+                break
+            last += 1
+            continue
+        break
+    while last > first + 1 and words[last - 1] in _INSIDE:
+        last -= 1
+    return last
+
+
+def find_quotes(utterance: Utterance) -> list[Found]:
+    """Find quoted text; the span is what stands between the marks."""
+    found: list[Found] = []
+    for match in _QUOTED.finditer(utterance.text):
+        group = 1 if match.group(1) is not None else 2
+        inner = match.group(group).strip()
+        if inner:
+            found.append(Found(match.start(group), match.end(group), QUOTE, Reading(inner)))
+    return found
+
+
+def find_codes(utterance: Utterance) -> list[Found]:
+    """Find codes such as booking references: letters and digits mixed. Value: upper case."""
+    return [
+        Found(match.start(), match.end(), CODE, Reading(match.group().upper()))
+        for match in _CODE.finditer(utterance.text)
+    ]
+
+
+def find_pairs(utterance: Utterance) -> list[Found]:
+    """Find "key: value" and "key=value"; all of a message make one object."""
+    matches = list(_PAIR.finditer(utterance.text))
+    if not matches:
+        return []
+    value = {match.group(1): match.group(2).strip('"') for match in matches}
+    return [Found(matches[0].start(), matches[-1].end(), PAIRS, Reading(value))]

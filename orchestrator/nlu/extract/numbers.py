@@ -1,0 +1,126 @@
+"""Numbers in digits and in words, and ranges of numbers."""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.nlu.extract.found import NUMBER, RANGE, Found, Reading
+from orchestrator.nlu.text import Utterance
+
+UNITS: dict[str, int] = {
+    "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
+    "nine": 9, "ten": 10, "eleven": 11, "twelve": 12, "thirteen": 13, "fourteen": 14, "fifteen": 15,
+    "sixteen": 16, "seventeen": 17, "eighteen": 18, "nineteen": 19,
+}  # fmt: skip
+TENS: dict[str, int] = {
+    "twenty": 20, "thirty": 30, "forty": 40, "fifty": 50, "sixty": 60, "seventy": 70, "eighty": 80,
+    "ninety": 90,
+}  # fmt: skip
+SCALES: dict[str, int] = {"hundred": 100, "thousand": 1_000, "million": 1_000_000}
+GROUPS: dict[str, int] = {"couple": 2, "pair": 2, "dozen": 12}
+WORDS = frozenset(UNITS) | frozenset(TENS) | frozenset(SCALES) | frozenset(GROUPS)
+
+_DIGITS = re.compile(r"(?<![\w.,])[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,6})?(?![\w]|[.,]\d)")
+_NUMBER = r"[-+]?\d[\d,]{0,14}(?:\.\d{1,6})?"
+_RANGES = (
+    re.compile(rf"\bbetween\s+[$€£]?\s?({_NUMBER})\s+and\s+[$€£]?\s?({_NUMBER})", re.IGNORECASE),
+    re.compile(rf"\bfrom\s+[$€£]?\s?({_NUMBER})\s+to\s+[$€£]?\s?({_NUMBER})", re.IGNORECASE),
+    re.compile(rf"(?<![\w-])[$€£]?({_NUMBER})\s?(?:-|–|to)\s?[$€£]?({_NUMBER})(?![\w-])", re.IGNORECASE),
+)
+_AT_MOST = re.compile(
+    rf"\b(?:under|below|less than|at most|up to|no more than|max(?:imum)?(?: of)?|cheaper than)\s+[$€£]?\s?({_NUMBER})",
+    re.IGNORECASE,
+)
+_AT_LEAST = re.compile(
+    rf"\b(?:over|above|more than|at least|no less than|min(?:imum)?(?: of)?)\s+[$€£]?\s?({_NUMBER})",
+    re.IGNORECASE,
+)
+
+
+def to_number(text: str) -> int | float:
+    """Read digits with optional thousands separators; whole numbers come back as int."""
+    plain = text.replace(",", "")
+    return float(plain) if "." in plain else int(plain)
+
+
+def find_numbers(utterance: Utterance) -> list[Found]:
+    """Find numbers written in digits ("1,200", "-3.5") and in words ("twenty five", "a couple")."""
+    found = [
+        Found(match.start(), match.end(), NUMBER, Reading(to_number(match.group())))
+        for match in _DIGITS.finditer(utterance.text)
+    ]
+    words = utterance.words
+    if WORDS.isdisjoint(words):
+        return found
+    index = 0
+    while index < len(words):
+        if words[index] in WORDS:
+            last, value = read_words(words, index)
+            start, end = utterance.starts[index], utterance.ends[last - 1]
+            found.append(Found(start, end, NUMBER, Reading(value)))
+            index = last
+        else:
+            index += 1
+    return found
+
+
+def read_words(words: list[str], first: int) -> tuple[int, int]:
+    """Read the number that begins at a token; gives the token after it, and its value."""
+    total = 0
+    current = 0
+    index = first
+    ended_in_unit = False
+    while index < len(words):
+        word = words[index]
+        if word in UNITS:
+            if ended_in_unit:
+                break
+            current += UNITS[word]
+            ended_in_unit = True
+        elif word in TENS:
+            if current % 100:
+                break
+            current += TENS[word]
+        elif word in GROUPS:
+            current = GROUPS[word] * max(current, 1)
+            index += 1
+            break
+        elif word in SCALES:
+            current = max(current, 1) * SCALES[word]
+            if SCALES[word] >= 1_000:
+                total += current
+                current = 0
+            ended_in_unit = False
+        elif not (
+            _joins(words, index, first) and current % 100 == 0 or word == "-" and _joins(words, index, first)
+        ):
+            break
+        index += 1
+    return max(index, first + 1), total + current
+
+
+def _joins(words: list[str], index: int, first: int) -> bool:
+    """Whether an "and" or a hyphen stands inside one number: "two hundred and five", "twenty-five"."""
+    if index == first or index + 1 >= len(words):
+        return False
+    before, after = words[index - 1], words[index + 1]
+    if words[index] == "and":
+        return before in SCALES and (after in UNITS or after in TENS)
+    return words[index] == "-" and before in TENS and after in UNITS
+
+
+def find_ranges(utterance: Utterance) -> list[Found]:
+    """Find ranges: "between 100 and 200", "2-4", "under 300", "at least 3". Value: {minimum?, maximum?}."""
+    text = utterance.text
+    found: list[Found] = []
+    for pattern in _RANGES:
+        for match in pattern.finditer(text):
+            low, high = to_number(match.group(1)), to_number(match.group(2))
+            invalid = f"{match.group(1)} is more than {match.group(2)}." if low > high else None
+            value = None if invalid else {"minimum": low, "maximum": high}
+            found.append(Found(match.start(), match.end(), RANGE, Reading(value, (), invalid)))
+    for pattern, name in ((_AT_MOST, "maximum"), (_AT_LEAST, "minimum")):
+        for match in pattern.finditer(text):
+            value = {name: to_number(match.group(1))}
+            found.append(Found(match.start(), match.end(), RANGE, Reading(value)))
+    return found

@@ -1,0 +1,118 @@
+"""Times of day: "7:30 pm", "19:30", "half past six", "noon", "5 in the evening". Value: HH:MM."""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.nlu.extract.found import TIME, Found, Reading
+from orchestrator.nlu.extract.numbers import UNITS
+from orchestrator.nlu.text import Utterance
+
+_HOURS = {word: value for word, value in UNITS.items() if 1 <= value <= 12}
+_MINUTES = {"quarter": 15, "half": 30, "ten": 10, "twenty": 20, "five": 5, "twenty-five": 25}
+_PART = r"(?:\s+(?:o'?clock|sharp))?(?:\s+(?:in the|at|this)\s+(morning|afternoon|evening|night))?"
+_HOUR = r"(\d{1,2}|" + "|".join(_HOURS) + r")"
+_MERIDIEM = r"([ap])\.?\s?m\b\.?"
+
+_CLOCK = re.compile(rf"\b(\d{{1,2}})[:.h](\d{{2}})(?!\d|[./]\d)(?:\s?{_MERIDIEM})?{_PART}", re.IGNORECASE)
+_SHORT = re.compile(rf"\b{_HOUR}\s?{_MERIDIEM}", re.IGNORECASE)
+_SPOKEN = re.compile(
+    rf"\b(quarter|half|twenty-five|twenty|ten|five|\d{{1,2}})(?:\s+minutes)?\s+(past|to|after|before)\s+{_HOUR}\b"
+    rf"(?:\s?{_MERIDIEM})?{_PART}",
+    re.IGNORECASE,
+)
+_WORDED = re.compile(
+    rf"\b{_HOUR}(?:\s+(thirty|fifteen|forty[- ]five))?(?:\s+o'?clock|\s+sharp)?"
+    r"\s+(?:in the|at|this)\s+(morning|afternoon|evening|night)\b",
+    re.IGNORECASE,
+)
+_PART_FIRST = re.compile(
+    rf"\b(morning|afternoon|evening|night)\s+(?:at\s+)?{_HOUR}(?:[:. ](\d{{2}}|thirty|fifteen|forty[- ]five))?"
+    rf"(?:\s+o'?clock)?(?![\w:])",
+    re.IGNORECASE,
+)
+_OCLOCK = re.compile(rf"\b{_HOUR}\s+o'?clock\b", re.IGNORECASE)
+_NAMED = re.compile(r"\b(noon|midday|midnight)\b", re.IGNORECASE)
+GATE = re.compile(
+    r"\d[:.h]\d\d|\d\s?[ap]\.?\s?m\b|\b(?:past|half|quarter|noon|midday|midnight|o'?clock|morning|afternoon"
+    r"|evening|night|[ap]\.?m|minutes)\b",
+    re.IGNORECASE,
+)
+_WORDED_MINUTES = {"thirty": 30, "fifteen": 15, "forty five": 45, "forty-five": 45}
+
+
+def find_times(utterance: Utterance) -> list[Found]:
+    """Find times of day; an impossible one ("25:70") is found as invalid."""
+    text = utterance.text
+    if GATE.search(text) is None:
+        return []
+    found: list[Found] = []
+    for match in _CLOCK.finditer(text):
+        if match.group(0)[len(match.group(1))] == "." and match.group(3) is None and match.group(4) is None:
+            continue  # "7.30" alone is a number
+        _add(found, match, _hour(match.group(1)), int(match.group(2)), match.group(3), match.group(4))
+    for match in _SPOKEN.finditer(text):
+        hour, minute = _spoken(match)
+        _add(found, match, hour, minute, match.group(4), match.group(5))
+    for match in _SHORT.finditer(text):
+        _add(found, match, _hour(match.group(1)), 0, match.group(2), None)
+    for match in _WORDED.finditer(text):
+        _add(found, match, _hour(match.group(1)), _minutes(match.group(2)), None, match.group(3))
+    for match in _PART_FIRST.finditer(text):
+        _add(found, match, _hour(match.group(2)), _minutes(match.group(3)), None, match.group(1))
+    for match in _OCLOCK.finditer(text):
+        _add(found, match, _hour(match.group(1)), 0, None, None)
+    for match in _NAMED.finditer(text):
+        _add(found, match, 0 if match.group(1).lower() == "midnight" else 12, 0, None, None)
+    return found
+
+
+def bare_hour(number: int | float) -> str | None:
+    """Read a bare number as an hour, for the answer to a question about a time."""
+    return f"{int(number):02d}:00" if number == int(number) and 0 <= number <= 23 else None
+
+
+def _add(
+    found: list[Found], match: re.Match[str], hour: int, minute: int, meridiem: str | None, part: str | None
+) -> None:
+    start, end = match.start(), match.end()
+    if any(item.start < end and start < item.end for item in found):
+        return
+    found.append(Found(start, end, TIME, _read(match.group(), hour, minute, meridiem, part)))
+
+
+def _read(text: str, hour: int, minute: int, meridiem: str | None, part: str | None) -> Reading:
+    if minute > 59 or hour > 24 or (meridiem and not 1 <= hour <= 12) or (hour == 24 and minute):
+        return Reading(invalid=f"{text.strip()} is not a time of day.")
+    if meridiem:
+        hour = hour % 12 + (12 if meridiem.lower() == "p" else 0)
+    elif part and hour <= 12:
+        hour = _hour_of_part(hour, part.lower())
+    return Reading(f"{hour % 24:02d}:{minute:02d}")
+
+
+def _hour_of_part(hour: int, part: str) -> int:
+    if part == "morning":
+        return hour % 12
+    if part == "night" and (hour == 12 or hour < 5):
+        return hour % 12
+    return hour % 12 + 12
+
+
+def _hour(text: str) -> int:
+    return int(text) if text.isdigit() else _HOURS[text.lower()]
+
+
+def _minutes(text: str | None) -> int:
+    if text is None:
+        return 0
+    return int(text) if text.isdigit() else _WORDED_MINUTES[text.lower()]
+
+
+def _spoken(match: re.Match[str]) -> tuple[int, int]:
+    amount = match.group(1).lower()
+    minutes = int(amount) if amount.isdigit() else _MINUTES[amount]
+    hour = _hour(match.group(3))
+    if match.group(2).lower() in {"past", "after"}:
+        return hour, minutes
+    return (hour - 1) % 24 if hour != 1 else 12, 60 - minutes

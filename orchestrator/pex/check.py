@@ -1,0 +1,104 @@
+"""The seven checks before anything is spent on a flow (PX-2). Slots are checked after their review."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.ending import Failed
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.toolbox import Tool
+from orchestrator.types import ToolId
+
+
+class Check(NamedTuple):
+    name: str
+    find_fault: Callable[[Execution], str | None]
+
+
+def check(run: Execution) -> Failed | None:
+    """Run the checks that need no slots; the first that does not hold ends the execution."""
+    return _first_failure(run, BEFORE_REVIEW)
+
+
+def check_slots(run: Execution) -> Failed | None:
+    """Run the checks on slots, once they have been reviewed."""
+    return _first_failure(run, AFTER_REVIEW)
+
+
+def tools_to_approve(tools: list[Tool]) -> frozenset[ToolId]:
+    """The tools whose calls need an approval (PX-3).
+
+    A tool that says so, and, when the tools of one flow together have all three dangerous
+    abilities, every one of them that reaches the outside.
+    """
+    specs = [tool.spec for tool in tools]
+    private = any(spec.accesses_private_data for spec in specs)
+    untrusted = any(spec.receives_untrusted_input for spec in specs)
+    return frozenset(
+        spec.tool_id
+        for spec in specs
+        if spec.requires_approval or (private and untrusted and spec.communicates_externally)
+    )
+
+
+def _first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
+    for name, find_fault in checks:
+        fault = find_fault(run)
+        if fault is not None:
+            run.world.failed_check("pex", name, fault, run.flow.flow_id)
+            run.world.state.flags.has_issues = True
+            return Failed(FailureCategory.SERVER_ERROR, "I cannot do that at the moment.", check=name)
+    return None
+
+
+def _active_flow(run: Execution) -> str | None:
+    return None if run.world.state.stack.active is run.flow else "The flow is not the active one."
+
+
+def _policy_registered(run: Execution) -> str | None:
+    return None if run.flow.spec.dact in run.world.domain.flows else "The domain does not have this flow."
+
+
+def _required_slots(run: Execution) -> str | None:
+    missing = [slot.name for slot in run.flow.missing()]
+    return f"Slots are missing: {', '.join(missing)}." if missing else None
+
+
+def _elective_slots(run: Execution) -> str | None:
+    return None if run.flow.is_filled() else "No slot of an elective group is filled."
+
+
+def _tools(run: Execution) -> list[Tool | None]:
+    return [run.tools.find(use.tool_id) for use in run.flow.spec.tools]
+
+
+def _tools_in_manifest(run: Execution) -> str | None:
+    found = _tools(run)
+    return None if all(found) else "A tool of the flow is not in the manifest."
+
+
+def _time_outs(run: Execution) -> str | None:
+    without = [tool for tool in _tools(run) if tool and tool.spec.timeout_ms <= 0]
+    return f"{without[0].spec.tool_id} has no time-out." if without else None
+
+
+def _trifecta_gate(run: Execution) -> str | None:
+    """Never stops the flow by itself: it names the calls that `invoke` must hold for an approval."""
+    run.gated = tools_to_approve([tool for tool in _tools(run) if tool])
+    return None
+
+
+BEFORE_REVIEW = (
+    Check("active_flow", _active_flow),
+    Check("policy_registered", _policy_registered),
+    Check("tools_in_manifest", _tools_in_manifest),
+    Check("time_outs", _time_outs),
+    Check("trifecta_gate", _trifecta_gate),
+)
+
+AFTER_REVIEW = (
+    Check("required_slots", _required_slots),
+    Check("elective_slots", _elective_slots),
+)

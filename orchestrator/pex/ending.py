@@ -1,0 +1,62 @@
+"""How the execution of a flow can end: a closed set, matched exhaustively by the Agent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from orchestrator.errors import FailureCategory
+from orchestrator.types import Dact
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The flow is Completed and its frame, if its family makes one, is in the world."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsInput:
+    """An ambiguity is declared; only the user can go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The flow waits for an approval; the user may talk about other things meanwhile (PX-17)."""
+
+    approval_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No usable result; `message` is fit for the user.
+
+    `check`: the name of the check that stopped the flow before any tool ran (PX-2).
+    `retryable`: nothing was changed and the same call may succeed now.
+    """
+
+    category: FailureCategory
+    message: str
+    check: str | None = None
+    retryable: bool = False
+
+
+class Recovery(StrEnum):
+    """The rungs that PEX may ask the Agent to climb (PX-16); a retry has happened before."""
+
+    FALLBACK = "fallback"
+    """The policy or the flow's type knows where to go: `target`."""
+    REROUTE = "reroute"
+    ESCALATE = "escalate"
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """The policy chose a way out and returns; the Agent acts (PX-16)."""
+
+    recovery: Recovery
+    failure: Failed
+    target: Dact | None = None
+
+
+Ending: TypeAlias = Completed | NeedsInput | Parked | Failed | Recover

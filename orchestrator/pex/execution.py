@@ -1,0 +1,37 @@
+"""One execution of one flow: what the steps of a policy hand to each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.frame import Frame
+from orchestrator.pex.tools import ToolRunner
+from orchestrator.types import Json, JsonObject, ToolId
+from orchestrator.world.world import World
+
+
+@dataclass(slots=True)
+class Execution:
+    """`data`: what the tools returned, merged by name; later tools win.
+
+    `filled`: the slots that held values when the tools were called, for `verify`.
+    `gated`: the tools whose calls need an approval.
+    """
+
+    flow: BaseFlow
+    world: World
+    tools: ToolRunner
+    data: JsonObject = field(default_factory=JsonObject)
+    used: list[ToolId] = field(default_factory=list[ToolId])
+    frame: Frame | None = None
+    filled: frozenset[str] = frozenset()
+    gated: frozenset[ToolId] = frozenset()
+
+    def take(self, tool_id: ToolId, data: JsonObject) -> None:
+        """Keep what a tool returned for later tools, the frame and the answer."""
+        self.used.append(tool_id)
+        self.data.update(data)
+
+    def value(self, name: str) -> Json:
+        return self.flow.value(name)

@@ -1,0 +1,152 @@
+"""The policy of a flow: the skeleton that every flow goes through, each step and choice a method (PX-1).
+
+Public to domains: subclass, override one method. A policy holds no state of a turn; the execution does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.specification import FlowSpec, ToolUse
+from orchestrator.dialogue.state import EffectNote
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.arguments import Gathered, gather_arguments
+from orchestrator.pex.check import check, check_slots
+from orchestrator.pex.complete import complete
+from orchestrator.pex.ending import Completed, Ending, Failed
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.invoke import invoke
+from orchestrator.pex.recover import recover
+from orchestrator.pex.results import make_frame, results
+from orchestrator.pex.review import review
+from orchestrator.pex.toolbox import Tool
+from orchestrator.pex.verify import verify
+from orchestrator.telemetry import SignalType
+from orchestrator.types import Dact, Json, JsonObject
+
+Step = Callable[[Execution], Awaitable[Ending | None]]
+
+SHORT_TEXT = 200
+"""Longer texts of an earlier tool are not kept with a candidate."""
+
+
+class BasePolicy:
+    """One per flow type and process.
+
+    The steps return None to go on, or an ending. The choices (`arguments`, `summary`, `label`,
+    `frame`, `outputs`, `fallback`) are what a domain most often overrides.
+    """
+
+    most_choices = 5
+    """How many rows are offered when the user has to choose one."""
+
+    def __init__(self, spec: FlowSpec) -> None:
+        self.spec = spec
+
+    async def execute(self, run: Execution) -> Ending:
+        """Carry the flow out; a failure that may pass is tried once more, then `recover` chooses."""
+        ending = await self._go_through(run)
+        if isinstance(ending, Failed) and ending.retryable:
+            run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung="retry")
+            ending = await self._go_through(run)
+        return await self.recover(run, ending) if isinstance(ending, Failed) else ending
+
+    def steps(self) -> tuple[Step, ...]:
+        return (
+            self.check,
+            self.review,
+            self.check_slots,
+            self.invoke,
+            self.results,
+            self.complete,
+            self.verify,
+        )
+
+    async def _go_through(self, run: Execution) -> Ending:
+        for step in self.steps():
+            ending = await step(run)
+            if ending is not None:
+                return ending
+        return Completed()
+
+    # The steps.
+
+    async def check(self, run: Execution) -> Ending | None:
+        return check(run)
+
+    async def review(self, run: Execution) -> Ending | None:
+        return await review(run)
+
+    async def check_slots(self, run: Execution) -> Ending | None:
+        return check_slots(run)
+
+    async def invoke(self, run: Execution) -> Ending | None:
+        return await invoke(run, self)
+
+    async def results(self, run: Execution) -> Ending | None:
+        results(run, self)
+        return None
+
+    async def complete(self, run: Execution) -> Ending | None:
+        complete(run, self)
+        return None
+
+    async def verify(self, run: Execution) -> Ending | None:
+        verify(run)
+        return None
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        return recover(run, self, failure)
+
+    # The choices.
+
+    def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
+        """The inputs of one tool call."""
+        return gather_arguments(run, use, tool)
+
+    def summary(self, run: Execution, arguments: JsonObject) -> JsonObject:
+        """What the user is shown before a yes: the values of the template ``<dact>_confirm``."""
+        return {**self.keep(run), **arguments}
+
+    def keep(self, run: Execution) -> JsonObject:
+        """What earlier tools found that is still needed after the user's yes: the short values."""
+        return {name: value for name, value in run.data.items() if _is_short(value)}
+
+    def label(self, run: Execution, row: JsonObject) -> str:
+        """How one row is named when the user has to choose."""
+        return ", ".join(str(value) for value in row.values() if _is_short(value))
+
+    def frame(self, run: Execution) -> Frame:
+        return make_frame(run)
+
+    def outputs(self, run: Execution) -> JsonObject:
+        """The declared outputs, from what the tools returned, else from slots of the same name."""
+        found = {name: run.data.get(name, run.value(name)) for name in self.spec.outputs if _known(run, name)}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def fallback(self, run: Execution, failure: Failed) -> Dact | None:
+        """Where this failure always leads; bypasses the ladder (PX-16)."""
+        return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
+
+    def note_effect(self, run: Execution, tool: Tool, arguments: JsonObject, data: JsonObject) -> None:
+        """Remember what was done with which values, so that a correction can name it (RT-12)."""
+        run.world.state.effects.append(
+            EffectNote(
+                tool_id=tool.spec.tool_id,
+                flow_id=run.flow.flow_id,
+                slots=run.flow.values(),
+                arguments=arguments,
+                result={name: value for name, value in data.items() if _is_short(value)},
+            )
+        )
+
+
+def _known(run: Execution, name: str) -> bool:
+    return name in run.data or name in run.flow.spec.slots
+
+
+def _is_short(value: Json) -> bool:
+    if isinstance(value, str):
+        return len(value) <= SHORT_TEXT
+    return isinstance(value, (bool, int, float))

@@ -1,0 +1,78 @@
+"""What to do when a flow could not be carried out (PX-16). It chooses and returns; the Agent acts.
+
+The retry has happened before. A value that a tool turned away is asked for again, which is the
+user's rung reached early because nothing else could know better.
+"""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.candidate import drop_candidate
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.ending import Ending, Failed, NeedsInput, Recover, Recovery
+from orchestrator.pex.execution import Execution
+from orchestrator.telemetry import SignalType
+from orchestrator.world.remark import RemarkKind
+
+ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_ERROR})
+
+
+def recover(run: Execution, policy: Choices, failure: Failed) -> Ending:
+    """Choose the way out of a failure."""
+    if failure.check is not None:
+        return failure
+    target = policy.fallback(run, failure)
+    ending: Ending
+    if target is not None:
+        ending = Recover(Recovery.FALLBACK, failure, target)
+    elif failure.category in ABOUT_VALUES and _values_of_user(run):
+        ending = _ask_again(run, failure)
+    else:
+        ending = Recover(Recovery.ESCALATE, failure)
+    rung = ending.recovery.value if isinstance(ending, Recover) else "ask_again"
+    run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung=rung, category=failure.category.value)
+    return ending
+
+
+def _values_of_user(run: Execution) -> list[str]:
+    """Filled slots that the user could have meant otherwise."""
+    given = (SlotSource.USER, SlotSource.INHERITED, SlotSource.MEMORY)
+    return [name for name, slot in run.flow.slots.items() if slot.source in given]
+
+
+def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
+    """Say what was wrong; ask for the one value anew, or which of several to change."""
+    flow, state = run.flow, run.world.state
+    run.world.remark(
+        RemarkKind.FAILED, dact=flow.spec.dact, category=failure.category.value, message=failure.message
+    )
+    drop_candidate(flow)
+    names = _values_of_user(run)
+    if len(names) == 1:
+        flow.clear(names[0])
+        run.filled = frozenset()
+        state.ambiguity.declare(
+            Level.SPECIFIC, flow_id=flow.flow_id, slot=names[0], turn_id=run.world.turn_id
+        )
+    else:
+        state.ambiguity.declare(
+            Level.PARTIAL,
+            flow_id=flow.flow_id,
+            options=change_options(run, names),
+            turn_id=run.world.turn_id,
+        )
+    return NeedsInput()
+
+
+def change_options(run: Execution, names: list[str]) -> list[Option]:
+    flow_id = run.flow.flow_id
+    return [
+        Option(
+            label=f"Change the {name.replace('_', ' ')}",
+            action_name="change_slot",
+            payload={"flow_id": flow_id, "slot": name},
+        )
+        for name in names
+    ]

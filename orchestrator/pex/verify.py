@@ -1,0 +1,68 @@
+"""Five checks after a flow was carried out (PX-15). What is done stays done: a fault is recorded and flagged."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from orchestrator.dialogue.lifecycle import FlowState
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.results import FRAMED
+
+
+def verify(run: Execution) -> list[str]:
+    """Run the checks; gives the names of those that did not hold."""
+    faults: list[str] = []
+    for name, find_fault in CHECKS:
+        fault = find_fault(run)
+        if fault is not None:
+            run.world.failed_check("pex", name, fault, run.flow.flow_id)
+            run.world.state.flags.has_issues = True
+            faults.append(name)
+    return faults
+
+
+def _state_consistent(run: Execution) -> str | None:
+    if run.world.state.stack.get(run.flow.flow_id) is not run.flow:
+        return "The flow has left the stack while it was carried out."
+    broken = run.world.state.stack.check()
+    return broken[0] if broken else None
+
+
+def _slots_intact(run: Execution) -> str | None:
+    lost = run.filled - run.flow.slots.keys()
+    return f"Slots were lost: {', '.join(sorted(lost))}." if lost else None
+
+
+def _output_well_formed(run: Execution) -> str | None:
+    if run.flow.spec.family not in FRAMED or not run.used:
+        return None
+    frame = run.frame
+    if frame is None or frame.data is None or not frame.display_type:
+        return "The frame lacks data or a display type."
+    missing = [name for name in run.flow.spec.outputs if name not in run.flow.outputs]
+    return f"Outputs are missing: {', '.join(missing)}." if missing else None
+
+
+def _no_duplicate_flows(run: Execution) -> str | None:
+    live = (FlowState.ACTIVE, FlowState.PENDING)
+    counts = Counter(flow.spec.dact for flow in run.world.state.stack.flows if flow.standing.state in live)
+    twice = [dact for dact, count in counts.items() if count > 1]
+    return f"Flows are on the stack twice: {', '.join(twice)}." if twice else None
+
+
+def _flags_coherent(run: Execution) -> str | None:
+    state = run.world.state
+    waiting = any(flow.standing.state is FlowState.PENDING for flow in state.stack.flows)
+    if state.flags.keep_going and not waiting:
+        return "keep_going is set and no flow is waiting."
+    return None
+
+
+CHECKS: tuple[tuple[str, Callable[[Execution], str | None]], ...] = (
+    ("state_consistent", _state_consistent),
+    ("slots_intact", _slots_intact),
+    ("output_well_formed", _output_well_formed),
+    ("no_duplicate_flows", _no_duplicate_flows),
+    ("flags_coherent", _flags_coherent),
+)

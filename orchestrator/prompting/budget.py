@@ -1,0 +1,184 @@
+"""Budgets of tokens and cost, per call, turn, session and day.
+
+The worst case of a call is reserved before it is sent and corrected when its usage is known, so
+that calls side by side cannot pass a limit together. Call and turn are counted in this process,
+session and day in the store that is passed in.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from orchestrator.errors import BudgetExceeded
+from orchestrator.ports.models import ChatRequest, Usage
+from orchestrator.ports.spending import SpendingStore, Spent
+from orchestrator.types import SessionId
+
+CHARACTERS_PER_TOKEN = 3
+"""A cautious guess: English has about four characters per token, other languages fewer."""
+TOKENS_PER_MESSAGE = 4
+DAY_S = 86_400
+SESSION_S = 30 * DAY_S
+_NOTHING = Spent()
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens cost, in any one currency."""
+
+    per_million_prompt: float = 0.0
+    per_million_completion: float = 0.0
+
+    def of(self, usage: Usage) -> Spent:
+        # A price per million tokens is a price per token in millionths.
+        prompt = usage.prompt_tokens * self.per_million_prompt
+        return Spent(
+            usage.total_tokens, round(prompt + usage.completion_tokens * self.per_million_completion)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that may be spent in one scope; None is without limit."""
+
+    tokens: int | None = None
+    cost_micros: int | None = None
+
+    @property
+    def bounded(self) -> bool:
+        return self.tokens is not None or self.cost_micros is not None
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetLimits:
+    call: Limit = field(default_factory=Limit)
+    turn: Limit = field(default_factory=Limit)
+    session: Limit = field(default_factory=Limit)
+    day: Limit = field(default_factory=Limit)
+
+
+class Spending:
+    """What one turn has spent so far; made by the turn and carried by its calls."""
+
+    def __init__(self) -> None:
+        self.spent = Spent()
+
+    def add(self, amount: Spent) -> Spent:
+        self.spent = self.spent.plus(amount)
+        return self.spent
+
+
+class InProcessSpending:
+    """Session and day counters of this process alone, forgotten with it.
+
+    Enough for one worker and for tests; several workers share a limit only through a shared store.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._counters: dict[str, tuple[Spent, float]] = {}
+
+    async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
+        """See `SpendingStore.add`."""
+        now = self._clock()
+        spent, forget_at = self._counters.pop(key, (Spent(), now))
+        total = (spent if forget_at > now else Spent()).plus(amount)
+        self._counters[key] = (total, now + keep_s)
+        self._forget_oldest(now)
+        return total
+
+    def _forget_oldest(self, now: float) -> None:
+        for key in list(self._counters)[:2]:
+            if self._counters[key][1] <= now:
+                del self._counters[key]
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """One limited counter in the store."""
+
+    name: str
+    limit: Limit
+    key: str
+    keep_s: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """The worst case of one call, taken from the turn and from every limited scope."""
+
+    worst: Spent
+    turn: Spending
+    scopes: tuple[Scope, ...]
+
+
+class Budgets:
+    """Reserves and settles what calls spend."""
+
+    def __init__(self, limits: BudgetLimits, store: SpendingStore, wall_clock: Callable[[], float]) -> None:
+        """`wall_clock`: seconds since 1970; days are days of UTC."""
+        self._limits = limits
+        self._store = store
+        self._wall_clock = wall_clock
+
+    async def reserve(
+        self, request: ChatRequest, price: Price, turn: Spending, session_id: SessionId
+    ) -> Reservation:
+        """Take a call's worst case from every scope, or raise BudgetExceeded and take nothing."""
+        worst = price.of(worst_usage(request))
+        check("call", self._limits.call, worst)
+        check("turn", self._limits.turn, turn.spent.plus(worst))
+        turn.add(worst)
+        taken: list[Scope] = []
+        try:
+            for scope in self._scopes(session_id):
+                taken.append(scope)
+                check(scope.name, scope.limit, await self._store.add(scope.key, worst, keep_s=scope.keep_s))
+        except BaseException:
+            await self._correct(Reservation(worst, turn, tuple(taken)), _NOTHING.minus(worst))
+            raise
+        return Reservation(worst, turn, tuple(taken))
+
+    async def settle(self, reservation: Reservation, actual: Spent) -> None:
+        """Replace the worst case by what was really spent; nothing, when no answer came."""
+        await self._correct(reservation, actual.minus(reservation.worst))
+
+    async def _correct(self, reservation: Reservation, correction: Spent) -> None:
+        reservation.turn.add(correction)
+        for scope in reservation.scopes:
+            await self._store.add(scope.key, correction, keep_s=scope.keep_s)
+
+    def _scopes(self, session_id: SessionId) -> tuple[Scope, ...]:
+        day = int(self._wall_clock() // DAY_S)
+        scopes = (
+            Scope("session", self._limits.session, f"session:{session_id}", SESSION_S),
+            Scope("day", self._limits.day, f"day:{day}", 2 * DAY_S),
+        )
+        return tuple(scope for scope in scopes if scope.limit.bounded)
+
+
+def check(scope: str, limit: Limit, wanted: Spent) -> None:
+    """Compare with a limit; raises BudgetExceeded."""
+    if limit.tokens is not None and wanted.tokens > limit.tokens:
+        raise BudgetExceeded(scope, "tokens", limit=limit.tokens, wanted=wanted.tokens)
+    if limit.cost_micros is not None and wanted.cost_micros > limit.cost_micros:
+        raise BudgetExceeded(scope, "cost_micros", limit=limit.cost_micros, wanted=wanted.cost_micros)
+
+
+def worst_usage(request: ChatRequest) -> Usage:
+    """Guess the most tokens that a request can use: its text, and its whole allowance."""
+    return Usage(prompt_tokens(request), request.max_tokens)
+
+
+def prompt_tokens(request: ChatRequest) -> int:
+    """Guess the tokens of a request's messages and tools, rather too many than too few."""
+    characters = sum(len(message.content) for message in request.messages)
+    characters += sum(len(call.arguments) for message in request.messages for call in message.tool_calls)
+    characters += sum(len(tool.description) + len(str(tool.parameters)) for tool in request.tools)
+    if request.output is not None:
+        characters += len(str(request.output.schema))
+    return characters // CHARACTERS_PER_TOKEN + TOKENS_PER_MESSAGE * len(request.messages)
+
+
+def completion_tokens(text: str) -> int:
+    """Guess the tokens of an answer whose endpoint does not count."""
+    return len(text) // CHARACTERS_PER_TOKEN + 1

@@ -1,0 +1,260 @@
+"""The Prompt Engineer: the one interface to models (CO-2).
+
+Turns a prompt's name and variables into a usable answer or one of `MODEL_FAILURES`, and records
+how. What the answer means is the caller's business.
+"""
+
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from contextlib import aclosing, contextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from orchestrator.errors import ModelOutputInvalid, ParleyError
+from orchestrator.ports.models import (
+    CallMetadata,
+    ChatMessage,
+    ChatModel,
+    ChatReply,
+    ChatRequest,
+    ChatRole,
+    FinishReason,
+    OutputSchema,
+    ToolDefinition,
+)
+from orchestrator.ports.spending import SpendingStore
+from orchestrator.prompting.breaker import BreakerBoard, CircuitView
+from orchestrator.prompting.budget import Budgets, InProcessSpending
+from orchestrator.prompting.calling import CallContext, CallLog, ModelCaller, Pacing
+from orchestrator.prompting.config import ModelConfig
+from orchestrator.prompting.data import encode_data
+from orchestrator.prompting.structured import (
+    CutOff,
+    Judgement,
+    Shape,
+    ToolsAnswer,
+    Unusable,
+    Usable,
+    ask_again,
+    judge_object,
+    judge_text,
+    judge_tools,
+)
+from orchestrator.prompting.templates import Prompt, PromptRegistry
+from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
+from orchestrator.types import Json, JsonObject
+
+SOURCE = "prompt_engineer"
+Answer = TypeVar("Answer")
+_REAL_PACING = Pacing()
+_CUT_OFF = "it met its token limit before it was complete"
+
+
+class PromptEngineer:
+    """Asks models by prompt identifier.
+
+    Every method that asks raises ModelUnavailable (or a subclass), ModelOutputInvalid or
+    BudgetExceeded when there is no usable answer, and NotFound or PromptVariablesWrong when it is
+    called wrongly.
+    """
+
+    def __init__(
+        self,
+        models: Mapping[str, ChatModel],
+        prompts: PromptRegistry,
+        config: ModelConfig,
+        *,
+        spending: SpendingStore | None = None,
+        record: RecordSignal = drop_signal,
+        pacing: Pacing = _REAL_PACING,
+    ) -> None:
+        """`models`: endpoints by provider name; empty when none is configured."""
+        self._prompts = prompts
+        self._config = config
+        self._record = record
+        self._pacing = pacing
+        self._board = BreakerBoard(config.breaker, pacing.clock, self._record_circuit)
+        store = spending or InProcessSpending(pacing.wall_clock)
+        budgets = Budgets(config.budgets, store, pacing.wall_clock)
+        self._caller = ModelCaller(models, config, budgets, self._board, pacing)
+
+    @property
+    def available(self) -> bool:
+        """Whether a model can be asked now: one is configured, and its breaker lets requests pass."""
+        return self.can_answer(None)
+
+    def can_answer(self, prompt_id: str | None) -> bool:
+        """Say the same of one prompt, which may have a model of its own."""
+        return any(self._caller.would_admit(choice) for choice in self._caller.choices(prompt_id))
+
+    @property
+    def circuits(self) -> tuple[CircuitView, ...]:
+        """The breakers' states, for health reports and people."""
+        return self._board.views()
+
+    async def structured(
+        self, prompt_id: str, variables: Mapping[str, Json], schema: JsonObject, call: CallContext
+    ) -> JsonObject:
+        """Ask for one JSON object that fits a JSON Schema."""
+        shape = Shape(schema)
+        output = OutputSchema(prompt_id, schema, self._config.strict_schemas)
+        return await self._obtain(
+            self._prompts.get(prompt_id),
+            call,
+            lambda prompt: replace(self._request(prompt, variables, call), output=output),
+            lambda reply: judge_object(reply, shape),
+        )
+
+    async def text(self, prompt_id: str, variables: Mapping[str, Json], call: CallContext) -> str:
+        """Ask for plain text."""
+        return await self._obtain(
+            self._prompts.get(prompt_id),
+            call,
+            lambda prompt: self._request(prompt, variables, call),
+            judge_text,
+        )
+
+    async def tools(
+        self,
+        prompt_id: str,
+        variables: Mapping[str, Json],
+        tools: tuple[ToolDefinition, ...],
+        call: CallContext,
+        *,
+        transcript: tuple[ChatMessage, ...] = (),
+    ) -> ToolsAnswer:
+        """Ask for one step of a loop over tools.
+
+        Args:
+            prompt_id: the prompt that opens the loop.
+            variables: its variables, the same in every step.
+            tools: the tools on offer; a call of another one, or with wrong arguments, is repaired.
+            call: for whom.
+            transcript: `reply` of each earlier step, followed by a `tool_result` for each of its calls.
+        """
+        shapes = {tool.name: Shape(tool.parameters) for tool in tools}
+
+        def make(prompt: Prompt) -> ChatRequest:
+            request = self._request(prompt, variables, call)
+            return replace(request, messages=request.messages + transcript, tools=tools)
+
+        return await self._obtain(
+            self._prompts.get(prompt_id), call, make, lambda reply: judge_tools(reply, tools, shapes)
+        )
+
+    async def stream(
+        self, prompt_id: str, variables: Mapping[str, Json], call: CallContext
+    ) -> AsyncGenerator[str, None]:
+        """Ask for plain text, piece by piece. A failure after the first piece leaves the text unfinished."""
+        prompt = self._prompts.get(prompt_id)
+        request = replace(self._request(prompt, variables, call), timeout_s=self._config.stream_s)
+        finish_reason: FinishReason | None = None
+        empty = True
+        with self._recorded(prompt, call) as log:
+            async with aclosing(self._caller.stream(request, call, log)) as deltas:
+                async for delta in deltas:
+                    finish_reason = delta.finish_reason or finish_reason
+                    if delta.text:
+                        empty = False
+                        yield delta.text
+            _check_ending(prompt_id, finish_reason, empty=empty)
+
+    async def _obtain(
+        self,
+        prompt: Prompt,
+        call: CallContext,
+        make: Callable[[Prompt], ChatRequest],
+        judge: Callable[[ChatReply], Judgement[Answer]],
+    ) -> Answer:
+        """Ask until the answer is usable: once more with twice the tokens, once more with the reason."""
+        request = make(prompt)
+        with self._recorded(prompt, call) as log:
+            while True:
+                reply = await self._caller.complete(request, call, log)
+                match judge(reply):
+                    case Usable(answer):
+                        return answer
+                    case CutOff():
+                        if log.doubled:
+                            raise ModelOutputInvalid(prompt.id, _CUT_OFF)
+                        log.doubled = True
+                        request = replace(request, max_tokens=2 * request.max_tokens)
+                    case Unusable(reason):
+                        if log.repaired:
+                            raise ModelOutputInvalid(prompt.id, reason)
+                        log.repaired = True
+                        request = replace(request, messages=request.messages + ask_again(reply, reason))
+
+    def _request(self, prompt: Prompt, variables: Mapping[str, Json], call: CallContext) -> ChatRequest:
+        return ChatRequest(
+            model="",  # The caller names it, for each attempt.
+            messages=prompt.render(variables),
+            metadata=CallMetadata(prompt.id, prompt.version, call.session_id, call.turn_id),
+            max_tokens=self._config.tokens_for(prompt.id),
+            timeout_s=self._config.timeout_s,
+            temperature=self._config.temperature,
+        )
+
+    @contextmanager
+    def _recorded(self, prompt: Prompt, call: CallContext) -> Iterator[CallLog]:
+        """Record one signal for the block, however it ends."""
+        log = CallLog()
+        started = self._pacing.clock()
+        outcome = "answered"
+        try:
+            yield log
+        except ParleyError as error:
+            outcome = error.code
+            raise
+        except BaseException as error:
+            outcome = type(error).__name__
+            raise
+        finally:
+            duration_ms = (self._pacing.clock() - started) * 1000
+            self._record(_call_signal(prompt, call, log, outcome, duration_ms))
+
+    def _record_circuit(self, view: CircuitView) -> None:
+        payload = {
+            "endpoint": view.endpoint,
+            "model": view.model,
+            "state": view.state.value,
+            "failures": view.failures,
+        }
+        self._record(Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload))
+
+
+def tool_result(call_id: str, result: Json) -> ChatMessage:
+    """Make the message that carries a tool's result back to the model, as data."""
+    return ChatMessage(ChatRole.TOOL, encode_data(result), tool_call_id=call_id)
+
+
+def _check_ending(prompt_id: str, finish_reason: FinishReason | None, *, empty: bool) -> None:
+    if finish_reason is FinishReason.LENGTH:
+        raise ModelOutputInvalid(prompt_id, _CUT_OFF)
+    if finish_reason is FinishReason.CONTENT_FILTER:
+        raise ModelOutputInvalid(prompt_id, "the endpoint's content filter stopped it")
+    if empty:
+        raise ModelOutputInvalid(prompt_id, "it is empty")
+
+
+def _call_signal(prompt: Prompt, call: CallContext, log: CallLog, outcome: str, duration_ms: float) -> Signal:
+    return Signal(
+        source=SOURCE,
+        type=SignalType.MODEL_CALL,
+        session=call.session_id,
+        turn=call.turn_id,
+        flow=call.flow,
+        prompt_version=prompt.version,
+        payload={
+            "prompt_id": prompt.id,
+            "prompt_digest": prompt.digest,
+            "outcome": outcome,
+            "model": log.model,
+            "requests": log.requests,
+            "failures": [list(failure) for failure in log.failures],
+            "repaired": log.repaired,
+            "doubled": log.doubled,
+            "tokens": log.spent.tokens,
+            "cost_micros": log.spent.cost_micros,
+            "duration_ms": round(duration_ms, 1),
+        },
+    )

@@ -1,0 +1,78 @@
+"""Templates of answers: compiled once per domain, sandboxed, every value escaped (RS-3, RS-7).
+
+A domain's own template of a name goes before the base one. What is said when, is not decided here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+
+from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
+from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+from orchestrator.domain.model import Domain
+from orchestrator.errors import ConfigurationError, Problem
+from orchestrator.res.escape import escape_value
+from orchestrator.res.show import show_date, show_money, show_time
+from orchestrator.types import Json
+from orchestrator.world.registry import Registry
+
+SUFFIX = ".md.j2"
+_BLANK_LINES = re.compile(r"\n{3,}")
+_SPACES_AT_END = re.compile(r"[ \t]+\n")
+
+
+def load_base_templates() -> dict[str, str]:
+    """The shared templates, by name."""
+    folder = files("orchestrator.res") / "templates"
+    return {
+        entry.name.removesuffix(SUFFIX): entry.read_text(encoding="utf-8")
+        for entry in folder.iterdir()
+        if entry.name.endswith(SUFFIX)
+    }
+
+
+class Templates:
+    def __init__(self, domain: Domain, registry: Registry, base: Mapping[str, str]) -> None:
+        """Compile all templates. Raises ConfigurationError naming every one that is broken."""
+        self._environment = ImmutableSandboxedEnvironment(
+            loader=DictLoader({**base, **domain.templates}),
+            autoescape=True,
+            finalize=escape_value,
+            undefined=StrictUndefined,
+            trim_blocks=True,
+            lstrip_blocks=True,
+        )
+        self._environment.filters.update(
+            {
+                "day": show_date,
+                "time": show_time,
+                "money": show_money,
+                "name": lambda value, entity: registry.name(entity, value),
+            }
+        )
+        self._templates: dict[str, Template] = {}
+        problems: list[Problem] = []
+        for name in {**base, **domain.templates}:
+            self._compile(name, problems)
+        if problems:
+            raise ConfigurationError(problems)
+
+    def _compile(self, name: str, problems: list[Problem]) -> None:
+        try:
+            self._templates[name] = self._environment.get_template(name)
+        except TemplateError as error:
+            line = getattr(error, "lineno", None)
+            place = f"templates/{name}{SUFFIX}" + (f": line {line}" if line else "")
+            problems.append(Problem(place, str(error.message or error)))
+
+    def first(self, *names: str) -> str | None:
+        """The first of these names that has a template."""
+        return next((name for name in names if name in self._templates), None)
+
+    def render(self, name: str, **values: Json) -> str:
+        """Fill a template; blank lines are kept to one, ends are trimmed."""
+        text = self._templates[name].render(values)
+        return _BLANK_LINES.sub("\n\n", _SPACES_AT_END.sub("\n", text)).strip()

@@ -1,0 +1,62 @@
+"""Remarks: what a turn has to tell the user besides finished tasks and open questions.
+
+A remark names a template and gives its values; the words are chosen in RES.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from orchestrator.types import JsonObject
+
+
+class RemarkKind(StrEnum):
+    """Every kind has a base template of the same name, which a domain may override."""
+
+    GREETING = "greeting"
+    REJECTED = "rejected"
+    """A message turned away before it was understood; `why` names the check."""
+    CORRECTED = "corrected"
+    CLEARED = "cleared"
+    """Values that no longer hold after a correction."""
+    EFFECT_STANDS = "effect_stands"
+    """A correction came after something was already done with the old value."""
+    CANCELLED = "cancelled"
+    NOTHING_TO_CANCEL = "nothing_to_cancel"
+    RESUMED = "resumed"
+    NOTHING_TO_RESUME = "nothing_to_resume"
+    BACK_TO = "back_to"
+    """An interrupted task is on top again after the one above it finished."""
+    NOTHING_OPEN = "nothing_open"
+    """A yes or no without a question."""
+    DECLINED = "declined"
+    """A candidate was answered with no."""
+    ANSWER = "answer"
+    """A declared answer to a question about the domain."""
+    NO_ANSWER = "no_answer"
+    CLARIFICATION = "clarification"
+    HELP = "help"
+    STATUS = "status"
+    CHITCHAT = "chitchat"
+    INVALID_VALUE = "invalid_value"
+    LIMIT_REACHED = "limit_reached"
+    MADE_ROOM = "made_room"
+    ABANDONED = "abandoned"
+    FAILED = "failed"
+    """A task could not be done; `category` and `message` say why."""
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    NEEDS_MODEL = "needs_model"
+    ESCALATED = "escalated"
+    """The same question was asked too often."""
+    DEGRADED = "degraded"
+    APPROVAL = "approval"
+    STILL_WAITING = "still_waiting"
+    BREAKDOWN = "breakdown"
+    """An unexpected error; the user learns only that it was ours."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    kind: RemarkKind
+    values: JsonObject = field(default_factory=JsonObject)

@@ -1,0 +1,5 @@
+"""``python -m parley`` is the command ``parley``."""
+
+from parley.main import main
+
+main()

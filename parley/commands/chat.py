@@ -1,0 +1,91 @@
+"""`parley chat`: a conversation through the queue, in a terminal or through a pipe."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.client import Client
+from orchestrator.errors import FolderInUse, ProcessFailed
+from parley.commands.conversation import Conversation, talk_in_pipe, talk_in_terminal
+from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, Url, settle_domain
+from parley.commands.output import note_models, say
+from parley.connection import locate_gateway, open_client
+from parley.embedded.lock import hold
+from parley.embedded.ports import free_port
+from parley.processes import end_leftovers
+from parley.stack import StackPlan, run_stack
+from parley.supervision import stop_on_signals
+
+_PRIVATE_PREFIX = "parley-chat-"
+
+
+def chat(
+    domain: Annotated[str | None, typer.Option(help="Name of a shipped domain, or path of a folder.")] = None,
+    session: Annotated[
+        str | None, typer.Option(help="Continue this session, or begin one of this name.")
+    ] = None,
+    as_json: AsJson = False,
+    url: Url = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+) -> None:
+    """Talk to an assistant: each line is one turn. Joins a running `up`, else starts a private one."""
+    chosen = None if domain is None else settle_domain(domain)
+    with stop_on_signals(), ExitStack() as stack:
+        gateway = locate_gateway(url, data_dir) or stack.enter_context(_private_gateway(chosen))
+        client = stack.enter_context(contextlib.closing(open_client(gateway)))
+        _talk(client, chosen, session, as_json=as_json)
+
+
+def _talk(client: Client, domain: str | None, session: str | None, *, as_json: bool) -> None:
+    conversation = Conversation.begin(client, domain=domain, session_id=session)
+    if sys.stdin.isatty():
+        talk_in_terminal(conversation, as_json=as_json)
+    else:
+        talk_in_pipe(conversation, sys.stdin.buffer, as_json=as_json)
+
+
+@contextmanager
+def _private_gateway(domain: str | None) -> Iterator[str]:
+    """A stack of our own in a temporary folder; nothing of it remains."""
+    _remove_leftovers()
+    note_models()
+    folder = Path(tempfile.mkdtemp(prefix=_PRIVATE_PREFIX))
+    plan = StackPlan(
+        data_dir=folder,
+        domain=domain or settle_domain(DEFAULT_DOMAIN),
+        host="127.0.0.1",
+        port=free_port(),
+        private=True,
+        database_url=os.environ.get("DATABASE_URL"),
+        redis_url=os.environ.get("REDIS_URL"),
+    )
+    try:
+        with run_stack(plan, say) as running:
+            say("Ready.")
+            yield running.url
+    except ProcessFailed:
+        raise  # the logs it names stay until the next private run
+    except BaseException:
+        shutil.rmtree(folder)
+        raise
+    shutil.rmtree(folder)
+
+
+def _remove_leftovers() -> None:
+    """Remove the folders of private runs that were killed."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PRIVATE_PREFIX}*"):
+        if not (folder / "lock").exists() or folder.stat().st_uid != os.geteuid():
+            continue  # being made at this moment, or someone else's
+        with contextlib.suppress(FolderInUse), hold(folder):
+            end_leftovers(folder / "run")
+            shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,57 @@
+"""`parley up`: everything in the foreground of one machine."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated
+
+import typer
+
+from orchestrator.errors import Unavailable
+from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, settle_domain
+from parley.commands.output import note_models, say
+from parley.embedded.ports import is_free
+from parley.stack import RunningStack, StackPlan, UpNote, run_stack
+from parley.supervision import StopRequested, stop_on_signals, supervise
+
+
+def up(
+    domain: Domain = DEFAULT_DOMAIN,
+    host: Annotated[str, typer.Option(help="Address on which the gateway listens.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535)] = 8600,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    workers: Annotated[int, typer.Option(min=1, help="Number of worker processes for turns.")] = 1,
+) -> None:
+    """Run the gateway, the workers, the schedule, Flower and the stores until Ctrl-C."""
+    plan = StackPlan(
+        data_dir=data_dir.resolve(),
+        domain=settle_domain(domain),
+        host=host,
+        port=port,
+        turn_workers=workers,
+        database_url=os.environ.get("DATABASE_URL"),
+        redis_url=os.environ.get("REDIS_URL"),
+    )
+    if not is_free(host, port):
+        raise Unavailable(f"Port {port} of {host} is taken: choose another with --port.")
+    try:
+        with stop_on_signals(), run_stack(plan, say) as running:
+            _announce(plan, running)
+            try:
+                supervise(running.children, say)
+            finally:
+                say("Stopping; turns in progress are finished first (Ctrl-C again: do not wait).")
+                UpNote.path(plan.data_dir).unlink(missing_ok=True)
+    except StopRequested:
+        say("Stopped.")
+
+
+def _announce(plan: StackPlan, running: RunningStack) -> None:
+    UpNote(url=running.url, pid=os.getpid(), domain=plan.domain).write(plan.data_dir)
+    note_models()
+    say(f"Gateway   {running.url}  (API at {running.url}/docs)")
+    flower = running.flower
+    if flower is not None:
+        say(f"Flower    {flower.url}  (user {flower.user}, password {flower.password})")
+    say(f"Logs      {plan.data_dir / 'logs'}")
+    say("Ready. Talk to it with `parley chat`; Ctrl-C stops everything.")

@@ -1,0 +1,73 @@
+"""The command ``parley``: names the commands and turns every error into one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+from typer.exceptions import TyperException
+
+from orchestrator.errors import ParleyError
+from parley.commands import chat, database, doctor, domain, operate, sessions, up
+from parley.supervision import StopRequested
+
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    help="A distributed runtime for task-oriented conversational agents.",
+    epilog="Add --verbose to any command to see the whole traceback of an error.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("up")(up.up)
+app.command("chat")(chat.chat)
+app.command("submit")(sessions.submit)
+app.command("sessions")(sessions.list_sessions)
+app.command("show")(sessions.show)
+app.command("history")(sessions.history)
+app.add_typer(operate.turns, name="turns")
+app.add_typer(domain.app, name="domain")
+app.command("migrate")(database.migrate)
+app.command("doctor")(doctor.doctor)
+
+
+def main() -> None:
+    """Run the command line and end the process."""
+    arguments, verbose = take_verbose(sys.argv[1:])
+    sys.exit(run(arguments, verbose=verbose))
+
+
+def run(arguments: list[str], *, verbose: bool = False) -> int:
+    """Run one command; the exit code. Errors become one line on standard error."""
+    try:
+        return app(arguments, prog_name="parley", standalone_mode=False) or 0
+    except (StopRequested, KeyboardInterrupt, typer.Abort):
+        return _INTERRUPTED
+    except TyperException as error:
+        return _fail(error.format_message(), error.exit_code)
+    except BrokenPipeError:
+        # Whoever read our output has gone; what is still buffered must not fail again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except Exception as error:
+        if verbose:
+            raise
+        if isinstance(error, ParleyError):
+            return _fail(str(error), 1)
+        return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)
+
+
+def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
+    """``--verbose`` may stand anywhere before ``--``."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    options, rest = arguments[:end], arguments[end:]
+    kept = [word for word in options if word != "--verbose"]
+    return kept + rest, len(kept) < len(options)
+
+
+def _fail(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    print(f"parley: {line}", file=sys.stderr)
+    return code

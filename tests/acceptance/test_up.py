@@ -1,0 +1,150 @@
+"""`parley up`: joined by other commands, one per folder, restarted after a kill, stopped in order."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+
+from parley.processes import has_ended
+
+ROOT = Path(__file__).parents[2]
+ROLES = {"redis", "postgres", "gateway", "turns-1", "internal", "beat", "flower"}
+
+pytestmark = pytest.mark.timeout(300)
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def make_environment() -> dict[str, str]:
+    hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    return {**kept, "PYTHONPATH": str(ROOT)}
+
+
+def parley(data_dir: Path, *arguments: str, lines: bytes = b"") -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(
+        [sys.executable, "-m", "parley", *arguments, "--data-dir", str(data_dir)],
+        input=lines,
+        capture_output=True,
+        check=False,
+        cwd=ROOT,
+        env=make_environment(),
+    )
+
+
+@contextmanager
+def run_up(data_dir: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A running `up` that has said it is ready, and what it said."""
+    command = [sys.executable, "-m", "parley", "up", "--data-dir", str(data_dir), "--port", str(free_port())]
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=ROOT, env=make_environment()
+    ) as up:
+        try:
+            assert up.stderr is not None
+            said: list[str] = []
+            while not said or not said[-1].startswith("Ready."):
+                said.append(up.stderr.readline())
+                assert said[-1], "".join(said)
+            yield up, "".join(said)
+        finally:
+            up.kill()
+
+
+def noted(data_dir: Path) -> dict[str, psutil.Process]:
+    """The children of a run, by role."""
+    notes = (data_dir / "run").glob("*.json")
+    return {note.stem: psutil.Process(json.loads(note.read_bytes())["pid"]) for note in notes}
+
+
+def wait_until_ended(processes: list[psutil.Process]) -> None:
+    while not all(has_ended(process) for process in processes):
+        time.sleep(0.05)
+
+
+def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    with run_up(data_dir) as (up, said):
+        children = noted(data_dir)
+        assert set(children) == ROLES
+        url = json.loads((data_dir / "up.json").read_bytes())["url"]
+        assert url in said
+        assert httpx.get(f"{url}/health/live").status_code == 200
+
+        joined = parley(data_dir, "chat", "--session", "kept", lines=b"Hello\n")
+        assert joined.returncode == 0, joined.stderr.decode()
+        assert joined.stdout.startswith(b"You: Hello\nParley: ")
+        assert b"Starting" not in joined.stderr
+
+        second = parley(data_dir, "up", "--port", str(free_port()))
+        assert second.returncode == 1
+        assert f"(pid {up.pid})" in second.stderr.decode()
+        assert len(second.stderr.splitlines()) == 1
+
+        up.send_signal(signal.SIGINT)
+        assert up.wait() == 0
+        assert all(has_ended(child) for child in children.values())
+        assert not (data_dir / "up.json").exists()
+
+    with run_up(data_dir) as (up, _):
+        listed = parley(data_dir, "sessions", "--json")
+        assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == ["kept"]
+        spoken = parley(data_dir, "history", "kept", "--json").stdout.splitlines()
+        assert len(spoken) == 2
+        up.send_signal(signal.SIGTERM)
+        assert up.wait() == 0
+
+
+def test_flower_needs_its_password(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    with run_up(data_dir) as (up, said):
+        line = next(line for line in said.splitlines() if line.startswith("Flower"))
+        url, user, password = line.split()[1], line.split()[3].rstrip(","), line.split()[5].rstrip(")")
+        assert httpx.get(f"{url}/workers").status_code == 401
+        assert httpx.get(f"{url}/workers", auth=(user, password)).status_code == 200
+        up.send_signal(signal.SIGTERM)
+        assert up.wait() == 0
+
+
+def test_a_killed_up_leaves_nothing_that_its_next_start_does_not_clear(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    with run_up(data_dir) as (up, _):
+        first = noted(data_dir)
+        up.send_signal(signal.SIGKILL)
+        up.wait()
+    with run_up(data_dir) as (up, _):
+        assert all(has_ended(child) for child in first.values())
+        assert parley(data_dir, "chat", lines=b"Hello\n").returncode == 0
+        second = noted(data_dir)
+        up.send_signal(signal.SIGTERM)
+        assert up.wait() == 0
+    wait_until_ended(list(second.values()))
+
+
+def test_a_died_worker_is_started_again(tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    with run_up(data_dir) as (up, _):
+        before = noted(data_dir)
+        before["turns-1"].kill()
+        assert up.stderr is not None
+        assert "turns-1 ended with code -9" in up.stderr.readline()
+        assert "turns-1 runs again" in up.stderr.readline()
+        assert noted(data_dir)["turns-1"].pid != before["turns-1"].pid
+        assert parley(data_dir, "chat", lines=b"Hello\n").returncode == 0
+        up.send_signal(signal.SIGTERM)
+        assert up.wait() == 0

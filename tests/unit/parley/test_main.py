@@ -1,0 +1,68 @@
+"""The command line: errors are one line on standard error and a non-zero exit code."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import Unavailable
+from parley.main import run, take_verbose
+
+
+@pytest.fixture(autouse=True)
+def no_gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("PARLEY_URL", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (["sessions"], 1, "No gateway runs on .parley"),
+        (["nonsense"], 2, "No such command 'nonsense'"),
+        (["show"], 2, "Missing argument"),
+        (["up", "--port", "0"], 2, "--port"),
+        (["up", "--domain", "nowhere"], 1, "There is no domain 'nowhere'"),
+        (["chat", "--domain", "nowhere"], 1, "There is no domain 'nowhere'"),
+        (["sessions", "--url", "http://127.0.0.1:9"], 1, "http://127.0.0.1:9"),
+        (["sessions", "--url", "not a url"], 1, "not a url"),
+    ],
+)
+def test_an_error_is_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, words: str
+) -> None:
+    assert run(arguments) == code
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("parley: ")
+    assert words in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_verbose_raises_so_that_the_traceback_is_seen() -> None:
+    with pytest.raises(Unavailable):
+        run(["sessions"], verbose=True)
+
+
+def test_verbose_may_stand_anywhere_before_the_double_dash() -> None:
+    assert take_verbose(["sessions", "--verbose"]) == (["sessions"], True)
+    assert take_verbose(["submit", "s", "--", "--verbose"]) == (["submit", "s", "--", "--verbose"], False)
+
+
+def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    printed = capsys.readouterr().out
+    for command in (
+        "up",
+        "chat",
+        "submit",
+        "sessions",
+        "show",
+        "history",
+        "turns",
+        "domain",
+        "migrate",
+        "doctor",
+    ):
+        assert f" {command} " in printed

@@ -1,0 +1,74 @@
+"""The roles of a run: which, in which order, told what (RT: SIGTERM only, threads pool)."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from parley.embedded import Stores
+from parley.processes import Program
+from parley.stack import Flower, StackPlan, UpNote, address_of, list_programs
+
+STORES = Stores("postgresql://parley:secret-one@127.0.0.1:1/parley", "redis://:secret-two@127.0.0.1:2/0")
+FLOWER = Flower("http://127.0.0.1:5555", "parley", "secret-three")
+
+
+def make_plan(**changes: object) -> StackPlan:
+    values = {"data_dir": Path("/data"), "domain": "travel", "host": "127.0.0.1", "port": 8600, **changes}
+    return StackPlan(**values)
+
+
+def option(program: Program, name: str) -> str:
+    return program.command[program.command.index(name) + 1]
+
+
+def test_everything_runs_in_up() -> None:
+    names = [program.name for program in list_programs(make_plan(turn_workers=2), STORES, FLOWER)]
+    assert names == ["gateway", "turns-1", "turns-2", "internal", "beat", "flower"]
+
+
+def test_a_private_run_has_no_schedule_and_no_flower() -> None:
+    names = [program.name for program in list_programs(make_plan(private=True), STORES, None)]
+    assert names == ["gateway", "turns-1", "internal"]
+
+
+def test_no_secret_is_in_a_command_line_and_every_role_knows_the_stores() -> None:
+    for program in list_programs(make_plan(), STORES, FLOWER):
+        assert "secret" not in " ".join(program.command)
+        assert program.environment["DATABASE_URL"] == STORES.database_url
+        assert program.environment["REDIS_URL"] == STORES.redis_url
+        assert program.environment["PARLEY_DOMAIN"] == "travel"
+
+
+def test_workers_use_the_threads_pool_and_are_only_ever_sent_sigterm() -> None:
+    workers = [
+        program for program in list_programs(make_plan(), STORES, FLOWER) if "worker" in program.command
+    ]
+    assert [command[command.index("-Q") + 1] for command in (worker.command for worker in workers)] == [
+        "turns,submissions",
+        "internal,urgent",
+    ]
+    for worker in workers:
+        assert worker.command[worker.command.index("-P") + 1] == "threads"
+        assert worker.stop_signal is signal.SIGTERM
+
+
+@pytest.mark.parametrize(
+    ("host", "url"), [("127.0.0.1", "http://127.0.0.1:8600"), ("0.0.0.0", "http://127.0.0.1:8600")]
+)
+def test_the_address_can_be_reached_from_this_machine(host: str, url: str) -> None:
+    assert address_of(host, 8600) == url
+
+
+def test_the_note_of_up_is_private_and_a_broken_one_counts_as_none(tmp_path: Path) -> None:
+    note = UpNote(url="http://127.0.0.1:8600", pid=1, domain="travel")
+    note.write(tmp_path)
+    assert UpNote.read(tmp_path) == note
+    assert UpNote.path(tmp_path).stat().st_mode & 0o777 == 0o600
+
+    UpNote.path(tmp_path).write_text('{"url": "http')
+    assert UpNote.read(tmp_path) is None
+    UpNote.path(tmp_path).unlink()
+    assert UpNote.read(tmp_path) is None

@@ -1,0 +1,120 @@
+"""What dies is started again, with a growing delay; a signal becomes an orderly stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from parley.processes import Child, Program, log_says
+from parley.supervision import StopRequested, Watch, look, stop_on_signals
+
+
+def make_child(folder: Path, code: str) -> Child:
+    program = Program(
+        name="sample", command=(sys.executable, "-c", code), log=folder / "sample.log", ready=lambda _: True
+    )
+    child = Child(program, folder / "run")
+    child.start()
+    return child
+
+
+def wait_for_end(child: Child) -> None:
+    os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+
+
+def test_a_dead_child_is_started_again_after_a_growing_delay(tmp_path: Path) -> None:
+    said: list[str] = []
+    child = make_child(tmp_path, "raise SystemExit(3)")
+    watch = Watch(child)
+
+    wait_for_end(child)
+    first = child.pid
+    look(watch, 100.0, said.append)
+    look(watch, 100.5, said.append)
+    assert child.pid == first
+    look(watch, 101.0, said.append)
+    assert child.pid != first
+
+    wait_for_end(child)
+    second = child.pid
+    look(watch, 102.0, said.append)
+    look(watch, 103.9, said.append)
+    assert child.pid == second
+    look(watch, 104.0, said.append)
+    assert child.pid != second
+    assert said[0] == "sample ended with code 3; it is started again in 1 s."
+    assert said[2] == "sample ended with code 3; it is started again in 2 s."
+    child.stop()
+
+
+def test_the_delay_is_short_again_after_a_steady_run(tmp_path: Path) -> None:
+    said: list[str] = []
+    child = make_child(tmp_path, "pass")
+    watch = Watch(child, delay_s=16.0, started_at=100.0)
+
+    wait_for_end(child)
+    look(watch, 500.0, said.append)
+
+    assert said == ["sample ended with code 0; it is started again in 1 s."]
+    child.stop()
+
+
+def test_a_running_child_is_left_alone(tmp_path: Path) -> None:
+    child = make_child(tmp_path, "import signal; signal.pause()")
+    said: list[str] = []
+    look(Watch(child), 100.0, said.append)
+    assert said == []
+    assert child.is_running()
+    child.stop()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_the_first_signal_stops_and_the_next_does_not_disturb_the_stop(number: signal.Signals) -> None:
+    stopped_in_order: list[bool] = []
+
+    def work_until_stopped() -> None:
+        try:
+            os.kill(os.getpid(), number)
+        finally:
+            os.kill(os.getpid(), number)
+            stopped_in_order.append(True)
+
+    with pytest.raises(StopRequested), stop_on_signals():
+        work_until_stopped()
+    assert stopped_in_order
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_signal_shortens_the_grace_of_a_stop(tmp_path: Path) -> None:
+    deaf = """if 1:
+        import signal
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        print("deaf", flush=True)
+        while True:
+            signal.pause()
+    """
+    program = Program(
+        name="sample",
+        command=(sys.executable, "-c", deaf),
+        log=tmp_path / "sample.log",
+        ready=log_says("deaf"),
+        grace_s=1_000_000,
+    )
+    child = Child(program, tmp_path / "run")
+    child.start()
+    child.await_ready()
+
+    def stop_impatiently() -> None:
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+            child.stop()
+
+    with pytest.raises(StopRequested), stop_on_signals():
+        stop_impatiently()
+    assert child.exit_code() == -signal.SIGKILL
