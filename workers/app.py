@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from celery import Celery, signals
-from kombu.entity import Queue
+from kombu.entity import Exchange, Queue
 
 from orchestrator.adapters.messages import transport_options
 from orchestrator.bootstrap import BuildAgent
@@ -39,7 +39,7 @@ def _configuration(settings: Settings) -> dict[str, Any]:
         "event_serializer": "json",
         "accept_content": ["json"],
         "result_accept_content": ["json"],
-        "task_queues": [Queue(name) for name in QUEUES],
+        "task_queues": [Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         "task_default_queue": TURNS,
         "task_create_missing_queues": False,
         "task_routes": ROUTES,
