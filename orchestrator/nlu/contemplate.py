@@ -6,8 +6,9 @@ the ambiguity and the failure are known by is the evidence.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import cast
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
@@ -90,7 +91,7 @@ def reroute(
 
 def _score(flow: FlowSpec, failed: FlowSpec | None, likelihood: float, evidence: JsonObject) -> float:
     slots: Json = evidence.get("slots")
-    named = [str(name) for name in slots] if type(slots) is list or type(slots) is dict else []
+    named = [str(name) for name in cast("Iterable[Json]", slots)] if type(slots) in {list, dict} else []
     share = sum(1 for name in named if name in flow.slots) / max(1, len(named))
     return likelihood + nearness(flow, failed) + 0.1 * share
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import cast
 
 import numpy as np
 
@@ -263,7 +264,8 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
 
 
 def _extend(mention: Mention, other: Mention) -> Mention:
-    values: list[Json] = mention.value if type(mention.value) is list else [mention.value]
+    held: Json = mention.value
+    values = cast("list[Json]", held) if type(held) is list else [held]
     return Mention(
         [*values, other.value], f"{mention.text}, {other.text}", invalid=mention.invalid or other.invalid
     )

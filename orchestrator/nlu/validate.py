@@ -103,9 +103,10 @@ class Validation:
     def _judge(self, mention: Mention, slot: SlotSpec, situation: Situation) -> Mention:
         if mention.value is None or mention.invalid is not None:
             return mention
-        if slot.entity is not None and type(mention.value) is not list:
+        value: Json = mention.value
+        if slot.entity is not None and type(value) is not list:
             return self.ground(mention, slot)
-        value = self._repair(mention.value, slot, situation)
+        value = self._repair(value, slot, situation)
         verdict = self._types.validate(value, slot)
         if isinstance(verdict, Rejected):
             return Mention(None, mention.text, invalid=verdict.why)
