@@ -18,9 +18,10 @@ _KINDS = (" International Airport", " Regional Airport", " Municipal Airport", "
 
 @dataclass(frozen=True, slots=True)
 class Airport:
-    """`timezone`: IANA name. `country`: ISO 3166 code."""
+    """`code`: of IATA. `icao`: its other code. `timezone`: IANA name. `country`: ISO 3166 code."""
 
     code: str
+    icao: str
     name: str
     city: str
     country: str
@@ -30,12 +31,23 @@ class Airport:
     longitude: float
 
 
+def find(code: str) -> Airport | None:
+    """The airport of an IATA or ICAO code, in any case."""
+    return all_airports().get(code.upper()) or _by_icao().get(code.upper())
+
+
+@cache
+def _by_icao() -> Mapping[str, Airport]:
+    return {airport.icao: airport for airport in all_airports().values() if airport.icao}
+
+
 @cache
 def all_airports() -> Mapping[str, Airport]:
     """Every airport with an IATA code, by that code."""
     return {
         code: Airport(
             code=code,
+            icao=entry["icao"],
             name=entry["name"],
             city=entry["city"],
             country=entry["country"],
@@ -63,7 +75,8 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 
     Args:
         main: by code of a city's main airport, the names of that city; they mean no other airport.
-        ordinary_words: names of small places that are words; they stand for no airport alone.
+        ordinary_words: in small letters, words that stand for no airport alone. An airport whose
+            IATA code is one of them (YES, CAN) goes by its ICAO code.
     """
     taken = {name.casefold() for names in main.values() for name in names}
     banned = {word.casefold() for word in ordinary_words}
@@ -79,8 +92,11 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
             names.append(airport.city)  # a small airport gives the name of its city up to a larger one
         if cities[airport.city] > 1 and airport.region:
             names.append(f"{airport.city} {airport.region}")
+        is_word = code.lower() in banned and code not in main
+        if is_word and not airport.icao:
+            continue
         yield EntityValue(
-            canonical=code,
+            canonical=airport.icao if is_word else code,
             name=_title(airport, main.get(code)),
             aliases=tuple(name for name in dict.fromkeys(names) if _is_name(name, banned)),
             metadata={"main": code in main, "city": airport.city, "country": airport.country},
@@ -107,5 +123,7 @@ def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
     name = airport.name
     for kind in _KINDS:
         name = name.removesuffix(kind)
-    place = name if not airport.city or airport.city in name else f"{airport.city} {name}"
+    if name in airport.city:
+        name = airport.city
+    place = name if airport.city in name else f"{airport.city} {name}"
     return f"{place} ({airport.code})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from domains.travel.airports import Airport, all_airports
+from domains.travel.airports import Airport, all_airports, find
 from orchestrator.domain.services import FailureCategory, ToolFailure
 
 SALE_DAYS = 360
@@ -14,7 +14,7 @@ HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evenin
 
 
 def find_airport(code: str) -> Airport:
-    airport = all_airports().get(code.upper())
+    airport = find(code)
     if airport is None:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"I know no airport {code!r}.")
     return airport
