@@ -123,7 +123,7 @@ flows:
         ({"ontology.yaml": "flows: [\n"}, "ontology.yaml: line 2, column 1", "is no YAML"),
         ({"ontology.yaml": b"flows: \xff\xfe"}, "ontology.yaml", "is not UTF-8 text (byte 8)"),
         ({"ontology.yaml": ""}, "ontology.yaml", "is empty"),
-        ({"ontology.yaml": "- a\n- b\n"}, "ontology.yaml", "valid dictionary"),
+        ({"ontology.yaml": "- a\n- b\n"}, "ontology.yaml", "should be a mapping"),
         ({"ontology.yaml": "[" * 5000 + "]" * 5000}, "ontology.yaml", "nested too deeply"),
         ({"ontology.yaml": "a: !!python/object:os.system {}\n"}, "ontology.yaml: line 1, column 4", "constructor"),
         ({"services.py": "import nothing_of_this_name\n"}, "services.py: import", "ModuleNotFoundError"),
@@ -134,7 +134,7 @@ flows:
         ({"skills/book_flight/SKILL.md": "Do it."}, "skills/book_flight/SKILL.md", "front matter"),
         ({"templates/book_fligth.md.j2": "Hi"}, "templates/book_fligth.md.j2", "did you mean 'book_flight'?"),
         ({"evaluations/a.yaml": "conversations: [{turns: [{}]}]"}, f"evaluations/a.yaml: {TURN}", "user text"),
-        ({"domain.yaml": "persona: Bob\n"}, "domain.yaml: persona", "valid dictionary"),
+        ({"domain.yaml": "persona: Bob\n"}, "domain.yaml: persona", "should be a mapping"),
         ({"domain.yaml": "language\n"}, "domain.yaml", "sections"),
     ],
 )  # fmt: skip
