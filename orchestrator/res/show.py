@@ -67,9 +67,11 @@ def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float
 
 
 def show_slots(flow: BaseFlow, registry: Registry, now: float) -> JsonObject:
+    """Every slot of the flow as people say its value; None where it has none."""
+    values = flow.values()
     return {
-        name: show_slot(value, flow.spec.slots.get(name), registry, now)
-        for name, value in flow.values().items()
+        name: show_slot(values.get(name), flow.spec.slots.get(name), registry, now)
+        for name in (*flow.spec.slots, *(name for name in values if name not in flow.spec.slots))
     }
 
 
