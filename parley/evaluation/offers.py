@@ -22,17 +22,7 @@ from parley.evaluation.dataset import Dialogue, Frame, Service, Turn
 
 NOTHING = "-"
 _SURE = 0.5
-_ACTS = (
-    "OFFER_INTENT",
-    "CONFIRM",
-    "OFFER",
-    "REQUEST",
-    "NOTIFY_SUCCESS",
-    "NOTIFY_FAILURE",
-    "INFORM",
-    "REQ_MORE",
-    "GOODBYE",
-)
+_ACTS = ("OFFER_INTENT", "CONFIRM", "OFFER", "REQUEST", "NOTIFY_SUCCESS", "NOTIFY_FAILURE", "INFORM", "REQ_MORE", "GOODBYE")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +50,7 @@ class SystemReader:
         self._intents = intents
 
     @classmethod
-    def train(
-        cls, service: Service, flow: FlowSpec, dialogues: Sequence[Dialogue], extractor: Extractor
-    ) -> SystemReader:
+    def train(cls, service: Service, flow: FlowSpec, dialogues: Sequence[Dialogue], extractor: Extractor) -> SystemReader:
         """Learn from the system's turns; acts and questions also from other services' turns."""
         own: list[Example] = []
         acts: list[tuple[str, str]] = []

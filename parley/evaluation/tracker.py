@@ -80,7 +80,9 @@ class Tracker:
 
     def _kinds(self, text: str) -> set[MessageKind]:
         situation = self._situation()
-        return {self.system1.kind_of_part(part, situation) for part in _SENTENCE.split(text) if part.strip()}
+        return {
+            self.system1.kind_of_part(part, situation) for part in _SENTENCE.split(text) if part.strip()
+        }
 
     def _next_intent(self, kind: MessageKind, kinds: set[MessageKind], flows: tuple, accepts: bool) -> str:
         if self.heard.intent is not None and accepts and kind is not MessageKind.TASK:
