@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,9 +18,10 @@ _KINDS = (" International Airport", " Regional Airport", " Municipal Airport", "
 
 @dataclass(frozen=True, slots=True)
 class Airport:
-    """`timezone`: IANA name. `country`: ISO 3166 code."""
+    """`code`: of IATA. `icao`: its other code. `timezone`: IANA name. `country`: ISO 3166 code."""
 
     code: str
+    icao: str
     name: str
     city: str
     country: str
@@ -29,12 +31,23 @@ class Airport:
     longitude: float
 
 
+def find(code: str) -> Airport | None:
+    """The airport of an IATA or ICAO code, in any case."""
+    return all_airports().get(code.upper()) or _by_icao().get(code.upper())
+
+
+@cache
+def _by_icao() -> Mapping[str, Airport]:
+    return {airport.icao: airport for airport in all_airports().values() if airport.icao}
+
+
 @cache
 def all_airports() -> Mapping[str, Airport]:
     """Every airport with an IATA code, by that code."""
     return {
         code: Airport(
             code=code,
+            icao=entry["icao"],
             name=entry["name"],
             city=entry["city"],
             country=entry["country"],
@@ -62,58 +75,45 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 
     Args:
         main: by code of a city's main airport, the names of that city; they mean no other airport.
-        ordinary_words: names of small places that are words; they stand for no airport alone.
+        ordinary_words: in small letters, words that stand for no airport alone. An airport whose
+            IATA code is one of them (YES, CAN) goes by its ICAO code.
     """
     taken = {name.casefold() for names in main.values() for name in names}
-    hubs = _cities_with_international_airport()
+    banned = {word.casefold() for word in ordinary_words}
     known = all_airports()
+    cities = Counter(airport.city for airport in known.values())
+    hubs = {airport.city for airport in known.values() if "International" in airport.name}
     for code in [*main, *(code for code in known if code not in main)]:
         airport = known[code]
-        names = [*main.get(code, ()), *_names_of(airport)]
-        if code not in main and _may_be_called_by_city(airport, taken, hubs, ordinary_words):
-            names.append(airport.city)
-        if airport.city:
-            names += [f"{airport.city} {airport.country}", f"{airport.city} {airport.region}".strip()]
-        banned = {word.casefold() for word in ordinary_words}
+        in_large_city = airport.city.casefold() in taken
+        names = [*main.get(code, ()), *_names_of(airport, alone=in_large_city)]
+        is_hub = "International" in airport.name or airport.city not in hubs
+        if is_hub and not in_large_city:
+            names.append(airport.city)  # a small airport gives the name of its city up to a larger one
+        if cities[airport.city] > 1 and airport.region:
+            names.append(f"{airport.city} {airport.region}")
+        is_word = code.lower() in banned and code not in main
+        if is_word and not airport.icao:
+            continue
         yield EntityValue(
-            canonical=code,
+            canonical=airport.icao if is_word else code,
             name=_title(airport, main.get(code)),
-            aliases=tuple(
-                name for name in dict.fromkeys(names) if name.casefold() not in banned or code in main
-            ),
+            aliases=tuple(name for name in dict.fromkeys(names) if _is_name(name, banned)),
             metadata={"main": code in main, "city": airport.city, "country": airport.country},
         )
 
 
-def _names_of(airport: Airport) -> list[str]:
-    """The airport's name, also without its last words and without its city."""
-    names = [airport.name]
+def _names_of(airport: Airport, *, alone: bool) -> list[str]:
+    """The airport's name without its last words, and `alone`, also without its city: Gatwick."""
+    short = airport.name
     for kind in _KINDS:
-        if airport.name.endswith(kind):
-            short = airport.name.removesuffix(kind)
-            names.append(short)
-            if airport.city and short.startswith(f"{airport.city} ") and len(short) - len(airport.city) > 4:
-                names.append(short.removeprefix(f"{airport.city} "))
-            break
-    return [name for name in names if len(name) > 3 and name != airport.city]
+        short = short.removesuffix(kind)
+    names = [short, *([short.removeprefix(airport.city).lstrip(" -/")] if alone else [])]
+    return [name for name in names if name != airport.city]
 
 
-def _cities_with_international_airport() -> set[tuple[str, str]]:
-    return {
-        (airport.city, airport.country)
-        for airport in all_airports().values()
-        if "International" in airport.name
-    }
-
-
-def _may_be_called_by_city(
-    airport: Airport, taken: set[str], hubs: set[tuple[str, str]], ordinary_words: Sequence[str]
-) -> bool:
-    """A small airport gives the name of its city up to a larger one."""
-    city = airport.city
-    if not city or len(city) < 3 or city.casefold() in taken or city.casefold() in ordinary_words:
-        return False
-    return "International" in airport.name or (city, airport.country) not in hubs
+def _is_name(name: str, banned: set[str]) -> bool:
+    return len(name) > 2 and name.casefold() not in banned
 
 
 def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
@@ -123,5 +123,7 @@ def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
     name = airport.name
     for kind in _KINDS:
         name = name.removesuffix(kind)
-    place = name if not airport.city or airport.city in name else f"{airport.city} {name}"
+    if name in airport.city:
+        name = airport.city
+    place = name if airport.city in name else f"{airport.city} {name}"
     return f"{place} ({airport.code})"

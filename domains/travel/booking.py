@@ -60,7 +60,7 @@ class Bookings(Service):
 
     async def get(self, *, booking_ref: str, call: ToolCall) -> JsonObject:
         booking = await self._find(booking_ref, call)
-        return view(booking) | {"refund": refund(booking, call.now)}
+        return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
 
     async def list(self, *, call: ToolCall) -> JsonObject:
         """The caller's bookings that are not cancelled, next departure first."""
@@ -184,9 +184,8 @@ class Bookings(Service):
     async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
         """A booking the caller may see: their own, or one that belongs to no known user."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
-        known = booking is not None and booking["status"] != "held"
-        if not known or booking["owner"] not in {"", call.user_id}:
-            message = f"I find no booking {booking_ref.upper()}. A reference looks like PX7K2M."
+        if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
+            message = f"I find no booking {booking_ref.upper()}. Please look at the reference again."
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
         return booking
 

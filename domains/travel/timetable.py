@@ -49,7 +49,7 @@ def _make_flight(
     line = number_from("line", origin.code, destination.code, index)
     flight_number = f"{carriers[line % len(carriers)]}{100 + line // 7 % 9800}"
     first, last = 6 * 60 + 10, 21 * 60 + 30
-    slot = (last - first) // count
+    slot = (last - first) // count // 5 * 5
     minute = first + slot * index + line // 11 % slot // 5 * 5
     leaves = datetime.combine(day, time(minute // 60, minute % 60), ZoneInfo(origin.timezone))
     minutes = round((length / _SPEED_KM_PER_HOUR * 60 + _GROUND_MINUTES) / 5) * 5

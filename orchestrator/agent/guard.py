@@ -35,8 +35,12 @@ async def guarded(step: Step, turn: RunningTurn, modules: Modules) -> None:
         if isinstance(error, Unavailable) and not isinstance(error, ModelUnavailable):
             raise
         name = getattr(step, "__name__", str(step))
-        _log.exception("A step of a turn broke.", step=name, turn=turn.work.turn_id, session=turn.lease.session_id)
-        turn.world.signal("agent", SignalType.CHECK, check=name, ok=False, why=f"{type(error).__name__}: {error}")
+        _log.exception(
+            "A step of a turn broke.", step=name, turn=turn.work.turn_id, session=turn.lease.session_id
+        )
+        turn.world.signal(
+            "agent", SignalType.CHECK, check=name, ok=False, why=f"{type(error).__name__}: {error}"
+        )
         _put_back(turn, modules)
 
 
@@ -46,12 +50,13 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     effects = [note for note in world.state.effects if note.turn_id == turn.work.turn_id]
     state = restore(turn, modules)
     state.effects.extend(effects)
+    state.turn += 1
     world.state = state
     world.story.clear()
     world.finished.clear()
     world.frames.clear()
     world.event("failed", code="internal_error")
-    turn.answer = modules.res.apologise(world, [note.tool_id for note in effects])
+    turn.answer = modules.res.apologise(world, [note.summary or note.tool_id for note in effects])
     turn.broken = True
 
 

@@ -36,6 +36,7 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
         record_signal=modules.record_signal,
         text=work.input.text or "",
     )
+    state.turn += 1
     world.event("started", seq=work.seq)
     return RunningTurn(lease, work, world, before, time.monotonic())
 

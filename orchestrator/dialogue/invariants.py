@@ -41,7 +41,9 @@ def check_identifiers(flows: Flows) -> list[str]:
 
 def check_plans(flows: Flows) -> list[str]:
     """A flow that serves a plan stands above it."""
-    places = {flow.flow_id: place for place, flow in enumerate(flows) if isinstance(flow, PlanFlow)}
+    places: dict[str, int] = {
+        flow.flow_id: place for place, flow in enumerate(flows) if isinstance(flow, PlanFlow)
+    }
     return [
         f"{flow.dact} serves a plan that is not below it on the stack."
         for place, flow in enumerate(flows)

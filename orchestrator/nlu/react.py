@@ -6,7 +6,7 @@ For actions `target` is the identifier of the flow that the payload names, or el
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -161,7 +161,17 @@ def _ask_status(action: Action, _situation: Situation, _flows: Mapping[Dact, Flo
     return _say(MessageKind.DIGRESSION, action, digression=Digression.STATUS)
 
 
+def _decide_effect(
+    action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]
+) -> Understanding:
+    """What should happen after a correction that came too late (IR-4); `target` names the decision."""
+    return replace(_say(MessageKind.CORRECTION, action), target=action.name)
+
+
 _REACTIONS: Mapping[str, _Reaction] = {
+    "keep_effect": _decide_effect,
+    "repeat_effect": _decide_effect,
+    "compensate_effect": _decide_effect,
     "confirm": _confirm,
     "approve": _confirm,
     "deny": _deny,

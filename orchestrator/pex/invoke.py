@@ -38,7 +38,7 @@ async def invoke(run: Execution, policy: Choices) -> Ending | None:
         run.data.update(confirmed.data)
     for use in run.flow.spec.tools:
         tool = run.tools.find(use.tool_id)
-        assert tool is not None  # noqa: S101 - `check` has seen it
+        assert tool is not None
         if confirmed is not None and use.tool_id != confirmed.tool_id and tool.spec.idempotent:
             continue  # it ran when the candidate was made
         ending = await _use(run, policy, use, tool, confirmed)
@@ -118,7 +118,12 @@ def _ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: Json
         ),
     )
     run.world.findings[run.flow.flow_id] = run.data
-    run.world.state.ambiguity.declare(Level.CONFIRMATION, flow_id=run.flow.flow_id, turn_id=run.world.turn_id)
+    run.world.state.ambiguity.declare(
+        Level.CONFIRMATION,
+        flow_id=run.flow.flow_id,
+        turn_id=run.world.turn_id,
+        metadata={"about": "candidate", "shown": policy.summary(run, arguments)},
+    )
     return NeedsInput()
 
 

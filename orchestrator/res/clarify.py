@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
+from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.res.answer import Answer
 from orchestrator.res.generate import try_template
@@ -26,6 +26,7 @@ def clarify(world: World, answer: Answer, templates: Templates) -> None:
     limit = world.domain.config.ambiguity.escalation_turns
     question = handler.ask(limit=limit, again=world.asks_again)
     if entry is None or question is None:
+        answer.actions = [write_action(option) for option in _approval_options(world)]
         return
     flow = world.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
     text = _WORDING[entry.level](world, entry, flow, templates)
@@ -34,19 +35,33 @@ def clarify(world: World, answer: Answer, templates: Templates) -> None:
             templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else "")
         )
         world.flags["escalated"] = True
-    answer.parts.append(text)
+    answer.add(text)
     answer.question = question
     options = list(question.options)
     if question.escalate and flow is not None:
-        answer.parts.append(templates.render("offer_way_out", doing=name_doing(flow)))
+        answer.add(templates.render("offer_way_out", doing=name_doing(flow)))
         options += ways_out(flow)
     answer.actions = [write_action(option) for option in options]
+
+
+def _approval_options(world: World) -> list[Option]:
+    """Replies for a call that waits for an approval."""
+    top = world.state.stack.top
+    waiting = [entry for entry in world.state.approvals if top is not None and entry.flow_id == top.flow_id]
+    return [
+        option
+        for entry in waiting
+        for option in (
+            Option("Approve", "approve", {"flow_id": entry.flow_id, "approval_id": entry.approval_id}),
+            Option("Do not approve", "deny", {"flow_id": entry.flow_id, "approval_id": entry.approval_id}),
+        )
+    ]
 
 
 def ways_out(flow: BaseFlow) -> list[Option]:
     return [
         Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id}),
-        Option("Help", "ask_help", {}),
+        Option("Help", "help", {}),
     ]
 
 
@@ -66,6 +81,8 @@ def _ask_partial(world: World, entry: Ambiguity, flow: BaseFlow | None, template
         return templates.render("choose_task", options=_labels(entry))
     if about == "limit":
         return templates.render("choose_to_cancel", options=_labels(entry))
+    if about == "correction":
+        return templates.render("confirm_correction", options=_labels(entry), **entry.metadata["shown"])
     if about == "change":
         return templates.render("choose_change", options=_labels(entry))
     values: dict[str, Json] = {"options": _labels(entry), "slot": name_slot(entry.slot or "value")}
@@ -88,8 +105,6 @@ def _ask_specific(world: World, entry: Ambiguity, flow: BaseFlow | None, templat
 
 def _ask_confirmation(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
     about = entry.metadata.get("about")
-    if about == "correction":
-        return templates.render("confirm_correction", **entry.metadata.get("shown", {}))
     if flow is None or about == "retry":
         return templates.render("retry")
     if about == "value" and entry.slot is not None:

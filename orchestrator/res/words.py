@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.res.show import show_slot
 from orchestrator.types import JsonObject
 from orchestrator.world.registry import Registry
-from orchestrator.res.show import show_slot
+
+
+LONGEST_TITLE = 5
+"""Words; a longer description explains a slot, it does not name it."""
 
 
 def name_slot(name: str) -> str:
     return name.replace("_", " ")
+
+
+def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
+    """What people call a slot: a short description that begins with "the", else its name."""
+    slot = flow.spec.slots.get(name)
+    words = slot.description.split(" ") if slot is not None else []
+    if words[:1] == ["the"] and len(words) <= LONGEST_TITLE:
+        return " ".join(words[1:])
+    return name_slot(name)
 
 
 def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
@@ -28,6 +41,12 @@ def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:
 def name_task(flow: BaseFlow | type[BaseFlow]) -> str:
     """What a user can ask for: the description, else the name."""
     return flow.spec.description.rstrip(".") or flow.spec.dact.replace("_", " ").capitalize()
+
+
+def name_purpose(flow: BaseFlow | type[BaseFlow]) -> str:
+    """What something is needed for: ``to book a flight``."""
+    task = name_task(flow)
+    return f"to {task[:1].lower()}{task[1:]}"
 
 
 def list_facts(flow: BaseFlow, values: JsonObject, registry: Registry, now: float) -> list[JsonObject]:

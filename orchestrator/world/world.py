@@ -64,7 +64,7 @@ class World:
     flags: dict[str, Json] = field(default_factory=dict[str, Json])
     """What the turn object's flags say beyond the state's own, for example ``degraded``."""
 
-    def remark(self, kind: RemarkKind, **values: Json) -> None:
+    def remark(self, kind: RemarkKind, /, **values: Json) -> None:
         self.story.append(Remark(kind, values))
 
     @property
@@ -72,10 +72,12 @@ class World:
         """Flows that completed in this turn, in order."""
         return [part for part in self.story if isinstance(part, BaseFlow)]
 
-    def event(self, kind: str, **payload: Json) -> None:
+    def event(self, kind: str, /, **payload: Json) -> None:
         self.events.append(Event(self.session_id, kind, self.turn_id, payload))
 
-    def signal(self, source: str, kind: SignalType, flow_id: FlowId | None = None, **payload: Json) -> None:
+    def signal(
+        self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
+    ) -> None:
         self.record_signal(
             Signal(
                 source=source,

@@ -49,6 +49,12 @@ class _Held:
 
 
 class PostgresLane:
+    """The lanes as one worker process sees them: one object per `WorkerLiveness`.
+
+    It remembers what it holds, so that a claim in vain costs no statement, and so that a lease of its own
+    whose reply was lost can be claimed again.
+    """
+
     def __init__(
         self,
         database: Database,
@@ -166,7 +172,9 @@ class PostgresLane:
             if merges == 0:
                 return await self._database.fetch_one(self._commit, arguments)
             async with self._database.pool.connection() as connection, connection.transaction():
-                row = await (await connection.execute(self._commit, arguments)).fetchone()
+                row = await (
+                    await connection.execute(self._commit.text, self._commit.ordered(arguments))
+                ).fetchone()
                 if row is not None:
                     await finish_merged(connection, lease.work.turn_id)
                 return row
@@ -235,7 +243,7 @@ class PostgresLane:
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
         if not self._held:
             return []
-        asked = dict(self._held)
+        asked = dict(sorted(self._held.items()))
         arguments = {
             "session_ids": list(asked),
             "tokens": [held.token for held in asked.values()],
@@ -257,17 +265,20 @@ class PostgresLane:
         with translated():
             freed = await self._database.fetch_all(statement("bury"), {"lock_class": LOCK_CLASS})
         named = [SessionId(row[0]) for row in freed]
+        left = limit
         for _ in range(_SWEEP_ROUNDS):
+            asked = left
             with translated():
                 rows = await self._database.fetch_all(
-                    statement("sweep"), {"grace_s": grace_s, "limit": limit}
+                    statement("sweep"), {"grace_s": grace_s, "limit": asked}
                 )
             for session_id, pending, gap_over in rows:
                 if gap_over:
                     await fail_gap(self._database, session_id, self._gap_timeout_s)
                 if pending > 0:
                     named.append(SessionId(session_id))
-            if len(rows) < limit or len(named) >= limit:
+            left -= sum(row[1] > 0 for row in rows)
+            if left == 0 or len(rows) < asked:
                 break
         return named
 
@@ -296,9 +307,7 @@ class PostgresLane:
     async def _read_state(self, session_id: SessionId) -> str:
         """The state once more: a commit came between this claim's snapshot and its lock."""
         with translated():
-            row = await self._database.fetch_one(
-                "SELECT body FROM states WHERE session_id = %(session_id)s", {"session_id": session_id}
-            )
+            row = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
         assert row is not None
         return row[0]
 

@@ -181,15 +181,16 @@ utterances = Table(
     "utterances",
     metadata,
     _session(),
-    Column("seq", BigInteger, nullable=False),
+    Column("epoch", BigInteger, nullable=False),
     Column("position", Integer, nullable=False),
+    Column("seq", BigInteger, nullable=False),
     _text("tenant_id"),
     _text("turn_id"),
     _text("role"),
     _text("form"),
     _text("content"),
     _time("at", now=True),
-    PrimaryKeyConstraint("session_id", "seq", "position"),
+    PrimaryKeyConstraint("session_id", "epoch", "position"),
 )
 
 flows_archive = Table(

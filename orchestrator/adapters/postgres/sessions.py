@@ -93,7 +93,7 @@ class PostgresSessions:
         newest = (
             select(line.turn_id, line.seq, line.role, line.form, line.content, line.at)
             .where(line.session_id == session_id, line.tenant_id == tenant_id)
-            .order_by(desc(line.seq), desc(line.position))
+            .order_by(desc(line.epoch), desc(line.position))
             .limit(limit)
         )
         async with self._database.transaction() as connection:
@@ -136,7 +136,7 @@ class PostgresSessions:
         return await self.get(tenant_id, session_id)
 
 
-def _joined() -> Select[Any]:
+def _joined() -> Select[*tuple[Any, ...]]:
     return select(
         sessions.c.session_id,
         sessions.c.tenant_id,

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from orchestrator.adapters.postgres.locked import NOW, end_turn, lock_lane, may_run, unfinished
 from orchestrator.adapters.postgres.models import events, journal, lanes, turns
 from orchestrator.adapters.postgres.pool import Connection, Database
+from orchestrator.adapters.postgres.sql import statement
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
@@ -114,7 +115,10 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) ->
         turn = (await connection.execute(query)).one_or_none()
         if turn is not None:
             missing = turn.client_sequence - 1
-            error = f"sequence {missing} did not arrive within {gap_timeout_s:g} s; {turn.client_sequence} was not run"
+            error = (
+                f"sequence {missing} did not arrive within {gap_timeout_s:g} s; "
+                f"{turn.client_sequence} was not run"
+            )
             await end_turn(connection, lane, turn, TurnStatus.FAILED, error)
         await connection.execute(
             update(lanes).where(lanes.c.session_id == session_id).values(gap_at=None, check_at=NOW)
@@ -123,20 +127,8 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) ->
 
 async def finish_merged(connection: Connection, turn_id: TurnId) -> None:
     """Give the turns that were merged into a committed one the same ending, in the same transaction."""
-    await connection.execute(
-        """
-        UPDATE turns AS merged
-        SET status = head.status, error = head.error, token = head.token, epoch = head.epoch,
-            finished_at = head.finished_at,
-            result = (head.result::jsonb || jsonb_build_object(
-                'turn_id', merged.turn_id, 'seq', merged.seq, 'text', merged.text,
-                'merged_into', head.turn_id))::json
-        FROM turns AS head
-        WHERE head.turn_id = %(turn_id)s AND merged.merged_into = head.turn_id
-          AND merged.finished_at IS NULL
-        """,
-        {"turn_id": turn_id},
-    )
+    merged = statement("finish_merged")
+    await connection.execute(merged.text, merged.ordered({"turn_id": turn_id}))
 
 
 async def find_commit(database: Database, lease: Lease, event_count: int) -> tuple[Any, ...] | None:

@@ -3,17 +3,49 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import LiteralString, cast
+from typing import Any, LiteralString, cast
 
 _COMMENT = re.compile(r"^\s*--.*\n?", re.MULTILINE)
+_ARGUMENT = re.compile(r"%\((\w+)\)s")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A statement with numbered arguments, and their names in that order.
+
+    The driver would translate named arguments at each call when a statement is as long as ours.
+    """
+
+    text: LiteralString
+    names: tuple[str, ...]
+
+    def ordered(self, arguments: Mapping[str, Any]) -> list[Any]:
+        """The arguments in the statement's order. Raises KeyError when one is missing."""
+        return [arguments[name] for name in self.names]
+
+
+def source(name: str) -> str:
+    """The text of `sql/<name>.sql`, as it is written."""
+    return resources.files("orchestrator.adapters.postgres").joinpath("sql", f"{name}.sql").read_text("utf-8")
 
 
 @cache
-def statement(name: str) -> LiteralString:
-    """The text of `sql/<name>.sql` without its comments; arguments are named in psycopg's form."""
-    source = (
-        resources.files("orchestrator.adapters.postgres").joinpath("sql", f"{name}.sql").read_text("utf-8")
-    )
-    return cast("LiteralString", _COMMENT.sub("", source))
+def statement(name: str) -> Statement:
+    """The statement of `sql/<name>.sql`, where arguments are written ``%(name)s``."""
+    return parse(source(name))
+
+
+@cache
+def parse(written: str) -> Statement:
+    """A statement from its source text."""
+    names: dict[str, int] = {}
+
+    def number(match: re.Match[str]) -> str:
+        return f"${names.setdefault(match[1], len(names) + 1)}"
+
+    text = _ARGUMENT.sub(number, _COMMENT.sub("", written))
+    return Statement(cast("LiteralString", text), tuple(names))

@@ -20,6 +20,7 @@ Hits = dict[str, tuple[Json, ...]]
 """Kind → canonical values that go by a name."""
 FUZZY_LIMIT = 86
 LONGEST_NAME = 8
+LONGEST_CODE = 4
 _CUTS = frozenset({"the", "a", "an"})
 
 
@@ -31,6 +32,7 @@ class Gazetteer:
         self._longest: dict[str, int] = {}
         self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
         self._canonical: dict[str, set[Json]] = {}
+        self._codes: set[str] = set()
         self._nearest = lru_cache(maxsize=2048)(self._search)
 
     def add(self, kind: str, name: str, *values: Json) -> None:
@@ -43,6 +45,10 @@ class Gazetteer:
         known[key] = merged
         self._canonical.setdefault(kind, set()).update(values)
         self._names.setdefault(key, {})[kind] = merged
+        if all(is_code(value) and key == key_of(str(value)) for value in merged):
+            self._codes.add(key)
+        else:
+            self._codes.discard(key)
         words = key.split(" ")
         self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
 
@@ -60,6 +66,8 @@ class Gazetteer:
                     hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
                     if hits is not None:
                         start, end = utterance.starts[index], utterance.ends[last - 1]
+                        if words[index] in self._codes and not utterance.text[start:end].isupper():
+                            break  # "let" and "yes" are words; LET and YES are airports
                         found.extend(
                             Found(start, end, kind, reading_of(values)) for kind, values in hits.items()
                         )
@@ -91,6 +99,11 @@ class Gazetteer:
             return ()
         best = process.extractOne(key, known.keys(), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
         return known[best[0]] if best else ()
+
+
+def is_code(value: Json) -> bool:
+    """Whether a value is a short code in capitals, such as an airport's; in a text only capitals mean it."""
+    return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()
 
 
 def reading_of(values: tuple[Json, ...]) -> Reading:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import LiteralString
-
 from orchestrator.adapters.postgres import sql
 from orchestrator.settings import load_settings
 
@@ -12,12 +10,12 @@ FENCE = "AND lease_token = %(token)s AND lanes.epoch = %(epoch)s"
 _fenced = sql.statement
 
 
-def _unfenced(name: str) -> LiteralString:
-    text = _fenced(name)
-    if name == "commit_turn":
-        assert text.count(FENCE) == 1, "the fence was not found, so nothing would be shown"
-        return text.replace(FENCE, "")
-    return text
+def _unfenced(name: str) -> sql.Statement:
+    if name != "commit_turn":
+        return _fenced(name)
+    written = sql.source(name)
+    assert written.count(FENCE) == 1, "the fence was not found, so nothing would be shown"
+    return sql.parse(written.replace(FENCE, ""))
 
 
 sql.statement = _unfenced

@@ -313,8 +313,9 @@ def upgrade() -> None:
     op.create_table(
         "utterances",
         sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("seq", sa.BigInteger(), nullable=False),
+        sa.Column("epoch", sa.BigInteger(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
+        sa.Column("seq", sa.BigInteger(), nullable=False),
         sa.Column("tenant_id", sa.Text(), nullable=False),
         sa.Column("turn_id", sa.Text(), nullable=False),
         sa.Column("role", sa.Text(), nullable=False),
@@ -323,7 +324,7 @@ def upgrade() -> None:
         sa.Column(
             "at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
         ),
-        sa.PrimaryKeyConstraint("session_id", "seq", "position", name=op.f("utterances_pkey")),
+        sa.PrimaryKeyConstraint("session_id", "epoch", "position", name=op.f("utterances_pkey")),
     )
     op.create_table(
         "workers",

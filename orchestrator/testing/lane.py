@@ -1,0 +1,215 @@
+"""The lane in memory: the rules of `adapters.postgres.lane` over a `MemoryStore`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import orjson
+
+from orchestrator.errors import LaneLost
+from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision
+from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
+from orchestrator.turns.step import Step
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import Epoch, SessionId, TurnId
+
+
+class MemoryLane:
+    """One worker's view of the lanes. It counts as alive until `die` is called."""
+
+    def __init__(
+        self,
+        store: MemoryStore,
+        *,
+        lease_ttl_s: float = 15.0,
+        turn_deadline_s: float = 120.0,
+        sequence_gap_timeout_s: float = 30.0,
+        max_attempts: int = 3,
+    ) -> None:
+        self._store = store
+        self._ttl = timedelta(seconds=lease_ttl_s)
+        self._deadline = timedelta(seconds=turn_deadline_s)
+        self._gap_timeout = timedelta(seconds=sequence_gap_timeout_s)
+        self._max_attempts = max_attempts
+        self._held: dict[SessionId, tuple[int, TurnId]] = {}
+        store.workers_ever += 1
+        self._worker = store.workers_ever
+        store.live_workers.add(self._worker)
+
+    def die(self) -> None:
+        """Be dead in the eyes of the others, as a process whose connection closed."""
+        self._store.live_workers.discard(self._worker)
+
+    async def claim(self, session_id: SessionId, *, cached_epoch: Epoch | None = None) -> Lease | None:
+        session = self._store.sessions.get(session_id)
+        if session is None or session_id in self._held or session.pending == 0 or not self._free(session):
+            return None
+        session.lease_owner, session.lease_token = self._worker, session.lease_token + 1
+        session.lease_until = self._store.clock() + self._ttl
+        work = self._take_next(session)
+        if work is None:
+            return None
+        return Lease(
+            session_id=session_id,
+            tenant_id=session.tenant_id,
+            user_id=session.user_id,
+            domain=session.domain,
+            token=session.lease_token,
+            epoch=session.epoch,
+            state=None if cached_epoch == session.epoch else session.state,
+            work=work,
+        )
+
+    def _free(self, session: MemorySession) -> bool:
+        now = self._store.clock()
+        expired = session.lease_until is None or session.lease_until < now
+        return expired or session.lease_owner == self._worker
+
+    def _take_next(self, session: MemorySession) -> Work | None:
+        """Mark the next turn as running, or release the lane."""
+        for turn in session.unfinished():
+            if not session.may_run(turn):
+                continue
+            if turn.attempts >= self._max_attempts:
+                error = turn.error or f"its {turn.attempts} attempts ended without a commit"
+                self._store.end(session, turn, TurnStatus.QUARANTINED, error)
+                continue
+            self._held[session.session_id] = (session.lease_token, turn.turn_id)
+            return self._start(turn)
+        self._release(session)
+        waiting = [turn.accepted_at for turn in session.unfinished()]
+        session.gap_at = min(waiting) + self._gap_timeout if waiting else None
+        return None
+
+    def _start(self, turn: MemoryTurn) -> Work:
+        now = self._store.clock()
+        turn.status, turn.attempts = TurnStatus.RUNNING, turn.attempts + 1
+        turn.deadline_at = turn.deadline_at or now + self._deadline
+        return Work(
+            turn_id=turn.turn_id,
+            seq=turn.seq,
+            input=turn.input,
+            attempts=turn.attempts,
+            deadline_s=(turn.deadline_at - now).total_seconds(),
+            cancelled=turn.cancel_requested,
+            steps=() if turn.attempts == 1 else tuple(turn.steps.values()),
+        )
+
+    def _release(self, session: MemorySession) -> None:
+        session.lease_owner = session.lease_until = None
+        self._held.pop(session.session_id, None)
+
+    def _fenced(self, lease: Lease) -> MemorySession:
+        session = self._store.sessions[lease.session_id]
+        if session.lease_token != lease.token or session.epoch != lease.epoch:
+            if self._held.get(lease.session_id, (0, ""))[0] == lease.token:
+                del self._held[lease.session_id]
+            raise LaneLost("Another worker has taken this session over; the work is discarded.")
+        return session
+
+    async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
+        session = self._fenced(lease)
+        now = self._store.clock()
+        _, turn = self._store.turn(lease.tenant_id, lease.work.turn_id)
+        session.epoch, session.state, session.updated_at = Epoch(session.epoch + 1), commit.state, now
+        self._finish(session, turn, commit)
+        snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None
+        session.revisions[session.epoch] = Revision(orjson.loads(commit.diff), snapshot)
+        if not (turn.forget and commit.status is TurnStatus.CANCELLED):
+            session.utterances.extend(
+                {
+                    "turn_id": turn.turn_id,
+                    "seq": turn.seq,
+                    "role": line.role,
+                    "form": line.form,
+                    "content": line.content,
+                    "at": now.isoformat(),
+                }
+                for line in commit.utterances
+            )
+        session.archived.update({flow.flow_id: flow for flow in commit.archived})
+        session.frames.update({frame.flow_id: frame for frame in commit.frames})
+        self._store.outbox.extend((session.session_id, entry) for entry in commit.outbox)
+        events = tuple(
+            session.append(replace(event, turn_id=event.turn_id or turn.turn_id)) for event in commit.events
+        )
+        session.lease_until = now + self._ttl
+        return Committed(session.epoch, events, self._take_next(session))
+
+    def _finish(self, session: MemorySession, turn: MemoryTurn, commit: TurnCommit) -> None:
+        for row in (turn, *session.merged(turn)):
+            row.result = dict(commit.result)
+            if row is not turn:
+                row.result.update(
+                    turn_id=row.turn_id, seq=row.seq, text=row.input.text, merged_into=turn.turn_id
+                )
+            row.status, row.error, row.epoch = commit.status, commit.error, session.epoch
+            row.finished_at = self._store.clock()
+
+    async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
+        session = self._store.sessions[lease.session_id]
+        if session.lease_token != lease.token:
+            self._held.pop(lease.session_id, None)
+            return
+        self._release(session)
+        _, turn = self._store.turn(lease.tenant_id, lease.work.turn_id)
+        if turn.status is TurnStatus.RUNNING:
+            turn.status = TurnStatus.QUEUED
+            turn.attempts -= error is None
+            turn.error = error or turn.error
+
+    async def record(self, lease: Lease, turn_id: TurnId, step: Step) -> None:
+        self._fenced(lease)
+        self._store.turn(lease.tenant_id, turn_id)[1].steps[step.key] = step
+
+    async def renew(self) -> list[tuple[SessionId, TurnId]]:
+        cancelled: list[tuple[SessionId, TurnId]] = []
+        for session_id, (token, turn_id) in list(self._held.items()):
+            session = self._store.sessions[session_id]
+            if session.lease_token != token:
+                del self._held[session_id]
+                continue
+            session.lease_owner, session.lease_until = self._worker, self._store.clock() + self._ttl
+            if self._store.turn(session.tenant_id, turn_id)[1].cancel_requested:
+                cancelled.append((session_id, turn_id))
+        return cancelled
+
+    async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
+        now = self._store.clock()
+        named: list[SessionId] = []
+        for session in self._store.sessions.values():
+            if session.lease_owner is not None and session.lease_owner not in self._store.live_workers:
+                session.lease_owner = session.lease_until = None
+                session.ready_at = now
+                named.append(session.session_id)
+        due = now - timedelta(seconds=grace_s)
+        for session in sorted(self._store.sessions.values(), key=lambda s: s.ready_at or now):
+            if session.pending == 0 or session.ready_at is None or session.ready_at > due:
+                continue
+            waits = session.gap_at is not None and session.gap_at > now
+            held = session.lease_until is not None and session.lease_until >= now
+            if waits or held or len(named) >= limit:
+                continue
+            self._fail_gap(session)
+            session.ready_at = now
+            named.append(session.session_id)
+        return named
+
+    def _fail_gap(self, session: MemorySession) -> None:
+        """End the turn that waited too long for its predecessor, naming the gap."""
+        if session.gap_at is None:
+            return
+        session.gap_at = None
+        oldest = self._store.clock() - self._gap_timeout
+        late = [
+            turn for turn in session.unfinished() if not session.may_run(turn) and turn.accepted_at <= oldest
+        ]
+        if late:
+            turn = min(late, key=lambda turn: turn.client_sequence or 0)
+            sequence = turn.client_sequence or 0
+            error = (
+                f"sequence {sequence - 1} did not arrive within {self._gap_timeout.total_seconds():g} s; "
+                f"{sequence} was not run"
+            )
+            self._store.end(session, turn, TurnStatus.FAILED, error)

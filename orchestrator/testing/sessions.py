@@ -1,0 +1,96 @@
+"""Sessions in memory: the rules of `adapters.postgres.sessions` over a `MemoryStore`."""
+
+from __future__ import annotations
+
+import orjson
+
+from orchestrator.dialogue.diff import apply, diff
+from orchestrator.errors import InvalidInput, NotFound, SessionBusy
+from orchestrator.testing.store import MemorySession, MemoryStore, Revision
+from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
+
+
+class MemorySessions:
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def create(
+        self,
+        tenant_id: TenantId,
+        domain: str,
+        *,
+        session_id: SessionId | None = None,
+        user_id: UserId | None = None,
+        if_busy: IfBusy = IfBusy.ENQUEUE,
+        webhook: str | None = None,
+    ) -> SessionRecord:
+        identifier = session_id or SessionId(new_id("session"))
+        now = self._store.clock()
+        session = self._store.sessions.setdefault(
+            identifier,
+            MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now),
+        )
+        if session.tenant_id != tenant_id or session.domain != domain:
+            raise InvalidInput(
+                f"The session identifier {identifier!r} is in use elsewhere; choose another.",
+                field="session_id",
+            )
+        return _record(session)
+
+    async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
+        session = self._store.session(tenant_id, session_id)
+        return _record(session, None if session.state is None else orjson.loads(session.state))
+
+    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[SessionRecord]:
+        own = [session for session in self._store.sessions.values() if session.tenant_id == tenant_id]
+        newest = sorted(own, key=lambda session: session.updated_at, reverse=True)
+        return [_record(session) for session in newest[:limit]]
+
+    async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
+        session = self._store.session(tenant_id, session_id)
+        session.closed, session.updated_at = True, self._store.clock()
+        return await self.get(tenant_id, session_id)
+
+    async def history(
+        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+    ) -> list[JsonObject]:
+        return [dict(line) for line in self._store.session(tenant_id, session_id).utterances[-limit:]]
+
+    async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
+        session = self._store.sessions.get(session_id)
+        if session is None or session.tenant_id != tenant_id or epoch not in session.revisions:
+            raise NotFound("state", f"{session_id} at epoch {epoch}")
+        start = max(e for e, kept in session.revisions.items() if e <= epoch and kept.snapshot is not None)
+        state = session.revisions[start].snapshot
+        assert state is not None
+        for later in range(start + 1, epoch + 1):
+            state = apply(state, session.revisions[Epoch(later)].diff)
+        return state
+
+    async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
+        session = self._store.session(tenant_id, session_id)
+        if session.pending > 0:
+            raise SessionBusy("The session has unfinished turns; step back when they are done.")
+        wanted = await self.state_at(tenant_id, session_id, epoch)
+        present = await self.state_at(tenant_id, session_id, session.epoch)
+        session.epoch = Epoch(session.epoch + 1)
+        session.state, session.updated_at = orjson.dumps(wanted), self._store.clock()
+        session.revisions[session.epoch] = Revision(diff(present, wanted), wanted)
+        return await self.get(tenant_id, session_id)
+
+
+def _record(session: MemorySession, state: JsonObject | None = None) -> SessionRecord:
+    return SessionRecord(
+        session_id=session.session_id,
+        tenant_id=session.tenant_id,
+        user_id=session.user_id,
+        domain=session.domain,
+        epoch=session.epoch,
+        closed=session.closed,
+        pending=session.pending,
+        created_at=session.created_at,
+        updated_at=session.updated_at,
+        if_busy=session.if_busy,
+        state=state,
+    )

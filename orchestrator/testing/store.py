@@ -1,0 +1,182 @@
+"""What the in-memory ports share: the rows of one database, and a clock that tests may move.
+
+Holds data and the rules on it, as the tables and their statements do; one event loop, so no locks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+
+from orchestrator.errors import NotFound
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
+from orchestrator.turns.result import unanswered
+from orchestrator.turns.step import Step
+from orchestrator.turns.turn import FINISHED, IfBusy, TurnInput, TurnRecord, TurnStatus, require_transition
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
+
+_BEGINNING = Epoch(0)
+
+
+class ManualClock:
+    """A clock that stands still until it is told to go on."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2030, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self._now
+
+    def advance(self, seconds: float) -> None:
+        self._now += timedelta(seconds=seconds)
+
+
+@dataclass
+class MemoryTurn:
+    """A row of the inbox."""
+
+    turn_id: TurnId
+    session_id: SessionId
+    tenant_id: TenantId
+    seq: int
+    input: TurnInput
+    accepted_at: datetime
+    idempotency_key: str | None = None
+    client_sequence: int | None = None
+    status: TurnStatus = TurnStatus.QUEUED
+    attempts: int = 0
+    epoch: Epoch | None = None
+    result: JsonObject | None = None
+    error: str | None = None
+    merged_into: TurnId | None = None
+    forget: bool = False
+    cancel_requested: bool = False
+    deadline_at: datetime | None = None
+    finished_at: datetime | None = None
+    steps: dict[str, Step] = field(default_factory=dict[str, Step])
+
+    @property
+    def finished(self) -> bool:
+        return self.status in FINISHED
+
+    def record(self) -> TurnRecord:
+        return TurnRecord(
+            turn_id=self.turn_id,
+            session_id=self.session_id,
+            tenant_id=self.tenant_id,
+            seq=self.seq,
+            status=self.status,
+            input=self.input,
+            attempts=self.attempts,
+            epoch=self.epoch,
+            result=self.result,
+            error=self.error,
+            accepted_at=self.accepted_at,
+            finished_at=self.finished_at,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """What one epoch changed."""
+
+    diff: JsonObject
+    snapshot: JsonObject | None
+
+
+@dataclass
+class MemorySession:
+    """A session with its lane, history and log."""
+
+    session_id: SessionId
+    tenant_id: TenantId
+    user_id: UserId | None
+    domain: str
+    if_busy: IfBusy
+    webhook: str | None
+    created_at: datetime
+    updated_at: datetime
+    closed: bool = False
+    epoch: Epoch = _BEGINNING
+    state: bytes | None = None
+    next_seq: int = 1
+    lease_owner: int | None = None
+    lease_token: int = 0
+    lease_until: datetime | None = None
+    ready_at: datetime | None = None
+    gap_at: datetime | None = None
+    turns: list[MemoryTurn] = field(default_factory=list[MemoryTurn])
+    events: list[Event] = field(default_factory=list[Event])
+    utterances: list[JsonObject] = field(default_factory=list[JsonObject])
+    revisions: dict[Epoch, Revision] = field(default_factory=dict[Epoch, Revision])
+    archived: dict[str, ArchivedFlow] = field(default_factory=dict[str, ArchivedFlow])
+    frames: dict[str, FrameRecord] = field(default_factory=dict[str, FrameRecord])
+
+    def unfinished(self) -> list[MemoryTurn]:
+        """Turns of the queue, in order, without those merged into another."""
+        waiting = [turn for turn in self.turns if not turn.finished and turn.merged_into is None]
+        return sorted(waiting, key=lambda turn: turn.seq)
+
+    @property
+    def pending(self) -> int:
+        return len(self.unfinished())
+
+    def merged(self, turn: MemoryTurn) -> Iterator[MemoryTurn]:
+        return (other for other in self.turns if other.merged_into == turn.turn_id and not other.finished)
+
+    def may_run(self, turn: MemoryTurn) -> bool:
+        """Whether the turn's predecessor in `sequence` has ended (or it has none)."""
+        if turn.client_sequence is None or turn.client_sequence == 1:
+            return True
+        return any(
+            other.client_sequence == turn.client_sequence - 1 and other.finished for other in self.turns
+        )
+
+    def append(self, event: Event) -> Event:
+        """Give the event the session's next number."""
+        numbered = replace(event, number=len(self.events) + 1)
+        self.events.append(numbered)
+        return numbered
+
+
+@dataclass
+class MemoryStore:
+    """One database. `clock` tells the time that leases and deadlines are measured by."""
+
+    clock: Callable[[], datetime] = field(default_factory=ManualClock)
+    sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
+    outbox: list[tuple[SessionId, OutboxEntry]] = field(default_factory=list[tuple[SessionId, OutboxEntry]])
+    documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
+        default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
+    )
+    live_workers: set[int] = field(default_factory=set[int])
+    workers_ever: int = 0
+
+    def session(self, tenant_id: TenantId, session_id: SessionId) -> MemorySession:
+        """Raises NotFound, also for a session of another tenant."""
+        found = self.sessions.get(session_id)
+        if found is None or found.tenant_id != tenant_id:
+            raise NotFound("session", session_id)
+        return found
+
+    def turn(self, tenant_id: TenantId, turn_id: TurnId) -> tuple[MemorySession, MemoryTurn]:
+        """Raises NotFound, also for a turn of another tenant."""
+        for session in self.sessions.values():
+            for turn in session.turns:
+                if turn.turn_id == turn_id and turn.tenant_id == tenant_id:
+                    return session, turn
+        raise NotFound("turn", turn_id)
+
+    def end(self, session: MemorySession, turn: MemoryTurn, status: TurnStatus, error: str | None) -> None:
+        """End a turn without an answer, and those merged into it."""
+        require_transition(turn.status, status)
+        for row in (turn, *session.merged(turn)):
+            result = unanswered(row.session_id, row.turn_id, row.seq, session.epoch, status, row.input.text)
+            if row is not turn:
+                result["merged_into"] = turn.turn_id
+            row.status, row.error, row.result, row.finished_at = status, error, result, self.clock()
+            payload: JsonObject = {"seq": row.seq, "status": status.value, "reply": result["reply"]}
+            session.append(Event(row.session_id, "failed", row.turn_id, payload))
+        session.updated_at = self.clock()

@@ -1,0 +1,135 @@
+"""Every port of durability twice: in memory and on PostgreSQL, behind one set of names."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from typing import Any
+
+import psycopg
+import pytest
+
+from orchestrator.adapters.postgres.events import PostgresEventLog
+from orchestrator.adapters.postgres.inbox import PostgresInbox
+from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.records import PostgresRecords
+from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.ports.events import EventLog
+from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.lane import Lane
+from orchestrator.ports.records import Records
+from orchestrator.ports.sessions import Sessions
+from orchestrator.testing.events import MemoryEventLog
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.sessions import MemorySessions
+from orchestrator.testing.store import ManualClock, MemoryStore
+from orchestrator.types import TenantId, new_id
+
+_SHIFTED = {
+    "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),
+    "turns": ("accepted_at", "deadline_at"),
+}
+
+
+@dataclass
+class Ports:
+    """One store behind the ports. `elapse` lets its clock go on; `kill` ends a worker without farewell."""
+
+    inbox: Inbox
+    sessions: Sessions
+    log: EventLog
+    make_inbox: Callable[..., Inbox]
+    make_lane: Callable[..., Awaitable[Lane]]
+    kill: Callable[[Lane], Awaitable[None]]
+    elapse: Callable[[float], Awaitable[None]]
+    make_records: Callable[[TenantId, str], Records]
+
+
+def _memory_ports() -> Ports:
+    clock = ManualClock()
+    store = MemoryStore(clock)
+
+    async def make_lane(**options: Any) -> Lane:
+        return MemoryLane(store, **options)
+
+    async def kill(lane: Lane) -> None:
+        assert isinstance(lane, MemoryLane)
+        lane.die()
+
+    async def elapse(seconds: float) -> None:
+        clock.advance(seconds)
+
+    return Ports(
+        inbox=MemoryInbox(store),
+        sessions=MemorySessions(store),
+        log=MemoryEventLog(store),
+        make_inbox=lambda **limits: MemoryInbox(store, **limits),
+        make_lane=make_lane,
+        kill=kill,
+        elapse=elapse,
+        make_records=lambda tenant_id, domain: MemoryRecords(store, tenant_id, domain),
+    )
+
+
+def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports:
+    workers: dict[Lane, WorkerLiveness] = {}
+
+    async def make_lane(**options: Any) -> Lane:
+        worker = await stack.enter_async_context(WorkerLiveness(url))
+        lane = PostgresLane(database, worker, **options)
+        workers[lane] = worker
+        return lane
+
+    async def kill(lane: Lane) -> None:
+        """Close the worker's connection, and wait until the server has noticed."""
+        worker = workers[lane]
+        number = worker.worker_id
+        await worker.__aexit__(None, None, None)
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+            held = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s"
+            while await (await connection.execute(held, (number,))).fetchone():
+                pass
+
+    async def elapse(seconds: float) -> None:
+        """Times already written are moved back, as if the database's clock had gone on."""
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+            for table, columns in _SHIFTED.items():
+                moves = ", ".join(
+                    f"{column} = {column} - make_interval(secs => {seconds})" for column in columns
+                )
+                await connection.execute(f"UPDATE {table} SET {moves}")
+
+    return Ports(
+        inbox=PostgresInbox(database),
+        sessions=PostgresSessions(database),
+        log=PostgresEventLog(database),
+        make_inbox=lambda **limits: PostgresInbox(database, **limits),
+        make_lane=make_lane,
+        kill=kill,
+        elapse=elapse,
+        make_records=lambda tenant_id, domain: PostgresRecords(database, tenant_id, domain),
+    )
+
+
+@pytest.fixture(params=["memory", "postgres"])
+async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
+    if request.param == "memory":
+        yield _memory_ports()
+        return
+    url = request.getfixturevalue("database_url")
+    migrate(url)
+    async with AsyncExitStack() as stack:
+        database = await stack.enter_async_context(Database(url))
+        yield _postgres_ports(url, database, stack)
+
+
+@pytest.fixture
+def tenant() -> TenantId:
+    """A tenant of the test's own: what other tests left behind does not show."""
+    return TenantId(new_id("tenant"))

@@ -1,0 +1,55 @@
+"""Submissions and commits with sensible values for what a test does not care about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from orchestrator.dialogue.diff import diff
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
+from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
+from orchestrator.types import JsonObject, SessionId, TenantId, new_id
+
+
+def submission(tenant: TenantId, session_id: str, text: str = "hello", **more: Any) -> Submission:
+    return Submission(SessionId(session_id), TurnInput(text), tenant, **more)
+
+
+def commit_of(
+    work: Work,
+    session_id: str,
+    *,
+    status: TurnStatus = TurnStatus.DONE,
+    before: JsonObject | None = None,
+    after: JsonObject | None = None,
+    **more: Any,
+) -> TurnCommit:
+    """A commit that answers the turn with its own text."""
+    state = {"last_seq": work.seq} if after is None else after
+    answer = f"you said {work.input.text}"
+    values: dict[str, Any] = {
+        "status": status,
+        "state": orjson.dumps(state),
+        "diff": orjson.dumps(diff(before or {}, state)),
+        "snapshot": False,
+        "result": {"turn_id": work.turn_id, "reply": answer},
+        "utterances": (
+            Utterance("user", "text", work.input.text or ""),
+            Utterance("agent", "text", answer),
+        ),
+        "events": (
+            Event(SessionId(session_id), "started", work.turn_id),
+            Event(SessionId(session_id), "answer", work.turn_id, {"reply": answer}),
+        ),
+    }
+    return TurnCommit(**{**values, **more})
+
+
+def commit_for(lease: Lease, **more: Any) -> TurnCommit:
+    return commit_of(lease.work, lease.session_id, **more)
+
+
+def new_session_id() -> SessionId:
+    return SessionId(new_id("session"))

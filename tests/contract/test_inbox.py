@@ -1,0 +1,282 @@
+"""Contract of the inbox: what is accepted, refused, repeated, cancelled (RT-1, RT-5, RT-6, RT-7)."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import (
+    InboxFull,
+    InvalidInput,
+    NotFound,
+    Refused,
+    SessionBusy,
+    SessionClosed,
+)
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.turn import IfBusy, TurnInput, TurnStatus
+from orchestrator.types import SessionId, TenantId, TurnId
+from tests.contract.conftest import Ports
+from tests.contract.factories import commit_for, commit_of, new_session_id, submission
+
+
+async def _session(ports: Ports, tenant: TenantId, **options: object) -> SessionId:
+    return (await ports.sessions.create(tenant, "travel", session_id=new_session_id(), **options)).session_id
+
+
+async def _claimed(ports: Ports, session_id: SessionId, **options: object) -> Lease:
+    lease = await (await ports.make_lane(**options)).claim(session_id)
+    assert lease is not None
+    return lease
+
+
+async def test_accepted_turns_are_numbered_in_order(ports: Ports, tenant: TenantId) -> None:
+    """RT-1: the session's next sequence number; position counts what is before."""
+    session = await _session(ports, tenant)
+    receipts = [await ports.inbox.submit(submission(tenant, session, f"turn {n}")) for n in range(3)]
+    assert [receipt.seq for receipt in receipts] == [1, 2, 3]
+    assert [receipt.position for receipt in receipts] == [0, 1, 2]
+    stored = await ports.inbox.turns(tenant, session_id=session)
+    assert [turn.input.text for turn in stored] == ["turn 2", "turn 1", "turn 0"]
+    assert {turn.status for turn in stored} == {TurnStatus.QUEUED}
+
+
+async def test_an_action_is_kept_as_it_was(ports: Ports, tenant: TenantId) -> None:
+    session = await _session(ports, tenant)
+    given = TurnInput(action={"name": "approve", "payload": {"id": 1, "why": None}}, form="action")
+    receipt = await ports.inbox.submit(submission(tenant, session).__class__(session, given, tenant))
+    assert (await ports.inbox.turn(tenant, receipt.turn_id)).input == given
+    assert (await _claimed(ports, session)).work.input == given
+
+
+async def test_unknown_and_foreign_sessions_are_not_found(ports: Ports, tenant: TenantId) -> None:
+    """RT-22: another tenant's session does not exist for this one."""
+    session = await _session(ports, tenant)
+    with pytest.raises(NotFound):
+        await ports.inbox.submit(submission(tenant, "nowhere"))
+    with pytest.raises(NotFound):
+        await ports.inbox.submit(submission(TenantId("other"), session))
+    with pytest.raises(NotFound):
+        await ports.inbox.turn(tenant, TurnId("turn_none"))
+
+
+async def test_a_session_is_made_on_request(ports: Ports, tenant: TenantId) -> None:
+    name = new_session_id()
+    receipt = await ports.inbox.submit(submission(tenant, name, create_session=True, domain="travel"))
+    assert receipt.seq == 1
+    assert (await ports.sessions.get(tenant, name)).domain == "travel"
+    with pytest.raises(InvalidInput):
+        await ports.inbox.submit(submission(tenant, new_session_id(), create_session=True))
+
+
+async def test_the_same_key_gives_the_first_turn(ports: Ports, tenant: TenantId) -> None:
+    """RT-5: a repeat returns the first turn and stores nothing."""
+    session = await _session(ports, tenant)
+    first = await ports.inbox.submit(submission(tenant, session, "one", idempotency_key="k"))
+    again = await ports.inbox.submit(submission(tenant, session, "two", idempotency_key="k"))
+    assert (again.turn_id, again.seq, again.repeated) == (first.turn_id, first.seq, True)
+    assert not first.repeated
+    assert [turn.input.text for turn in await ports.inbox.turns(tenant, session_id=session)] == ["one"]
+    other = await _session(ports, tenant)
+    elsewhere = await ports.inbox.submit(submission(tenant, other, "one", idempotency_key="k"))
+    assert elsewhere.turn_id != first.turn_id
+
+
+async def test_a_repeat_is_recognised_even_when_nothing_is_accepted(ports: Ports, tenant: TenantId) -> None:
+    session = await _session(ports, tenant)
+    first = await ports.inbox.submit(submission(tenant, session, idempotency_key="k"))
+    await ports.sessions.close(tenant, session)
+    assert (
+        await ports.inbox.submit(submission(tenant, session, idempotency_key="k"))
+    ).turn_id == first.turn_id
+
+
+async def test_a_sequence_is_used_once(ports: Ports, tenant: TenantId) -> None:
+    session = await _session(ports, tenant)
+    await ports.inbox.submit(submission(tenant, session, sequence=1))
+    with pytest.raises(InvalidInput) as refusal:
+        await ports.inbox.submit(submission(tenant, session, sequence=1))
+    assert refusal.value.field == "sequence"
+    assert (await ports.inbox.submit(submission(tenant, session, sequence=2))).seq == 2
+
+
+async def test_reject_refuses_while_busy(ports: Ports, tenant: TenantId) -> None:
+    """RT-5: by the turn's rule or the session's."""
+    session = await _session(ports, tenant, if_busy=IfBusy.REJECT)
+    await ports.inbox.submit(submission(tenant, session))
+    with pytest.raises(SessionBusy):
+        await ports.inbox.submit(submission(tenant, session))
+    assert (await ports.inbox.submit(submission(tenant, session, if_busy=IfBusy.ENQUEUE))).position == 1
+
+
+async def test_a_closed_session_accepts_nothing(ports: Ports, tenant: TenantId) -> None:
+    session = await _session(ports, tenant)
+    await ports.sessions.close(tenant, session)
+    with pytest.raises(SessionClosed):
+        await ports.inbox.submit(submission(tenant, session))
+
+
+async def test_the_inbox_of_a_session_is_bounded(ports: Ports, tenant: TenantId) -> None:
+    """RT-5: over the bound the submission is refused and nothing is stored."""
+    session = await _session(ports, tenant)
+    inbox = ports.make_inbox(session_limit=2)
+    for _ in range(2):
+        await inbox.submit(submission(tenant, session))
+    with pytest.raises(InboxFull):
+        await inbox.submit(submission(tenant, session))
+    assert len(await inbox.turns(tenant, session_id=session)) == 2
+    assert [event.number for event in await ports.log.read(tenant, session)] == [1, 2]
+
+
+async def test_characters_that_cannot_be_stored_are_refused(ports: Ports, tenant: TenantId) -> None:
+    session = await _session(ports, tenant)
+    for text in ("nul \x00 inside", "half a pair \ud800"):
+        with pytest.raises(InvalidInput):
+            await ports.inbox.submit(submission(tenant, session, text))
+    assert await ports.inbox.turns(tenant, session_id=session) == []
+
+
+async def test_a_queued_turn_is_cancelled_at_once(ports: Ports, tenant: TenantId) -> None:
+    """RT-7"""
+    session = await _session(ports, tenant)
+    first = await ports.inbox.submit(submission(tenant, session, "first"))
+    await ports.inbox.submit(submission(tenant, session, "second"))
+    cancelled = await ports.inbox.cancel(tenant, first.turn_id)
+    assert cancelled.status is TurnStatus.CANCELLED
+    assert cancelled.result is not None
+    assert cancelled.result["status"] == "cancelled"
+    assert (await ports.sessions.get(tenant, session)).pending == 1
+    assert (await _claimed(ports, session)).work.input.text == "second"
+    assert (await ports.inbox.cancel(tenant, first.turn_id)) == cancelled
+
+
+async def test_a_running_turn_is_asked_to_stop(ports: Ports, tenant: TenantId) -> None:
+    """RT-7: the holder learns of it when it renews."""
+    session = await _session(ports, tenant)
+    receipt = await ports.inbox.submit(submission(tenant, session))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    assert await lane.renew() == []
+    assert (await ports.inbox.cancel(tenant, receipt.turn_id)).status is TurnStatus.RUNNING
+    assert await lane.renew() == [(session, receipt.turn_id)]
+    await lane.commit(lease, commit_for(lease, status=TurnStatus.CANCELLED))
+    assert (await ports.inbox.turn(tenant, receipt.turn_id)).status is TurnStatus.CANCELLED
+    assert await lane.renew() == []
+
+
+@pytest.mark.parametrize(("rule", "heard"), [(IfBusy.INTERRUPT, 2), (IfBusy.ROLLBACK, 0)])
+async def test_a_new_turn_may_stop_the_present_one(
+    ports: Ports, tenant: TenantId, rule: IfBusy, heard: int
+) -> None:
+    """RT-5: interrupt keeps the cancelled turn in the history, rollback forgets it."""
+    session = await _session(ports, tenant)
+    stopped = await ports.inbox.submit(submission(tenant, session, "wrong"))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    await ports.inbox.submit(submission(tenant, session, "right", if_busy=rule))
+    assert await lane.renew() == [(session, stopped.turn_id)]
+    committed = await lane.commit(lease, commit_for(lease, status=TurnStatus.CANCELLED))
+    assert committed.next is not None
+    assert committed.next.input.text == "right"
+    assert not committed.next.cancelled
+    assert len(await ports.sessions.history(tenant, session)) == heard
+
+
+async def test_an_interrupted_turn_that_had_not_begun_is_handed_over_as_cancelled(
+    ports: Ports, tenant: TenantId
+) -> None:
+    session = await _session(ports, tenant)
+    await ports.inbox.submit(submission(tenant, session, "wrong"))
+    await ports.inbox.submit(submission(tenant, session, "right", if_busy=IfBusy.INTERRUPT))
+    assert (await _claimed(ports, session)).work.cancelled
+
+
+async def test_waiting_texts_are_merged(ports: Ports, tenant: TenantId) -> None:
+    """RT-5: the waiting turn gets the joined text, and both end with its answer."""
+    session = await _session(ports, tenant, if_busy=IfBusy.MERGE)
+    await ports.inbox.submit(submission(tenant, session, "running"))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    waiting = await ports.inbox.submit(submission(tenant, session, "from Oslo"))
+    merged = await ports.inbox.submit(submission(tenant, session, "to Rome"))
+    assert (await ports.sessions.get(tenant, session)).pending == 2
+    with pytest.raises(Refused):
+        await ports.inbox.cancel(tenant, merged.turn_id)
+    first = await lane.commit(lease, commit_for(lease))
+    assert first.next is not None
+    assert first.next.input.text == "from Oslo\nto Rome"
+    second = Lease(**{**_fields(lease), "epoch": first.epoch, "work": first.next})
+    last = await lane.commit(second, commit_for(second))
+    assert last.next is None
+    head, follower = [await ports.inbox.turn(tenant, r.turn_id) for r in (waiting, merged)]
+    assert (head.status, follower.status) == (TurnStatus.DONE, TurnStatus.DONE)
+    assert head.result is not None
+    assert follower.result is not None
+    assert follower.result["reply"] == head.result["reply"]
+    assert follower.result["merged_into"] == head.turn_id
+    assert follower.result["turn_id"] == follower.turn_id
+
+
+def _fields(lease: Lease) -> dict[str, object]:
+    return {name: getattr(lease, name) for name in Lease.__dataclass_fields__}
+
+
+async def _quarantined(ports: Ports, tenant: TenantId, session: SessionId) -> TurnId:
+    receipt = await ports.inbox.submit(submission(tenant, session, "poison"))
+    lane = await ports.make_lane(max_attempts=1)
+    lease = await lane.claim(session)
+    assert lease is not None
+    await lane.abandon(lease, error="it broke")
+    assert await lane.claim(session) is None
+    return receipt.turn_id
+
+
+async def test_a_quarantined_turn_can_be_retried(ports: Ports, tenant: TenantId) -> None:
+    """RT-6: it is queued again behind what came after it, with its attempts before it."""
+    session = await _session(ports, tenant)
+    turn_id = await _quarantined(ports, tenant, session)
+    assert [t.turn_id for t in await ports.inbox.turns(tenant, status=TurnStatus.QUARANTINED)] == [turn_id]
+    await ports.inbox.submit(submission(tenant, session, "later"))
+    again = await ports.inbox.retry(tenant, turn_id)
+    assert (again.status, again.seq, again.attempts, again.result) == (TurnStatus.QUEUED, 3, 0, None)
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    assert lease.work.input.text == "later"
+    following = (await lane.commit(lease, commit_for(lease))).next
+    assert following is not None
+    assert (following.turn_id, following.attempts) == (turn_id, 1)
+    with pytest.raises(Refused):
+        await ports.inbox.retry(tenant, turn_id)
+
+
+async def test_a_quarantined_turn_can_be_dropped(ports: Ports, tenant: TenantId) -> None:
+    """RT-6"""
+    session = await _session(ports, tenant)
+    turn_id = await _quarantined(ports, tenant, session)
+    dropped = await ports.inbox.drop(tenant, turn_id)
+    assert (dropped.status, dropped.error) == (TurnStatus.CANCELLED, "it broke")
+    assert await ports.inbox.turns(tenant, status=TurnStatus.QUARANTINED) == []
+    assert (await ports.sessions.get(tenant, session)).pending == 0
+    with pytest.raises(Refused):
+        await ports.inbox.drop(tenant, turn_id)
+
+
+async def test_every_change_leaves_an_event(ports: Ports, tenant: TenantId) -> None:
+    """RT-15: the numbers have no gaps, whatever wrote the event."""
+    session = await _session(ports, tenant)
+    await _quarantined(ports, tenant, session)
+    cancelled = await ports.inbox.submit(submission(tenant, session))
+    await ports.inbox.cancel(tenant, cancelled.turn_id)
+    await ports.inbox.submit(submission(tenant, session))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    await lane.commit(lease, commit_of(lease.work, session))
+    events = await ports.log.read(tenant, session)
+    assert [event.number for event in events] == [1, 2, 3, 4, 5, 6, 7]
+    assert [event.type for event in events] == [
+        *("accepted", "failed", "accepted", "failed", "accepted", "started", "answer")
+    ]

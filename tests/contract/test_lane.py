@@ -1,0 +1,317 @@
+"""Contract of the lane: one holder, turns in order, fenced commits (RT-2 … RT-8, RT-11)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.errors import LaneLost
+from orchestrator.ports.lane import Lane
+from orchestrator.turns.lease import ArchivedFlow, Committed, FrameRecord, Lease, OutboxEntry
+from orchestrator.turns.step import Step, StepStatus
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import Epoch, SessionId, TenantId
+from tests.contract.conftest import Ports
+from tests.contract.factories import commit_for, new_session_id, submission
+
+LEASE_S = 15.0
+
+
+async def _session_with(ports: Ports, tenant: TenantId, *texts: str, **more: object) -> SessionId:
+    session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
+    for text in texts:
+        await ports.inbox.submit(submission(tenant, session, text, **more))
+    return session
+
+
+async def _claim(lane: Lane, session: SessionId) -> Lease:
+    lease = await lane.claim(session)
+    assert lease is not None
+    return lease
+
+
+def _following(lease: Lease, committed: Committed) -> Lease:
+    assert committed.next is not None
+    return replace(lease, epoch=committed.epoch, work=committed.next)
+
+
+async def test_turns_run_one_at_a_time_in_order(ports: Ports, tenant: TenantId) -> None:
+    """RT-2"""
+    session = await _session_with(ports, tenant, "one", "two", "three")
+    first, second = await ports.make_lane(), await ports.make_lane()
+    lease = await _claim(first, session)
+    assert (lease.work.input.text, lease.work.attempts, lease.epoch, lease.state) == ("one", 1, 0, None)
+    assert 0 < lease.work.deadline_s <= 120
+    assert await second.claim(session) is None
+    assert await first.claim(session) is None
+    lease = _following(lease, await first.commit(lease, commit_for(lease)))
+    assert lease.work.input.text == "two"
+    lease = _following(lease, await first.commit(lease, commit_for(lease)))
+    assert lease.work.input.text == "three"
+    committed = await first.commit(lease, commit_for(lease))
+    assert (committed.next, committed.epoch) == (None, 3)
+    assert await second.claim(session) is None
+
+
+async def test_a_released_lane_goes_to_whoever_claims_next(ports: Ports, tenant: TenantId) -> None:
+    session = await _session_with(ports, tenant, "one")
+    first, second = await ports.make_lane(), await ports.make_lane()
+    lease = await _claim(first, session)
+    await first.commit(lease, commit_for(lease, after={"a": 1}))
+    await ports.inbox.submit(submission(tenant, session, "two"))
+    other = await second.claim(session)
+    assert other is not None
+    assert (other.epoch, other.state, other.work.input.text) == (1, b'{"a":1}', "two")
+    assert other.token > lease.token
+
+
+async def test_a_cached_state_is_not_sent_again(ports: Ports, tenant: TenantId) -> None:
+    session = await _session_with(ports, tenant, "one")
+    lane = await ports.make_lane()
+    lease = await _claim(lane, session)
+    await lane.commit(lease, commit_for(lease))
+    await ports.inbox.submit(submission(tenant, session, "two"))
+    cached = await lane.claim(session, cached_epoch=Epoch(1))
+    assert cached is not None
+    assert (cached.epoch, cached.state) == (1, None)
+    await lane.abandon(cached)
+    stale = await lane.claim(session, cached_epoch=Epoch(0))
+    assert stale is not None
+    assert stale.state is not None
+
+
+async def test_a_commit_writes_everything_at_once(ports: Ports, tenant: TenantId) -> None:
+    """RT-4, RT-15"""
+    session = await _session_with(ports, tenant, "one")
+    lane = await ports.make_lane()
+    lease = await _claim(lane, session)
+    committed = await lane.commit(
+        lease,
+        commit_for(
+            lease,
+            after={"slots": {"city": "Oslo"}},
+            archived=(ArchivedFlow("flow_1", "book_flight", "Completed", None, {"ref": "X"}),),
+            frames=(FrameRecord("frame_1", "flow_1", {"v": 1}), FrameRecord("frame_2", "flow_1", {"v": 2})),
+            outbox=(OutboxEntry("webhook", {"url": "here"}),),
+        ),
+    )
+    assert [event.number for event in committed.events] == [2, 3]
+    turn = await ports.inbox.turn(tenant, lease.work.turn_id)
+    assert (turn.status, turn.epoch) == (TurnStatus.DONE, 1)
+    assert turn.result == {"turn_id": turn.turn_id, "reply": "you said one"}
+    record = await ports.sessions.get(tenant, session)
+    assert (record.epoch, record.pending, record.state) == (1, 0, {"slots": {"city": "Oslo"}})
+    history = await ports.sessions.history(tenant, session)
+    assert [(line["role"], line["content"]) for line in history] == [
+        ("user", "one"),
+        ("agent", "you said one"),
+    ]
+    assert list(committed.events) == (await ports.log.read(tenant, session))[1:]
+
+
+async def test_a_holder_that_was_overtaken_writes_nothing(ports: Ports, tenant: TenantId) -> None:
+    """RT-3: the frozen worker comes back after its lease has expired."""
+    session = await _session_with(ports, tenant, "one")
+    frozen, other = await ports.make_lane(), await ports.make_lane()
+    old = await _claim(frozen, session)
+    await ports.elapse(LEASE_S + 1)
+    new = await _claim(other, session)
+    assert (new.work.turn_id, new.work.attempts) == (old.work.turn_id, 2)
+    with pytest.raises(LaneLost):
+        await frozen.commit(old, commit_for(old, after={"who": "frozen"}))
+    with pytest.raises(LaneLost):
+        await frozen.record(old, old.work.turn_id, Step("k", "tool", StepStatus.STARTED, "h"))
+    assert (await ports.sessions.get(tenant, session)).state is None
+    await other.commit(new, commit_for(new, after={"who": "other"}))
+    with pytest.raises(LaneLost):
+        await frozen.commit(old, commit_for(old, after={"who": "frozen"}))
+    record = await ports.sessions.get(tenant, session)
+    assert (record.state, record.epoch, record.pending) == ({"who": "other"}, 1, 0)
+    assert len(await ports.sessions.history(tenant, session)) == 2
+    assert [event.number for event in await ports.log.read(tenant, session)] == [1, 2, 3]
+
+
+async def test_an_old_epoch_does_not_commit(ports: Ports, tenant: TenantId) -> None:
+    """RT-3: the same holder cannot commit one turn twice."""
+    session = await _session_with(ports, tenant, "one", "two")
+    lane = await ports.make_lane()
+    lease = await _claim(lane, session)
+    await lane.commit(lease, commit_for(lease))
+    with pytest.raises(LaneLost):
+        await lane.commit(lease, commit_for(lease))
+    assert (await ports.sessions.get(tenant, session)).epoch == 1
+
+
+async def test_renewal_keeps_a_lane(ports: Ports, tenant: TenantId) -> None:
+    session = await _session_with(ports, tenant, "one")
+    holder, other = await ports.make_lane(), await ports.make_lane()
+    lease = await _claim(holder, session)
+    for _ in range(3):
+        await ports.elapse(LEASE_S * 0.6)
+        await holder.renew()
+        assert await other.claim(session) is None
+    await holder.commit(lease, commit_for(lease))
+
+
+async def test_renewal_notices_a_takeover(ports: Ports, tenant: TenantId) -> None:
+    session = await _session_with(ports, tenant, "one")
+    holder, other = await ports.make_lane(), await ports.make_lane()
+    lease = await _claim(holder, session)
+    await ports.elapse(LEASE_S + 1)
+    taken = await _claim(other, session)
+    await ports.inbox.cancel(tenant, lease.work.turn_id)
+    assert await holder.renew() == []
+    assert await other.renew() == [(session, taken.work.turn_id)]
+
+
+async def test_the_dead_workers_lanes_are_free_at_once(ports: Ports, tenant: TenantId) -> None:
+    """RT-11: long before the lease expires, and without the grace."""
+    session = await _session_with(ports, tenant, "one")
+    dead, other = await ports.make_lane(), await ports.make_lane()
+    lease = await _claim(dead, session)
+    assert session not in await other.sweep(grace_s=60)
+    assert await other.claim(session) is None
+    await ports.kill(dead)
+    assert session in await other.sweep(grace_s=60)
+    taken = await _claim(other, session)
+    assert (taken.work.turn_id, taken.work.attempts) == (lease.work.turn_id, 2)
+
+
+async def test_lost_hints_are_found(ports: Ports, tenant: TenantId) -> None:
+    """RT-1: the reconciler names work that nobody holds, once per grace."""
+    waiting = await _session_with(ports, tenant, "one")
+    held = await _session_with(ports, tenant, "one")
+    lane = await ports.make_lane()
+    await _claim(lane, held)
+    assert waiting not in await lane.sweep(grace_s=1)
+    await ports.elapse(2)
+    named = await lane.sweep(grace_s=1)
+    assert waiting in named
+    assert held not in named
+    assert waiting not in await lane.sweep(grace_s=1)
+    await ports.elapse(2)
+    assert waiting in await lane.sweep(grace_s=1)
+    lease = await _claim(lane, waiting)
+    await lane.commit(lease, commit_for(lease))
+    await ports.elapse(2)
+    assert waiting not in await lane.sweep(grace_s=1)
+    await ports.inbox.submit(submission(tenant, waiting, "again"))
+    assert waiting not in await lane.sweep(grace_s=1)
+    await ports.elapse(2)
+    assert waiting in await lane.sweep(grace_s=1)
+
+
+async def test_an_expired_lease_is_found(ports: Ports, tenant: TenantId) -> None:
+    session = await _session_with(ports, tenant, "one")
+    frozen, other = await ports.make_lane(), await ports.make_lane()
+    await _claim(frozen, session)
+    await ports.elapse(LEASE_S + 1)
+    assert session in await other.sweep(grace_s=1)
+
+
+async def test_a_turn_is_handed_back(ports: Ports, tenant: TenantId) -> None:
+    """RT-18: without an error the attempt does not count."""
+    session = await _session_with(ports, tenant, "one")
+    lane, other = await ports.make_lane(), await ports.make_lane()
+    await lane.abandon(await _claim(lane, session))
+    lease = await _claim(other, session)
+    assert lease.work.attempts == 1
+    await other.abandon(lease, error="it broke")
+    turn = await ports.inbox.turn(tenant, lease.work.turn_id)
+    assert (turn.status, turn.error) == (TurnStatus.QUEUED, "it broke")
+    assert (await _claim(lane, session)).work.attempts == 2
+
+
+async def test_a_poisonous_turn_is_quarantined(ports: Ports, tenant: TenantId) -> None:
+    """RT-6: after its attempts the lane goes on with the next turn."""
+    session = await _session_with(ports, tenant, "poison", "good")
+    lane = await ports.make_lane(max_attempts=2)
+    for _ in range(2):
+        lease = await _claim(lane, session)
+        assert lease.work.input.text == "poison"
+        await lane.abandon(lease, error="it broke")
+    following = await _claim(lane, session)
+    assert (following.work.input.text, following.epoch) == ("good", 0)
+    poison = await ports.inbox.turn(tenant, lease.work.turn_id)
+    assert (poison.status, poison.error, poison.attempts) == (TurnStatus.QUARANTINED, "it broke", 2)
+    assert poison.result is not None
+    assert poison.result["reply"]
+    assert "it broke" not in str(poison.result)
+    await lane.commit(following, commit_for(following))
+    assert (await ports.sessions.get(tenant, session)).pending == 0
+
+
+async def test_the_journal_is_given_to_the_next_attempt(ports: Ports, tenant: TenantId) -> None:
+    """RT-8: finished and started steps, in order."""
+    session = await _session_with(ports, tenant, "one")
+    lane, other = await ports.make_lane(), await ports.make_lane()
+    lease = await _claim(lane, session)
+    assert lease.work.steps == ()
+    turn_id = lease.work.turn_id
+    model = Step("model:1", "model", StepStatus.FINISHED, "h1", {"text": "hi"})
+    begun = Step("tool:1", "tool", StepStatus.STARTED, "h2")
+    await lane.record(lease, turn_id, replace(model, status=StepStatus.STARTED, result=None))
+    await lane.record(lease, turn_id, model)
+    await lane.record(lease, turn_id, begun)
+    await lane.abandon(lease, error="it broke")
+    assert (await _claim(other, session)).work.steps == (model, begun)
+
+
+async def test_the_deadline_spans_the_attempts(ports: Ports, tenant: TenantId) -> None:
+    """RT-7: it begins with the first start, not with each."""
+    session = await _session_with(ports, tenant, "one")
+    lane = await ports.make_lane(turn_deadline_s=100.0)
+    await lane.abandon(await _claim(lane, session), error="it broke")
+    await ports.elapse(30)
+    assert 60 < (await _claim(lane, session)).work.deadline_s <= 70
+
+
+async def test_a_later_sequence_waits_for_the_earlier(ports: Ports, tenant: TenantId) -> None:
+    """RT-5"""
+    session = await _session_with(ports, tenant)
+    lane = await ports.make_lane()
+    await ports.inbox.submit(submission(tenant, session, "second", sequence=2))
+    assert await lane.claim(session) is None
+    await ports.inbox.submit(submission(tenant, session, "first", sequence=1))
+    lease = await _claim(lane, session)
+    assert lease.work.input.text == "first"
+    lease = _following(lease, await lane.commit(lease, commit_for(lease)))
+    assert lease.work.input.text == "second"
+    assert (await lane.commit(lease, commit_for(lease))).next is None
+
+
+async def test_a_gap_that_lasts_is_reported(ports: Ports, tenant: TenantId) -> None:
+    """RT-5: the turn behind the gap fails and names it; what follows runs."""
+    session = await _session_with(ports, tenant)
+    lane = await ports.make_lane(sequence_gap_timeout_s=30.0)
+    gapped = await ports.inbox.submit(submission(tenant, session, "third", sequence=3))
+    await ports.inbox.submit(submission(tenant, session, "fourth", sequence=4))
+    assert await lane.claim(session) is None
+    await ports.elapse(20)
+    await lane.sweep(grace_s=1)
+    assert (await ports.inbox.turn(tenant, gapped.turn_id)).status is TurnStatus.QUEUED
+    await ports.elapse(12)
+    assert session in await lane.sweep(grace_s=1)
+    failed = await ports.inbox.turn(tenant, gapped.turn_id)
+    assert failed.status is TurnStatus.FAILED
+    assert failed.error is not None
+    assert "sequence 2" in failed.error
+    lease = await _claim(lane, session)
+    assert lease.work.input.text == "fourth"
+    assert (await lane.commit(lease, commit_for(lease))).next is None
+
+
+async def test_a_failed_turn_is_committed_too(ports: Ports, tenant: TenantId) -> None:
+    session = await _session_with(ports, tenant, "one")
+    lane = await ports.make_lane()
+    lease = await _claim(lane, session)
+    await lane.commit(lease, commit_for(lease, status=TurnStatus.FAILED, error="past its deadline"))
+    turn = await ports.inbox.turn(tenant, lease.work.turn_id)
+    assert (turn.status, turn.error, turn.epoch) == (TurnStatus.FAILED, "past its deadline", 1)
+
+
+async def test_nothing_to_do_is_no_lease(ports: Ports, tenant: TenantId) -> None:
+    lane = await ports.make_lane()
+    assert await lane.claim(await _session_with(ports, tenant)) is None
+    assert await lane.claim(SessionId("nowhere")) is None

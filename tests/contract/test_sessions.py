@@ -1,0 +1,114 @@
+"""Contract of sessions: create, list, close, history, earlier states, rollback (ST-2, RT-22)."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import InvalidInput, NotFound, SessionBusy
+from orchestrator.turns.turn import IfBusy
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
+from tests.contract.conftest import Ports
+from tests.contract.factories import commit_for, new_session_id, submission
+
+STATES: list[JsonObject] = [
+    {"messages": ["hi"], "slots": {"city": "Oslo", "day": None}},
+    {"messages": ["hi", "more"], "slots": {"city": "Rome", "day": None}, "flag": True},
+    {"messages": ["more"], "slots": {"day": None}, "flag": None},
+    {"messages": ["more", {"role": "user"}], "slots": {}},
+]
+
+
+async def _lived(ports: Ports, tenant: TenantId) -> SessionId:
+    """A session whose states were `STATES`, one per epoch."""
+    session = (await ports.sessions.create(tenant, "travel", session_id=new_session_id())).session_id
+    lane = await ports.make_lane()
+    before: JsonObject = {}
+    for number, state in enumerate(STATES):
+        await ports.inbox.submit(submission(tenant, session, f"turn {number + 1}"))
+        lease = await lane.claim(session)
+        assert lease is not None
+        await lane.commit(lease, commit_for(lease, before=before, after=state, snapshot=number == 2))
+        before = state
+    return session
+
+
+async def test_facts_are_kept(ports: Ports, tenant: TenantId) -> None:
+    made = await ports.sessions.create(tenant, "travel", user_id=UserId("ada"), if_busy=IfBusy.MERGE)
+    again = await ports.sessions.create(tenant, "travel", session_id=made.session_id)
+    assert again == made
+    assert (made.user_id, made.if_busy, made.epoch, made.pending, made.closed) == (
+        *("ada", IfBusy.MERGE),
+        *(0, 0, False),
+    )
+    assert await ports.sessions.get(tenant, made.session_id) == made
+
+
+async def test_an_identifier_belongs_to_one_tenant_and_domain(ports: Ports, tenant: TenantId) -> None:
+    """RT-22"""
+    name = new_session_id()
+    await ports.sessions.create(tenant, "travel", session_id=name)
+    with pytest.raises(InvalidInput):
+        await ports.sessions.create(TenantId("other"), "travel", session_id=name)
+    with pytest.raises(InvalidInput):
+        await ports.sessions.create(tenant, "analytics", session_id=name)
+    for call in (ports.sessions.get, ports.sessions.close, ports.sessions.history):
+        with pytest.raises(NotFound):
+            await call(TenantId("other"), name)
+
+
+async def test_the_latest_activity_comes_first(ports: Ports, tenant: TenantId) -> None:
+    names = []
+    for _ in range(3):
+        names.append((await ports.sessions.create(tenant, "travel")).session_id)
+        await ports.elapse(1)
+    await ports.inbox.submit(submission(tenant, names[0]))
+    listed = [record.session_id for record in await ports.sessions.list(tenant)]
+    assert listed == [names[0], names[2], names[1]]
+    assert len(await ports.sessions.list(tenant, limit=2)) == 2
+
+
+async def test_closing_is_kept_and_may_be_repeated(ports: Ports, tenant: TenantId) -> None:
+    session = (await ports.sessions.create(tenant, "travel")).session_id
+    assert (await ports.sessions.close(tenant, session)).closed
+    assert (await ports.sessions.close(tenant, session)).closed
+    assert (await ports.sessions.get(tenant, session)).closed
+
+
+async def test_history_is_in_order_and_bounded(ports: Ports, tenant: TenantId) -> None:
+    session = await _lived(ports, tenant)
+    history = await ports.sessions.history(tenant, session)
+    assert [line["content"] for line in history[:3]] == ["turn 1", "you said turn 1", "turn 2"]
+    assert [line["seq"] for line in history] == [1, 1, 2, 2, 3, 3, 4, 4]
+    assert set(history[0]) == {"turn_id", "seq", "role", "form", "content", "at"}
+    assert await ports.sessions.history(tenant, session, limit=3) == history[-3:]
+
+
+async def test_every_earlier_state_can_be_rebuilt(ports: Ports, tenant: TenantId) -> None:
+    """ST-2: from the nearest snapshot and the diffs after it."""
+    session = await _lived(ports, tenant)
+    for number, state in enumerate(STATES):
+        assert await ports.sessions.state_at(tenant, session, Epoch(number + 1)) == state
+    for epoch in (0, len(STATES) + 1):
+        with pytest.raises(NotFound):
+            await ports.sessions.state_at(tenant, session, Epoch(epoch))
+    with pytest.raises(NotFound):
+        await ports.sessions.state_at(TenantId("other"), session, Epoch(1))
+
+
+async def test_stepping_back_is_a_new_epoch(ports: Ports, tenant: TenantId) -> None:
+    """ST-2: history is kept, the rollback is itself a revision, and the next turn starts from it."""
+    session = await _lived(ports, tenant)
+    record = await ports.sessions.rollback(tenant, session, Epoch(2))
+    assert (record.epoch, record.state) == (5, STATES[1])
+    assert await ports.sessions.state_at(tenant, session, Epoch(5)) == STATES[1]
+    assert await ports.sessions.state_at(tenant, session, Epoch(4)) == STATES[3]
+    assert len(await ports.sessions.history(tenant, session)) == 8
+    await ports.inbox.submit(submission(tenant, session, "on"))
+    with pytest.raises(SessionBusy):
+        await ports.sessions.rollback(tenant, session, Epoch(1))
+    lease = await (await ports.make_lane()).claim(session, cached_epoch=Epoch(4))
+    assert lease is not None
+    assert lease.epoch == 5
+    assert lease.state is not None
+    with pytest.raises(NotFound):
+        await ports.sessions.rollback(TenantId("other"), session, Epoch(1))
