@@ -9,7 +9,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Source, Understanding
 from orchestrator.nlu.react import Action, react
 from orchestrator.nlu.situation import Situation
-from orchestrator.nlu.text import Utterance, key_of
+from orchestrator.nlu.text import Utterance, key_of, word_set
 from orchestrator.types import Dact
 
 _ORDINALS = {
@@ -23,30 +23,8 @@ _ORDINALS = {
     "latter": -1,
 }
 _NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
-_AROUND = frozenset(
-    [
-        "the",
-        "one",
-        "option",
-        "number",
-        "please",
-        "i",
-        "want",
-        "take",
-        "i'd",
-        "like",
-        "choose",
-        "pick",
-        "go",
-        "with",
-        "let's",
-        "that",
-        "is",
-        "it's",
-        "ok",
-        "okay",
-        "yes",
-    ]
+_AROUND = word_set(
+    "the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes"
 )
 _FEW_WORDS = 10
 
