@@ -11,7 +11,6 @@ from gateway import problems
 from gateway.doors import Doors
 from gateway.limits import BodyLimit
 from gateway.routes import health, sessions, turns
-from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings, load_settings
 
@@ -24,7 +23,7 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
     async with open_ports(settings) as ports:
         yield Doors(
             inbox=ports.inbox,
-            sessions=PostgresSessions(ports.database),
+            sessions=ports.sessions,
             wakeup=ports.wakeup,
             wait=ports.waiter.finished,
             domains=ports.domains,

@@ -6,8 +6,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.problems import problem
 from orchestrator.errors import InputTooLarge
-
-MAX_BODY_BYTES = 64 * 1024
+from orchestrator.turns.request import MAX_INPUT_BYTES
 
 
 class BodyTooLarge(Exception):
@@ -15,7 +14,7 @@ class BodyTooLarge(Exception):
 
 
 class BodyLimit:
-    """ASGI middleware: a body over `MAX_BODY_BYTES` is answered with 413."""
+    """ASGI middleware: a body over `MAX_INPUT_BYTES` is answered with 413."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -30,7 +29,7 @@ class BodyLimit:
             response = problem(
                 413,
                 InputTooLarge.code,
-                f"A request may have at most {MAX_BODY_BYTES} bytes; send a shorter text.",
+                f"A request may have at most {MAX_INPUT_BYTES} bytes; send a shorter text.",
                 field="body",
             )
             await response(scope, receive, send)
@@ -39,7 +38,7 @@ class BodyLimit:
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if declared.isdigit() and int(declared) > MAX_BODY_BYTES:
+        if declared.isdigit() and int(declared) > MAX_INPUT_BYTES:
             raise BodyTooLarge
         body = b""
         while True:
@@ -47,7 +46,7 @@ class BodyLimit:
             if message["type"] != "http.request":
                 return body
             body += message.get("body", b"")
-            if len(body) > MAX_BODY_BYTES:
+            if len(body) > MAX_INPUT_BYTES:
                 raise BodyTooLarge
             if not message.get("more_body", False):
                 return body

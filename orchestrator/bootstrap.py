@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
@@ -19,6 +20,7 @@ from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.lane import TurnAgent
+from orchestrator.errors import Unavailable
 from orchestrator.settings import Settings
 
 TAKE_REPLY_TIMEOUT_S = 5.0
@@ -38,6 +40,17 @@ class Ports:
     wakeup: RedisWakeup
     waiter: TurnWaiter
     messages: Messages
+    domains: DomainRegistry
+
+    async def probe(self) -> dict[str, str]:
+        """What does not answer, and why; empty when all is well."""
+        missing: dict[str, str] = {}
+        for name, ping in (("postgresql", self.database.ping), ("redis", self.live.ping)):
+            try:
+                await ping()
+            except Unavailable as error:
+                missing[name] = str(error)
+        return missing
 
 
 @asynccontextmanager
@@ -68,6 +81,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),
             messages=messages,
+            domains=DomainRegistry(settings.domain),
         )
 
 

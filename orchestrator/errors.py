@@ -27,7 +27,8 @@
     ├── StepMismatch            a repeated turn asks for something else than its journal says
     ├── StepFailed              a journaled step failed in an earlier attempt; told again
     ├── ToolFailure             a tool could not do what it was asked; carries a category
-    └── IllegalTransition       a lifecycle change that the table does not allow
+    ├── IllegalTransition       a lifecycle change that the table does not allow
+    └── SchemaTooNew            stored data of a later release
 
 Every class has a stable `code`; its message can be shown to a user. Errors of libraries are
 translated at the edge that met them.
@@ -273,3 +274,17 @@ class BudgetExceeded(ParleyError):
         self.unit = unit
         self.limit = limit
         self.wanted = wanted
+
+
+class SchemaTooNew(ParleyError):
+    """Stored data of a later release, which this one cannot read."""
+
+    code = "schema_too_new"
+
+    def __init__(self, found: int, known: int) -> None:
+        super().__init__(
+            f"The stored state has version {found}, and this release reads up to {known}; "
+            "use the release that wrote it, or a later one."
+        )
+        self.found = found
+        self.known = known

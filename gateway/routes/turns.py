@@ -8,10 +8,10 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Query, Response
 
 from gateway.doors import TheDoors, TheTenant
-from gateway.schemas import NewTurn
 from orchestrator.errors import InvalidInput
+from orchestrator.turns.request import TurnRequest
 from orchestrator.turns.result import turn_object
-from orchestrator.turns.turn import FINISHED, Submission, TurnInput, TurnStatus
+from orchestrator.turns.turn import FINISHED, Submission, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 router = APIRouter(prefix="/v1", tags=["turns"])
@@ -24,7 +24,7 @@ KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, 
 @router.post("/sessions/{session_id}/turns", status_code=HTTPStatus.ACCEPTED)
 async def submit_turn(
     session_id: SessionId,
-    body: NewTurn,
+    body: TurnRequest,
     doors: TheDoors,
     tenant: TheTenant,
     response: Response,
@@ -37,7 +37,7 @@ async def submit_turn(
     receipt = await doors.inbox.submit(
         Submission(
             session_id=session_id,
-            input=_turn_input(body),
+            input=body.turn_input(),
             tenant_id=tenant,
             idempotency_key=body.idempotency_key or key,
             sequence=body.sequence,
@@ -54,12 +54,6 @@ async def submit_turn(
             "position": receipt.position,
         }
     return await _waited(doors, tenant, session_id, receipt.turn_id, wait, response)
-
-
-def _turn_input(body: NewTurn) -> TurnInput:
-    if body.action is not None:
-        return TurnInput(action=body.action.model_dump(), form=body.form or "action")
-    return TurnInput(text=body.text, form=body.form or "text")
 
 
 async def _waited(

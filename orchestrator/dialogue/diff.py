@@ -1,68 +1,173 @@
-"""Differences between two JSON objects, small enough to keep one per turn (ST-2). Pure.
+"""The exact difference between two JSON documents, and its application (ST-2).
 
-A diff has up to four parts: ``set`` (key to new value), ``unset`` (removed keys), ``in`` (key to the diff
-of two objects) and ``tail`` (key to what a list gained at its end). An empty diff changes nothing.
+A patch of an object: ``=`` new or replaced values, ``-`` removed keys, ``~`` patches of members.
+A patch of a list: ``<`` elements dropped at the head, ``|`` length kept before the tail, ``=`` and
+``~`` by position, ``@`` one splice [start, removed, inserted], ``+`` the new tail. Nothing is mutated;
+results share unchanged parts with their inputs.
 """
 
 from __future__ import annotations
 
-from typing import cast
+import math
+from collections.abc import Iterable
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.types import Json, JsonObject
+
+SNAPSHOT_DISTANCE = 20
+"""Epochs between two full snapshots."""
+
+_ABSENT = object()
+
+
+def same(left: Json, right: Json) -> bool:
+    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0."""
+    if left is right:
+        return True
+    kind: type[object] = type(left)  # pyright: ignore[reportUnknownVariableType]
+    if kind is not type(right):
+        return False
+    if kind is dict:
+        return len(left) == len(right) and _same_members(left, right)
+    if kind is list:
+        return len(left) == len(right) and all(map(same, left, right))
+    if kind is float and left == 0:
+        return right == 0 and math.copysign(1, left) == math.copysign(1, right)
+    return left == right
+
+
+def _same_members(left: JsonObject, right: JsonObject) -> bool:
+    """Strings are compared in place: most members are strings, and calls are what costs."""
+    for key, value in left.items():
+        other = right.get(key, _ABSENT)
+        if value is other:
+            continue
+        if type(value) is str:
+            if value != other:
+                return False
+        elif not same(value, other):
+            return False
+    return True
 
 
 def diff(before: JsonObject, after: JsonObject) -> JsonObject:
-    """What leads from the object `before` to `after`; `apply` is its inverse."""
-    changed: JsonObject = {}
+    """The patch that makes `after` of `before`; empty when they are equal."""
+    replaced: JsonObject = {}
+    nested: JsonObject = {}
     for key, value in after.items():
         if key not in before:
-            changed.setdefault("set", {})[key] = value
-            continue
-        part, difference = _compare(before[key], value)
-        if part is not None:
-            changed.setdefault(part, {})[key] = difference
-    unset = [key for key in before if key not in after]
-    if unset:
-        changed["unset"] = unset
-    return changed
+            replaced[key] = value
+        elif not same(before[key], value):
+            patch = _diff_value(before[key], value)
+            if patch is None:
+                replaced[key] = value
+            elif patch:
+                nested[key] = patch
+    removed = [key for key in before if key not in after]
+    return _compact({"=": replaced, "~": nested, "-": removed})
 
 
-def apply(before: JsonObject, difference: JsonObject) -> JsonObject:
-    """The object after the difference; `before` is left as it was and shares what did not change."""
-    after = {**before, **difference.get("set", {})}
-    for key in difference.get("unset", ()):
-        del after[key]
-    for key, inner in difference.get("in", {}).items():
-        after[key] = apply(before[key], inner)
-    for key, gained in difference.get("tail", {}).items():
-        after[key] = [*before[key], *gained]
+def _compact(patch: JsonObject) -> JsonObject:
+    return {sign: part for sign, part in patch.items() if part}
+
+
+def _diff_value(before: Json, after: Json) -> JsonObject | None:
+    """The patch between two containers of one kind; None when replacing is all that can be done."""
+    if is_object(before) and is_object(after) and before and after:
+        return diff(before, after)
+    if is_list(before) and is_list(after) and before and after:
+        return _diff_list(before, after)
+    return None
+
+
+def _diff_list(before: list[Json], after: list[Json]) -> JsonObject | None:
+    start = _count_equal(before, after)
+    if start == len(before):
+        return _compact({"+": after[start:]})
+    shift = _find_shift(before, after) if start == 0 else None
+    if shift is not None:
+        return _compact({"<": shift, "+": after[len(before) - shift :]})
+    if len(before) != len(after):
+        end = _count_equal(before[start:][::-1], after[start:][::-1])
+        removed, inserted = len(before) - start - end, len(after) - start - end
+        if removed == 0 or inserted == 0:
+            return {"@": [start, removed, after[start : start + inserted]]}
+    return _diff_elements(before, after, start)
+
+
+def _count_equal(before: list[Json], after: list[Json]) -> int:
+    """How many elements agree from the beginning."""
+    count = 0
+    for left, right in zip(before, after, strict=False):
+        if not same(left, right):
+            break
+        count += 1
+    return count
+
+
+def _find_shift(before: list[Json], after: list[Json]) -> int | None:
+    """How many elements went from the head so that the rest of `before` is the beginning of `after`."""
+    first = after[0]
+    for shift in range(1, len(before)):
+        kept = len(before) - shift
+        if kept <= len(after) and same(before[shift], first) and same(before[shift:], after[:kept]):
+            return shift
+    return None
+
+
+def _diff_elements(before: list[Json], after: list[Json], start: int) -> JsonObject | None:
+    """Element by element from `start`; None when hardly anything would remain."""
+    replaced: list[Json] = []
+    nested: list[Json] = []
+    shorter = min(len(before), len(after))
+    for place in range(start, shorter):
+        patch = _diff_value(before[place], after[place])
+        if patch:
+            nested.append([place, patch])
+        elif patch is None and not same(before[place], after[place]):
+            replaced.append([place, after[place]])
+    if 2 * len(replaced) > len(after):
+        return None
+    cut = shorter if shorter < len(before) else 0
+    return _compact({"|": cut, "=": replaced, "~": nested, "+": after[shorter:]})
+
+
+def apply(before: JsonObject, patch: JsonObject) -> JsonObject:
+    """The document that `diff` was made for. `before` stays as it is."""
+    if not patch:
+        return before
+    removed = patch.get("-", ())
+    after = {key: value for key, value in before.items() if key not in removed} if removed else dict(before)
+    for key, nested in patch.get("~", {}).items():
+        after[key] = _apply_value(before[key], nested)
+    after.update(patch.get("=", {}))
     return after
 
 
-def _compare(before: Json, after: Json) -> tuple[str | None, Json]:
-    """The part of a diff that one changed value belongs to, and its content; None when equal."""
-    if isinstance(before, dict) and isinstance(after, dict):
-        inner = diff(cast("JsonObject", before), cast("JsonObject", after))
-        return ("in", inner) if inner else (None, None)
-    if isinstance(before, list) and isinstance(after, list):
-        return _compare_lists(cast("list[Json]", before), cast("list[Json]", after))
-    return (None, None) if equal(before, after) else ("set", after)
+def _apply_value(before: Json, patch: JsonObject) -> Json:
+    return apply(before, patch) if is_object(before) else _apply_list(before, patch)
 
 
-def _compare_lists(before: list[Json], after: list[Json]) -> tuple[str | None, Json]:
-    if equal(before, after):
-        return None, None
-    if before and len(after) > len(before) and equal(before, after[: len(before)]):
-        return "tail", after[len(before) :]
-    return "set", after
+def _apply_list(before: list[Json], patch: JsonObject) -> list[Json]:
+    after = before[patch.get("<", 0) : patch.get("|", len(before))]
+    for place, value in patch.get("=", ()):
+        after[place] = value
+    for place, nested in patch.get("~", ()):
+        after[place] = _apply_value(before[place], nested)
+    if "@" in patch:
+        start, removed, inserted = patch["@"]
+        after[start : start + removed] = inserted
+    return after + patch.get("+", [])
 
 
-def equal(one: Json, other: Json) -> bool:
-    """Equality of JSON, where true is not 1 while 1 is 1.0."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        left, right = cast("JsonObject", one), cast("JsonObject", other)
-        return left.keys() == right.keys() and all(equal(left[key], right[key]) for key in left)
-    if isinstance(one, list) and isinstance(other, list):
-        first, second = cast("list[Json]", one), cast("list[Json]", other)
-        return len(first) == len(second) and all(map(equal, first, second))
-    return isinstance(one, bool) == isinstance(other, bool) and one == other
+def rebuild(snapshot: JsonObject, patches: Iterable[JsonObject]) -> JsonObject:
+    """The state after all the patches, from a snapshot before the first of them."""
+    state = snapshot
+    for patch in patches:
+        state = apply(state, patch)
+    return state
+
+
+def wants_snapshot(completed_in_turn: int, epoch: int) -> bool:
+    """Whether a full copy goes into the history: several flows completed, the first epoch, every 20th."""
+    return completed_in_turn > 1 or epoch <= 1 or epoch % SNAPSHOT_DISTANCE == 0

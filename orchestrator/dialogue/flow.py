@@ -1,5 +1,171 @@
-"""Flows in progress: the class hierarchy BaseFlow → one parent per family → one class per dact (FS-1)."""
+"""The class hierarchy of flows: BaseFlow → one parent per family → one class per dact (FS-1).
+
+What every flow can do is in `base_flow`; here are the families, and how classes and instances are made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self, TypeAlias
+
+from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind, SlotProblem, ValueFinder
+from orchestrator.dialogue.lifecycle import FlowState, Reason
+from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.types import Dact, FlowId, JsonObject
+
+__all__ = [
+    "PARENTS",
+    "RETIRED",
+    "BaseFlow",
+    "ConverseFlow",
+    "FlowTypes",
+    "InternalFlow",
+    "Labels",
+    "PlanFlow",
+    "PlanStep",
+    "PrepareFlow",
+    "ProblemKind",
+    "ReadFlow",
+    "ScheduleFlow",
+    "SlotProblem",
+    "TransformFlow",
+    "ValueFinder",
+    "load_flow",
+    "make_flow_class",
+]
 
 
-class BaseFlow:
-    pass
+@dataclass(slots=True)
+class PlanStep:
+    """A sub-flow of a plan and how far it has come; it stays on record after the flow has left."""
+
+    flow_id: FlowId
+    dact: Dact
+    state: FlowState = FlowState.PENDING
+    reason: Reason | None = Reason.PLANNED
+
+    def serialize(self) -> JsonObject:
+        reason = None if self.reason is None else self.reason.value
+        return {"flow_id": self.flow_id, "dact": self.dact, "state": self.state.value, "reason": reason}
+
+    @classmethod
+    def from_dict(cls, body: JsonObject) -> PlanStep:
+        reason = body["reason"]
+        return cls(
+            body["flow_id"],
+            body["dact"],
+            FlowState(body["state"]),
+            None if reason is None else Reason(reason),
+        )
+
+
+class PlanFlow(BaseFlow):
+    """Decomposes a request into sub-flows; `revision` grows with every change of the plan."""
+
+    __slots__ = ("revision", "steps")
+    makes_frame = False
+
+    def __init__(self, now: float = 0.0, *, flow_id: str | None = None, plan_id: str | None = None) -> None:
+        super().__init__(now, flow_id=flow_id, plan_id=plan_id)
+        self.steps: list[PlanStep] = []
+        self.revision = 0
+
+    def needs_to_think(self) -> bool:
+        """A request that has no steps yet has to be decomposed first."""
+        return not self.steps or super().needs_to_think()
+
+    def serialize(self) -> JsonObject:
+        body = super().serialize()
+        body["revision"] = self.revision
+        body["steps"] = [step.serialize() for step in self.steps]
+        return body
+
+    @classmethod
+    def from_dict(cls, body: JsonObject) -> Self:
+        flow = super().from_dict(body)
+        flow.revision = body.get("revision", 0)
+        flow.steps = [PlanStep.from_dict(step) for step in body.get("steps", ())]
+        return flow
+
+
+class ConverseFlow(BaseFlow):
+    """Talk: its results go to the scratchpad (PX-12)."""
+
+    __slots__ = ()
+    makes_frame = False
+
+
+class InternalFlow(BaseFlow):
+    """Housekeeping: never predicted from a user's words, never shown (PX-12)."""
+
+    __slots__ = ()
+    makes_frame = False
+
+    def needs_to_think(self) -> bool:
+        """Its inputs are given by the system; there is nobody to ask."""
+        return False
+
+
+class ReadFlow(BaseFlow):
+    """Finds and shows."""
+
+    __slots__ = ()
+
+
+class PrepareFlow(BaseFlow):
+    """Gets something ready: books, collects, sets up."""
+
+    __slots__ = ()
+
+
+class TransformFlow(BaseFlow):
+    """Changes what is there."""
+
+    __slots__ = ()
+
+
+class ScheduleFlow(BaseFlow):
+    """Arranges for later."""
+
+    __slots__ = ()
+
+
+PARENTS: Mapping[Family, type[BaseFlow]] = {
+    Family.PLAN: PlanFlow,
+    Family.CONVERSE: ConverseFlow,
+    Family.INTERNAL: InternalFlow,
+    Family.READ: ReadFlow,
+    Family.PREPARE: PrepareFlow,
+    Family.TRANSFORM: TransformFlow,
+    Family.SCHEDULE: ScheduleFlow,
+}
+
+FlowTypes: TypeAlias = Mapping[Dact, type[BaseFlow]]
+
+
+def make_flow_class(spec: FlowSpec, slot_types: SlotTypes = EVERY_TYPE) -> type[BaseFlow]:
+    """The class of one dact, a child of its family's parent; ``book_flight`` → ``BookFlightFlow``."""
+    name = "".join(part.capitalize() for part in spec.dact.split("_")) + "Flow"
+    body = {"spec": spec, "slot_types": slot_types, "__slots__": (), "__doc__": spec.description}
+    return type(name, (PARENTS[spec.family],), body)
+
+
+@lru_cache(maxsize=256)
+def _make_retired(dact: Dact, is_plan: bool) -> type[BaseFlow]:
+    family = Family.PLAN if is_plan else Family.CONVERSE
+    return make_flow_class(FlowSpec(dact=dact, dax="000", intent=RETIRED, family=family))
+
+
+RETIRED = "retired"
+"""The intent of flows whose type the domain no longer has; they load, and no policy carries them out."""
+
+
+def load_flow(body: JsonObject, flow_types: FlowTypes) -> BaseFlow:
+    """A flow from its JSON. One whose dact has left the domain is loaded as retired, nothing lost."""
+    cls = flow_types.get(body["dact"])
+    if cls is None:
+        cls = _make_retired(body["dact"], "steps" in body)
+    return cls.from_dict(body)

@@ -44,8 +44,9 @@ class SlotSpec:
 
     `type` names a slot type (`slots.SLOT_TYPES`, or one of the domain's own). `entity` names the
     gazetteer that grounds its values. `values` are the allowed ones of category and checklist, and
-    the tokens of exact. `minimum` and `maximum` bound level and range. `depends_on` names slots
-    whose correction puts this one in doubt.
+    the tokens of exact. `minimum` and `maximum` bound level, range, number and money, and
+    `maximum` the length of free text. `depends_on` names slots whose correction puts this one in
+    doubt.
     """
 
     name: str
@@ -61,6 +62,8 @@ class SlotSpec:
     description: str = ""
     synonyms: Mapping[str, str] = field(default_factory=dict[str, str])
     depends_on: tuple[str, ...] = ()
+    pattern: str | None = None
+    """Of exact: a regular expression that the whole token must match."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ An implementation sends one request once. Retries, fallback, breakers, budgets a
 to `orchestrator.prompting`. Failures are the closed set `MODEL_FAILURES`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
@@ -138,6 +138,6 @@ class ChatModel(Protocol):
         """
         ...
 
-    def stream(self, request: ChatRequest) -> AsyncIterator[ChatDelta]:
+    def stream(self, request: ChatRequest) -> AsyncGenerator[ChatDelta, None]:
         """Answer piece by piece; raises as `complete`, at the start or at any piece."""
         ...

@@ -6,7 +6,7 @@ Does not know prompts and does not judge answers.
 import asyncio
 import random
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -138,14 +138,17 @@ class ModelCaller:
     def would_admit(self, choice: ModelChoice) -> bool:
         return self._breaker(choice).would_admit
 
-    async def complete(self, request: ChatRequest, call: CallContext, log: CallLog) -> ChatReply:
-        """Get a whole answer.
+    async def complete(
+        self, request: ChatRequest, call: CallContext, log: CallLog, *, voter: ModelChoice | None = None
+    ) -> ChatReply:
+        """Get a whole answer; from `voter` and no other model, if one is named.
 
         Raises:
             ModelUnavailable: how the last model failed.
             BudgetExceeded: nothing was sent.
         """
-        tries = self._tries(request, call, log)
+        choices = self.choices(request.metadata.prompt_id) if voter is None else self._configured((voter,))
+        tries = self._tries(choices, call, log)
         while True:
             try:
                 return await self._complete_once(tries.choice, request, call, log)
@@ -156,7 +159,7 @@ class ModelCaller:
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
         """Get an answer piece by piece; after the first piece a failure is final. Raises as `complete`."""
-        tries = self._tries(request, call, log)
+        tries = self._tries(self.choices(request.metadata.prompt_id), call, log)
         while True:
             started = False
             try:
@@ -196,13 +199,16 @@ class ModelCaller:
         async with self._paid(request, price, call, log) as payment:
             with _guarded(self._breaker(choice)):
                 log.requests += 1
-                async for delta in self._models[choice.provider].stream(request):
-                    usage = delta.usage or _grown(usage, delta.text)
-                    payment.actual = price.of(usage)
-                    yield delta
+                async with aclosing(self._models[choice.provider].stream(request)) as deltas:
+                    async for delta in deltas:
+                        usage = delta.usage or _grown(usage, delta.text)
+                        payment.actual = price.of(usage)
+                        yield delta
 
-    def _tries(self, request: ChatRequest, call: CallContext, log: CallLog) -> Tries:
-        choices = self.choices(request.metadata.prompt_id)
+    def _configured(self, choices: tuple[ModelChoice, ...]) -> tuple[ModelChoice, ...]:
+        return tuple(choice for choice in choices if choice.provider in self._models)
+
+    def _tries(self, choices: tuple[ModelChoice, ...], call: CallContext, log: CallLog) -> Tries:
         if not choices:
             raise ModelNotConfigured(
                 "No model is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL, to use one."
@@ -221,7 +227,7 @@ class ModelCaller:
     @asynccontextmanager
     async def _paid(
         self, request: ChatRequest, price: Price, call: CallContext, log: CallLog
-    ) -> AsyncIterator[_Payment]:
+    ) -> AsyncGenerator[_Payment, None]:
         """Hold a reservation while the block runs, then pay what the block says was spent."""
         try:
             reservation = await self._budgets.reserve(request, price, call.spending, call.session_id)
@@ -240,8 +246,11 @@ class ModelCaller:
 
 
 @contextmanager
-def _guarded(breaker: Breaker) -> Iterator[None]:
-    """Ask the breaker first, and tell it afterwards whether the endpoint answered."""
+def _guarded(breaker: Breaker) -> Generator[None, None, None]:
+    """Ask the breaker first, and tell it afterwards whether the endpoint answered.
+
+    A rate limit counts as a failure: while it lasts, turns are better off without this model.
+    """
     permit = breaker.admit()
     try:
         yield

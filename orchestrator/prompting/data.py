@@ -4,6 +4,7 @@ Whatever a user, a tool or a document wrote stays inside a JSON string: it canno
 close a delimiter or form a special token. It is not this file's work to judge what it says.
 """
 
+import json
 import re
 
 import orjson
@@ -22,27 +23,16 @@ _TO_ESCAPE = re.compile(rf"[<>`{_INVISIBLE}]|\[(?=/?INST\])", re.IGNORECASE)
 def encode_data(value: Json) -> str:
     """Write a value as one line of JSON in which no role marker or delimiter survives.
 
-    Reading the result as JSON gives the value back; a lone surrogate becomes U+FFFD.
+    Reading the result as JSON gives the value back.
     """
     try:
         encoded = orjson.dumps(value, option=orjson.OPT_NON_STR_KEYS).decode()
     except orjson.JSONEncodeError:
-        encoded = orjson.dumps(_without_surrogates(value), option=orjson.OPT_NON_STR_KEYS).decode()
+        # Half a surrogate pair, or a number over 64 bits: rare, and only this library takes them.
+        encoded = json.dumps(value, default=str)
     return _TO_ESCAPE.sub(_escape, encoded)
 
 
 def _escape(found: re.Match[str]) -> str:
     units = found.group().encode("utf-16-be")
     return "".join(f"\\u{units[at]:02x}{units[at + 1]:02x}" for at in range(0, len(units), 2))
-
-
-def _without_surrogates(value: Json) -> Json:
-    match value:
-        case str():
-            return re.sub("[\ud800-\udfff]", "\ufffd", value)
-        case dict():
-            return {_without_surrogates(key): _without_surrogates(item) for key, item in value.items()}
-        case list() | tuple():
-            return [_without_surrogates(item) for item in value]
-        case _:
-            return value

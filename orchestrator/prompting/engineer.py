@@ -4,7 +4,7 @@ Turns a prompt's name and variables into a usable answer or one of `MODEL_FAILUR
 how. What the answer means is the caller's business.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -25,7 +25,7 @@ from orchestrator.ports.spending import SpendingStore
 from orchestrator.prompting.breaker import BreakerBoard, CircuitView
 from orchestrator.prompting.budget import Budgets, InProcessSpending
 from orchestrator.prompting.calling import CallContext, CallLog, ModelCaller, Pacing
-from orchestrator.prompting.config import ModelConfig
+from orchestrator.prompting.config import ModelChoice, ModelConfig
 from orchestrator.prompting.data import encode_data
 from orchestrator.prompting.structured import (
     CutOff,
@@ -92,9 +92,18 @@ class PromptEngineer:
         return self._board.views()
 
     async def structured(
-        self, prompt_id: str, variables: Mapping[str, Json], schema: JsonObject, call: CallContext
+        self,
+        prompt_id: str,
+        variables: Mapping[str, Json],
+        schema: JsonObject,
+        call: CallContext,
+        *,
+        voter: ModelChoice | None = None,
     ) -> JsonObject:
-        """Ask for one JSON object that fits a JSON Schema."""
+        """Ask for one JSON object that fits a JSON Schema.
+
+        `voter`: this model and no other, for rounds in which several models are asked (NL-3).
+        """
         shape = Shape(schema)
         output = OutputSchema(prompt_id, schema, self._config.strict_schemas)
         return await self._obtain(
@@ -102,6 +111,7 @@ class PromptEngineer:
             call,
             lambda prompt: replace(self._request(prompt, variables, call), output=output),
             lambda reply: judge_object(reply, shape),
+            voter=voter,
         )
 
     async def text(self, prompt_id: str, variables: Mapping[str, Json], call: CallContext) -> str:
@@ -146,7 +156,7 @@ class PromptEngineer:
     ) -> AsyncGenerator[str, None]:
         """Ask for plain text, piece by piece. A failure after the first piece leaves the text unfinished."""
         prompt = self._prompts.get(prompt_id)
-        request = replace(self._request(prompt, variables, call), timeout_s=self._config.stream_s)
+        request = replace(self._request(prompt, variables, call), timeout_s=self._config.stream_timeout_s)
         finish_reason: FinishReason | None = None
         empty = True
         with self._recorded(prompt, call) as log:
@@ -164,12 +174,14 @@ class PromptEngineer:
         call: CallContext,
         make: Callable[[Prompt], ChatRequest],
         judge: Callable[[ChatReply], Judgement[Answer]],
+        *,
+        voter: ModelChoice | None = None,
     ) -> Answer:
         """Ask until the answer is usable: once more with twice the tokens, once more with the reason."""
         request = make(prompt)
         with self._recorded(prompt, call) as log:
             while True:
-                reply = await self._caller.complete(request, call, log)
+                reply = await self._caller.complete(request, call, log, voter=voter)
                 match judge(reply):
                     case Usable(answer):
                         return answer
@@ -195,7 +207,7 @@ class PromptEngineer:
         )
 
     @contextmanager
-    def _recorded(self, prompt: Prompt, call: CallContext) -> Iterator[CallLog]:
+    def _recorded(self, prompt: Prompt, call: CallContext) -> Generator[CallLog, None, None]:
         """Record one signal for the block, however it ends."""
         log = CallLog()
         started = self._pacing.clock()

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import orjson
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match  # pyright: ignore[reportUnknownVariableType]
+from jsonschema import exceptions as jsonschema_exceptions
 
 from orchestrator.ports.models import ChatMessage, ChatReply, ChatRole, FinishReason, ToolDefinition
 from orchestrator.prompting.data import encode_data
@@ -19,6 +19,7 @@ from orchestrator.types import Json, JsonObject
 Answer = TypeVar("Answer")
 LONGEST_QUOTE = 2_000
 """Characters of an unusable answer, or of a reason, that are shown to the model again."""
+_best_match = cast("Any", jsonschema_exceptions).best_match  # The library's own types are incomplete.
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 
@@ -67,7 +68,7 @@ class Shape:
 
     def mismatch(self, value: Json) -> str | None:
         """Say where and why a value does not fit, or None when it does."""
-        error: Any = best_match(self._validator.iter_errors(value))
+        error = _best_match(self._validator.iter_errors(value))
         return None if error is None else f"{error.json_path}: {error.message}"[:LONGEST_QUOTE]
 
 

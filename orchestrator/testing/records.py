@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import orjson
 
-from orchestrator.dialogue.diff import equal
-from orchestrator.types import JsonObject
+from orchestrator.dialogue.json_values import is_list, is_object, same_value
+from orchestrator.testing.store import MemoryStore
+from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, TenantId
 
 
 class MemoryRecords:
-    def __init__(self) -> None:
-        self._collections: dict[str, dict[str, JsonObject]] = {}
+    def __init__(
+        self, store: MemoryStore | None = None, tenant_id: TenantId = DEFAULT_TENANT, domain: str = ""
+    ) -> None:
+        """Without a store the documents are this object's own."""
+        shared = MemoryStore() if store is None else store
+        self._collections = shared.documents.setdefault((tenant_id, domain), {})
 
     async def get(self, collection: str, key: str) -> JsonObject | None:
         found = self._collections.get(collection, {}).get(key)
@@ -36,7 +41,16 @@ class MemoryRecords:
 
 
 def _matches(document: JsonObject, where: JsonObject | None) -> bool:
-    return all(name in document and equal(document[name], value) for name, value in (where or {}).items())
+    return all(name in document and _equal(document[name], value) for name, value in (where or {}).items())
+
+
+def _equal(left: Json, right: Json) -> bool:
+    """As the database compares: true is not 1, while 1 is 1.0, at any depth."""
+    if is_object(left) and is_object(right):
+        return left.keys() == right.keys() and all(_equal(left[key], right[key]) for key in left)
+    if is_list(left) and is_list(right):
+        return len(left) == len(right) and all(map(_equal, left, right))
+    return same_value(left, right)
 
 
 def _copy(document: JsonObject) -> JsonObject:

@@ -14,9 +14,8 @@ from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
 from orchestrator.turns.result import unanswered
 from orchestrator.turns.step import Step
-from orchestrator.turns.turn import FINISHED, IfBusy, TurnInput, TurnRecord, TurnStatus
+from orchestrator.turns.turn import FINISHED, IfBusy, TurnInput, TurnRecord, TurnStatus, require_transition
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
-
 
 _BEGINNING = Epoch(0)
 
@@ -149,6 +148,9 @@ class MemoryStore:
     clock: Callable[[], datetime] = field(default_factory=ManualClock)
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
     outbox: list[tuple[SessionId, OutboxEntry]] = field(default_factory=list[tuple[SessionId, OutboxEntry]])
+    documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
+        default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
+    )
     live_workers: set[int] = field(default_factory=set[int])
     workers_ever: int = 0
 
@@ -169,6 +171,7 @@ class MemoryStore:
 
     def end(self, session: MemorySession, turn: MemoryTurn, status: TurnStatus, error: str | None) -> None:
         """End a turn without an answer, and those merged into it."""
+        require_transition(turn.status, status)
         for row in (turn, *session.merged(turn)):
             result = unanswered(row.session_id, row.turn_id, row.seq, session.epoch, status, row.input.text)
             if row is not turn:

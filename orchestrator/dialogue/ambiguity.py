@@ -1,0 +1,340 @@
+"""The open question: what is unclear, on which of four levels, and how it is asked (AM-1 … AM-4).
+
+One home for every question the session waits on. Wording by a model is handed in as a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from orchestrator.dialogue.json_values import copy_json, is_list, is_object
+from orchestrator.dialogue.stack import FlowStack, LimitReached
+from orchestrator.types import FlowId, Json, JsonObject, TurnId
+
+MOST_OPEN = 16
+"""Unresolved questions kept; the oldest goes first."""
+
+
+class Level(StrEnum):
+    GENERAL = "general"
+    """The intent is unclear."""
+    PARTIAL = "partial"
+    """The intent is known, a key entity is not."""
+    SPECIFIC = "specific"
+    """A slot is missing or invalid."""
+    CONFIRMATION = "confirmation"
+    """A candidate value or an act needs the user's yes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """A suggested reply: a label, and the action that it stands for."""
+
+    label: str
+    action_name: str
+    payload: JsonObject = field(default_factory=JsonObject)
+
+    def serialize(self) -> JsonObject:
+        return {"label": self.label, "action_name": self.action_name, "payload": copy_json(self.payload)}
+
+    @classmethod
+    def from_dict(cls, body: JsonObject) -> Option:
+        return cls(body["label"], body["action_name"], copy_json(body["payload"]))
+
+
+@dataclass(slots=True)
+class Ambiguity:
+    """One unresolved question. `asked`: rounds in which it was asked without success so far."""
+
+    level: Level
+    flow_id: FlowId | None = None
+    slot: str | None = None
+    candidates: list[Json] = field(default_factory=list[Json])
+    question: str = ""
+    asked: int = 0
+    turn_id: TurnId | None = None
+    options: list[Option] = field(default_factory=list[Option])
+    metadata: JsonObject = field(default_factory=JsonObject)
+    """Evidence for re-routing (NL-5): what failed and why."""
+
+    def serialize(self) -> JsonObject:
+        return {
+            "level": self.level.value,
+            "flow_id": self.flow_id,
+            "slot": self.slot,
+            "candidates": copy_json(self.candidates),
+            "question": self.question,
+            "asked": self.asked,
+            "turn_id": self.turn_id,
+            "options": [option.serialize() for option in self.options],
+            "metadata": copy_json(self.metadata),
+        }
+
+    @classmethod
+    def from_dict(cls, body: JsonObject) -> Ambiguity:
+        return cls(
+            Level(body["level"]),
+            body["flow_id"],
+            body["slot"],
+            copy_json(body["candidates"]),
+            body["question"],
+            body["asked"],
+            body["turn_id"],
+            [Option.from_dict(option) for option in body["options"]],
+            copy_json(body["metadata"]),
+        )
+
+
+class QuestionKind(StrEnum):
+    OPEN = "open"
+    """Answered in the user's own words."""
+    OPTIONS = "options"
+    """One of several."""
+    CONFIRMATION = "confirmation"
+    """Yes or no."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What to ask. `escalate`: the same question was asked too often, offer another way (AM-4)."""
+
+    level: Level
+    kind: QuestionKind
+    text: str
+    options: tuple[Option, ...] = ()
+    flow_id: FlowId | None = None
+    slot: str | None = None
+    escalate: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Wording:
+    """What a model may do to a question (AM-2); without a flag it is not called."""
+
+    lexicalise: bool = False
+    """Find words for values that have only codes."""
+    naturalise: bool = False
+    """Let it sound like speech."""
+    compile: bool = False
+    """Make one question of several parts."""
+
+    @property
+    def wanted(self) -> bool:
+        return self.lexicalise or self.naturalise or self.compile
+
+
+Writer: TypeAlias = Callable[[Question, Wording], Awaitable[str | None]]
+"""Rewords a question; None when it cannot."""
+
+
+def show_value(value: Json) -> str:
+    """A candidate as a label."""
+    if is_object(value):
+        named = value.get("name") or value.get("label")
+        return str(named) if named else ", ".join(f"{key} {show_value(item)}" for key, item in value.items())
+    if is_list(value):
+        return ", ".join(show_value(item) for item in value)
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value)
+
+
+def limit_options(reached: LimitReached, wanted: str) -> list[Option]:
+    """Choices for the user when the stack is full (FS-12): cancel one task and start `wanted`."""
+    return [
+        Option(f"Cancel {flow.title}", "cancel_flow", {"flow_id": flow.flow_id, "then": wanted})
+        for flow in reached.choices
+    ]
+
+
+@dataclass(slots=True)
+class AmbiguityHandler:
+    """The unresolved questions, latest last, and how often each level was declared."""
+
+    stack: FlowStack
+    open: list[Ambiguity] = field(default_factory=list[Ambiguity])
+    counts: dict[Level, int] = field(default_factory=lambda: dict.fromkeys(Level, 0))
+
+    @property
+    def current(self) -> Ambiguity | None:
+        """The latest question that concerns the top flow, or no flow in particular."""
+        top = self.stack.top
+        concerned = {None, None if top is None else top.flow_id}
+        return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
+
+    def declare(
+        self,
+        level: Level,
+        *,
+        flow_id: FlowId | None = None,
+        slot: str | None = None,
+        candidates: Iterable[Json] = (),
+        question: str = "",
+        options: Iterable[Option] = (),
+        turn_id: TurnId | None = None,
+        metadata: JsonObject | None = None,
+    ) -> Ambiguity:
+        """Note what is unclear and count it; declared again, it keeps the number of rounds asked."""
+        earlier = self.find(level=level, flow_id=flow_id, slot=slot)
+        entry = Ambiguity(
+            level,
+            flow_id,
+            slot,
+            list(candidates),
+            question,
+            earlier.asked if earlier else 0,
+            turn_id,
+            list(options),
+            dict(metadata or {}),
+        )
+        if earlier is not None:
+            self.open.remove(earlier)
+        self.open = [*self.open, entry][-MOST_OPEN:]
+        self.counts[level] += 1
+        return entry
+
+    def find(self, *, level: Level, flow_id: FlowId | None, slot: str | None) -> Ambiguity | None:
+        """The open question with just these properties."""
+        wanted = (level, flow_id, slot)
+        return next(
+            (entry for entry in self.open if (entry.level, entry.flow_id, entry.slot) == wanted), None
+        )
+
+    def ask(self, *, limit: int | None = None, again: bool = False) -> Question | None:
+        """The current question, dispatched by level; None when nothing is unclear.
+
+        Counts a round, except when it is repeated after a digression (`again`). After `limit`
+        rounds without success the question says `escalate`.
+        """
+        entry = self.current
+        if entry is None:
+            return None
+        escalate = limit is not None and self.escalated(limit)
+        if not again:
+            entry.asked += 1
+        return self._dispatch(entry, escalate=escalate)
+
+    def _dispatch(self, entry: Ambiguity, *, escalate: bool) -> Question:
+        kind, text, options = _FORMS[entry.level](entry)
+        return Question(
+            entry.level, kind, entry.question or text, tuple(options), entry.flow_id, entry.slot, escalate
+        )
+
+    async def generate(self, question: Question, wording: Wording, write: Writer | None) -> Question:
+        """The question reworded, if a flag asks for it and the writer can; else as it is."""
+        if write is None or not wording.wanted:
+            return question
+        text = await write(question, wording)
+        if not text or not text.strip():
+            return question
+        return Question(
+            question.level,
+            question.kind,
+            text.strip(),
+            question.options,
+            question.flow_id,
+            question.slot,
+            question.escalate,
+        )
+
+    def resolve(
+        self,
+        entry: Ambiguity | None = None,
+        *,
+        flow_id: FlowId | None = None,
+        slot: str | None = None,
+        level: Level | None = None,
+    ) -> list[Ambiguity]:
+        """Close questions: the one given, those that match every property named, or the current one."""
+        if entry is None and flow_id is None and slot is None and level is None:
+            entry = self.current
+            if entry is None:
+                return []
+        closed = [
+            other
+            for other in self.open
+            if (other is entry if entry is not None else _matches(other, flow_id, slot, level))
+        ]
+        self.open = [other for other in self.open if all(other is not gone for gone in closed)]
+        return closed
+
+    def escalated(self, limit: int) -> bool:
+        """Whether the current question was asked `limit` times without success (AM-4)."""
+        entry = self.current
+        return entry is not None and entry.asked >= limit
+
+    def blocks(self, flow_id: str) -> bool:
+        """Whether a flow has an unresolved question, so that no lasting effect may happen (AM-3)."""
+        return any(entry.flow_id == flow_id for entry in self.open)
+
+    def serialize(self) -> JsonObject:
+        return {
+            "open": [entry.serialize() for entry in self.open],
+            "counts": {level.value: count for level, count in self.counts.items() if count},
+        }
+
+    @classmethod
+    def from_dict(cls, body: JsonObject, stack: FlowStack) -> AmbiguityHandler:
+        """The inverse of `serialize`; which question is current depends on the stack."""
+        handler = cls(stack, [Ambiguity.from_dict(entry) for entry in body["open"]])
+        handler.counts.update((Level(level), count) for level, count in body["counts"].items())
+        return handler
+
+
+def _matches(entry: Ambiguity, flow_id: str | None, slot: str | None, level: Level | None) -> bool:
+    return (
+        (flow_id is None or entry.flow_id == flow_id)
+        and (slot is None or entry.slot == slot)
+        and (level is None or entry.level is level)
+    )
+
+
+Form: TypeAlias = tuple[QuestionKind, str, Sequence[Option]]
+
+
+def _ask_general(entry: Ambiguity) -> Form:
+    kind = QuestionKind.OPTIONS if entry.options else QuestionKind.OPEN
+    return kind, "I am not sure what you would like to do. Could you say it in other words?", entry.options
+
+
+def _name(entry: Ambiguity) -> str:
+    return (entry.slot or "value").replace("_", " ")
+
+
+def _choices(entry: Ambiguity) -> list[Option]:
+    """The declared options, else one per candidate."""
+    return entry.options or [
+        Option(show_value(value), "fill_slot", {"flow_id": entry.flow_id, "slot": entry.slot, "value": value})
+        for value in entry.candidates
+    ]
+
+
+def _ask_partial(entry: Ambiguity) -> Form:
+    options = _choices(entry)
+    if options:
+        return QuestionKind.OPTIONS, f"Which {_name(entry)} do you mean?", options
+    return QuestionKind.OPEN, f"I do not know this {_name(entry)}. Which one do you mean?", options
+
+
+def _ask_specific(entry: Ambiguity) -> Form:
+    options = _choices(entry)
+    return QuestionKind.OPTIONS if options else QuestionKind.OPEN, f"What is the {_name(entry)}?", options
+
+
+def _ask_confirmation(entry: Ambiguity) -> Form:
+    payload: JsonObject = {"flow_id": entry.flow_id, "slot": entry.slot}
+    value = entry.candidates[0] if entry.candidates else None
+    text = f"Is the {_name(entry)} {show_value(value)}?" if entry.candidates else "Is that right?"
+    yes = Option("Yes", "confirm", payload if value is None else {**payload, "value": value})
+    return QuestionKind.CONFIRMATION, text, entry.options or [yes, Option("No", "deny", payload)]
+
+
+_FORMS: dict[Level, Callable[[Ambiguity], Form]] = {
+    Level.GENERAL: _ask_general,
+    Level.PARTIAL: _ask_partial,
+    Level.SPECIFIC: _ask_specific,
+    Level.CONFIRMATION: _ask_confirmation,
+}

@@ -1,0 +1,347 @@
+"""A flow in progress: its slots, outputs and standing.
+
+Its place among others is the business of the stack, carrying it out that of its policy; the
+parents of the seven families are in `flow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Protocol, Self, TypeAlias
+
+from orchestrator.dialogue.json_values import copy_json, same_value
+from orchestrator.dialogue.lifecycle import ACTIVE, FlowState, Reason, Standing, check_transition
+from orchestrator.dialogue.slots import (
+    EVERY_TYPE,
+    Rejected,
+    SlotSource,
+    SlotTypes,
+    SlotValue,
+    Verdict,
+    check_any,
+)
+from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_id
+
+TURNS_KEPT = 20
+"""Turn identifiers a flow holds: its first and its latest; the rest is in the session's history."""
+
+_STANDINGS = {(state.value, None): Standing(state) for state in FlowState} | {
+    (state.value, reason.value): Standing(state, reason) for state in FlowState for reason in Reason
+}
+
+
+class ProblemKind(StrEnum):
+    """Why a value did not get into its slot."""
+
+    UNKNOWN_SLOT = "unknown_slot"
+    INVALID = "invalid"
+    SEVERAL = "several"
+    """The words fit several values; the user has to choose."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlotProblem:
+    """`why` is a sentence for the user; `candidates` are the values to choose from."""
+
+    slot: str
+    kind: ProblemKind
+    why: str
+    candidates: tuple[Json, ...] = ()
+    text: str = ""
+
+
+Labels: TypeAlias = Mapping[str, Mention | Json]
+"""Values by slot name: as found in a message, or plain."""
+
+
+class ValueFinder(Protocol):
+    """Something that may know values which the user has not just said (PX-4)."""
+
+    async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> Labels: ...
+
+
+class BaseFlow:
+    """One task in progress. Subclasses carry `spec`; slots belong to the instance alone (FS-6).
+
+    Times are unix seconds. `plan_id` is the `flow_id` of the Plan flow that this one serves.
+    `notes` is small scratch space of the flow's policy.
+    """
+
+    __slots__ = (
+        "completed_at",
+        "flow_id",
+        "interrupted_at",
+        "interruption",
+        "notes",
+        "outputs",
+        "plan_id",
+        "slots",
+        "standing",
+        "started_at",
+        "turn_ids",
+    )
+
+    spec: ClassVar[FlowSpec]
+    slot_types: ClassVar[SlotTypes] = EVERY_TYPE
+    makes_frame: ClassVar[bool] = True
+    """Whether its results become a display frame (PX-12)."""
+
+    def __init__(self, now: float = 0.0, *, flow_id: str | None = None, plan_id: str | None = None) -> None:
+        self.flow_id = FlowId(flow_id or new_id("flow"))
+        self.standing = ACTIVE
+        self.slots: dict[str, SlotValue] = {}
+        self.outputs: JsonObject = {}
+        self.plan_id = plan_id
+        self.turn_ids: list[TurnId] = []
+        self.started_at = now
+        self.interrupted_at: float | None = None
+        self.interruption: str | None = None
+        self.completed_at: float | None = None
+        self.notes: JsonObject = {}
+
+    def __repr__(self) -> str:
+        return f"<{self.dact} {self.flow_id}: {self.standing}>"
+
+    @property
+    def dact(self) -> Dact:
+        return self.spec.dact
+
+    @property
+    def title(self) -> str:
+        """The name a user reads."""
+        return self.spec.dact.replace("_", " ")
+
+    # Lifecycle
+
+    @property
+    def state(self) -> FlowState:
+        return self.standing.state
+
+    @property
+    def reason(self) -> Reason | None:
+        return self.standing.reason
+
+    @property
+    def is_finished(self) -> bool:
+        """Completed or Invalid: it waits to leave the stack."""
+        return self.standing.state in {FlowState.COMPLETED, FlowState.INVALID}
+
+    def become(self, after: Standing) -> None:
+        """Change the standing as the table allows. Raises IllegalTransition."""
+        check_transition(self.standing, after)
+        self.standing = after
+
+    def note_turn(self, turn_id: TurnId) -> None:
+        """Remember a turn in which the flow was active (FS-14); bounded, the first one stays."""
+        if self.turn_ids and self.turn_ids[-1] == turn_id:
+            return
+        self.turn_ids.append(turn_id)
+        if len(self.turn_ids) > TURNS_KEPT:
+            del self.turn_ids[1]
+
+    # Slots
+
+    @classmethod
+    def slot(cls, name: str) -> SlotSpec | None:
+        """What is known about a slot, or about an input that has no slot of its name (FS-7)."""
+        found = cls.spec.slots.get(name)
+        if found is None and name in cls.spec.inputs:
+            return SlotSpec(name=name, type="")
+        return found
+
+    @classmethod
+    def judge(cls, name: str, value: Json) -> Verdict:
+        """Validate a value for one slot of this flow type."""
+        spec = cls.spec.slots.get(name)
+        if spec is not None:
+            return cls.slot_types.validate(value, spec)
+        if name in cls.spec.inputs and value is not None:
+            return check_any(value, SlotSpec(name=name, type=""))
+        return Rejected(f"The task “{cls.spec.dact.replace('_', ' ')}” has no slot {name!r}.")
+
+    def fill_slots_by_label(
+        self,
+        labels: Labels,
+        *,
+        turn_id: TurnId | None = None,
+        source: SlotSource = SlotSource.USER,
+    ) -> list[SlotProblem]:
+        """Put labelled values into their slots; what does not fit stays out and is returned, with why."""
+        problems: list[SlotProblem] = []
+        for name, label in labels.items():
+            mention = label if isinstance(label, Mention) else Mention(value=label)
+            problem = self._fill(name, mention, turn_id, source)
+            if problem is not None:
+                problems.append(problem)
+        return problems
+
+    def _fill(
+        self, name: str, mention: Mention, turn_id: TurnId | None, source: SlotSource
+    ) -> SlotProblem | None:
+        problem = self.examine(name, mention)
+        if problem is not None:
+            return problem
+        value = self.judge(name, mention.value)
+        assert not isinstance(value, Rejected)
+        held = self.slots.get(name)
+        confirmed = held is not None and held.confirmed and same_value(held.value, value.value)
+        self.slots[name] = SlotValue(value.value, source, turn_id, confirmed, mention.text[:200])
+        return None
+
+    def examine(self, name: str, mention: Mention) -> SlotProblem | None:
+        """Why this mention cannot fill the slot; None when it can. Changes nothing."""
+        text = mention.text[:200]
+        if self.slot(name) is None:
+            return SlotProblem(name, ProblemKind.UNKNOWN_SLOT, f"The {self.title} has no {name!r}.", (), text)
+        if mention.invalid:
+            return SlotProblem(name, ProblemKind.INVALID, mention.invalid, (), text)
+        if mention.value is None and mention.candidates:
+            why = f"There are {len(mention.candidates)} possible values for the {name.replace('_', ' ')}."
+            return SlotProblem(name, ProblemKind.SEVERAL, why, mention.candidates, text)
+        verdict = self.judge(name, mention.value)
+        if isinstance(verdict, Rejected):
+            return SlotProblem(name, ProblemKind.INVALID, verdict.why, (), text)
+        return None
+
+    async def fill_slot_values(
+        self, context: ValueFinder | None, memory: ValueFinder | None, *, turn_id: TurnId | None = None
+    ) -> list[SlotProblem]:
+        """Look for what is still missing in the conversation, then in memory (FS-2, PX-4).
+
+        The finders may ask a model. Values from memory are marked as such.
+        """
+        problems: list[SlotProblem] = []
+        for finder, source in ((context, SlotSource.USER), (memory, SlotSource.MEMORY)):
+            wanted = self.open_slots()
+            if finder is None or not wanted:
+                continue
+            names = {spec.name for spec in wanted}
+            found = await finder.find_values(self, wanted)
+            useful = {name: label for name, label in found.items() if name in names}
+            problems += self.fill_slots_by_label(useful, turn_id=turn_id, source=source)
+        return problems
+
+    def holds(self, name: str) -> bool:
+        """Whether the slot has a value, or a default, that passes its type."""
+        spec = self.spec.slots.get(name)
+        held = self.slots.get(name)
+        value = held.value if held is not None else spec.default if spec is not None else None
+        return value is not None and not isinstance(self.judge(name, value), Rejected)
+
+    def _unsatisfied(self) -> Iterator[tuple[SlotSpec, ...]]:
+        groups: dict[str, list[SlotSpec]] = {}
+        for spec in self.spec.slots.values():
+            if spec.priority is Priority.REQUIRED and not self.holds(spec.name):
+                yield (spec,)
+            elif spec.priority is Priority.ELECTIVE:
+                groups.setdefault(spec.group or "", []).append(spec)
+        for members in groups.values():
+            if not any(self.holds(spec.name) for spec in members):
+                yield tuple(members)
+
+    def is_filled(self) -> bool:
+        """Every required slot, and one of each elective group, holds a value that passes its type (FS-3)."""
+        return next(self._unsatisfied(), None) is None
+
+    def missing(self) -> list[SlotSpec]:
+        """What to ask for, in order: required slots, then the first of each unsatisfied group."""
+        return [members[0] for members in self._unsatisfied()]
+
+    def open_slots(self) -> list[SlotSpec]:
+        """Required slots without value, and every member of unsatisfied groups."""
+        return [spec for members in self._unsatisfied() for spec in members]
+
+    def needs_to_think(self) -> bool:
+        """Whether something has to be found out before the flow can be carried out (FS-2)."""
+        return not self.is_filled()
+
+    def value(self, name: str) -> Json | None:
+        """The slot's value, else its default, else None."""
+        held = self.slots.get(name)
+        if held is not None:
+            return held.value
+        spec = self.spec.slots.get(name)
+        return None if spec is None else spec.default
+
+    def values(self) -> JsonObject:
+        """All values by slot name, defaults applied, empty slots left out."""
+        values = {name: spec.default for name, spec in self.spec.slots.items() if spec.default is not None}
+        values.update((name, held.value) for name, held in self.slots.items())
+        return values
+
+    def clear(self, name: str) -> None:
+        """Empty a slot; an empty one stays empty."""
+        self.slots.pop(name, None)
+
+    def confirm(self, *names: str) -> None:
+        """Note that the user said yes to these slots, or to all when none is named."""
+        for name in names or tuple(self.slots):
+            if name in self.slots:
+                self.slots[name].confirmed = True
+
+    @classmethod
+    def dependents(cls, name: str) -> list[str]:
+        """Slots that depend on this one, directly or through others, in declared order."""
+        reached = {name}
+        grew = True
+        while grew:
+            found = {s.name for s in cls.spec.slots.values() if not reached.isdisjoint(s.depends_on)}
+            grew = not found <= reached
+            reached |= found
+        return [slot for slot in cls.spec.slots if slot in reached and slot != name]
+
+    def still_holds(self, name: str) -> bool:
+        """Whether a slot's value can stand after one it depends on was corrected (IR-4).
+
+        The user's own word stands, what was derived does not. A domain's class may know better.
+        """
+        held = self.slots.get(name)
+        return held is not None and held.source is SlotSource.USER and self.holds(name)
+
+    # JSON
+
+    def serialize(self) -> JsonObject:
+        """As JSON; what is empty is left out. Shares nothing with the flow."""
+        state, reason = self.standing
+        body: JsonObject = {
+            "flow_id": self.flow_id,
+            "dact": self.spec.dact,
+            "state": state.value,
+            "started_at": self.started_at,
+            "slots": {name: held.serialize() for name, held in self.slots.items()},
+        }
+        if reason is not None:
+            body["reason"] = reason.value
+        if self.outputs:
+            body["outputs"] = copy_json(self.outputs)
+        if self.plan_id is not None:
+            body["plan_id"] = self.plan_id
+        if self.turn_ids:
+            body["turn_ids"] = self.turn_ids.copy()
+        if self.interrupted_at is not None:
+            body["interrupted_at"] = self.interrupted_at
+        if self.interruption is not None:
+            body["interruption"] = self.interruption
+        if self.completed_at is not None:
+            body["completed_at"] = self.completed_at
+        if self.notes:
+            body["notes"] = copy_json(self.notes)
+        return body
+
+    @classmethod
+    def from_dict(cls, body: JsonObject) -> Self:
+        """The inverse of `serialize`."""
+        flow = cls(body["started_at"], flow_id=body["flow_id"], plan_id=body.get("plan_id"))
+        flow.standing = _STANDINGS[body["state"], body.get("reason")]
+        flow.slots = {name: SlotValue.from_dict(held) for name, held in body["slots"].items()}
+        flow.outputs = copy_json(body.get("outputs", {}))
+        flow.turn_ids = list(body.get("turn_ids", ()))
+        flow.interrupted_at = body.get("interrupted_at")
+        flow.interruption = body.get("interruption")
+        flow.completed_at = body.get("completed_at")
+        flow.notes = copy_json(body.get("notes", {}))
+        return flow

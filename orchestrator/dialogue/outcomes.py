@@ -1,0 +1,65 @@
+"""How an operation of the stack can end: closed sets of records, and the depth limit (FS-12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from orchestrator.dialogue.flow import BaseFlow
+
+
+class OnLimit(StrEnum):
+    """What happens when a flow would exceed the domain's depth limit (FS-12)."""
+
+    CANCEL_OLDEST = "cancel_oldest"
+    REJECT_NEW = "reject_new"
+    ASK_USER = "ask_user"
+
+
+@dataclass(frozen=True, slots=True)
+class DepthLimit:
+    """At most `max_depth` tasks; a plan with all its flows counts as one."""
+
+    max_depth: int
+    strategy: OnLimit = OnLimit.CANCEL_OLDEST
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """The flow is on top and Active. `cancelled` made room for it."""
+
+    flow: BaseFlow
+    cancelled: tuple[BaseFlow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Existing:
+    """A flow of the same dact was on the stack already and is carried on instead (FS-10)."""
+
+    flow: BaseFlow
+
+
+@dataclass(frozen=True, slots=True)
+class LimitReached:
+    """Nothing was pushed. Under `ask_user` the user may cancel one of `choices`."""
+
+    strategy: OnLimit
+    max_depth: int
+    choices: tuple[BaseFlow, ...]
+
+
+PushResult: TypeAlias = Pushed | Existing | LimitReached
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What became of a plan's sub-flows.
+
+    `adopted` were waiting on the stack already and now serve the plan; `dropped` would have been
+    second flows of a dact that cannot be adopted.
+    """
+
+    pushed: tuple[BaseFlow, ...] = ()
+    adopted: tuple[BaseFlow, ...] = ()
+    dropped: tuple[BaseFlow, ...] = ()

@@ -1,0 +1,416 @@
+"""The flow stack: which flows are in progress and which one is Active (FS-8 … FS-13).
+
+It moves flows and changes their standing; when to do so is the Agent's decision, and what plans
+are allowed to change is in `plan`. Flows that left are handed out by `pop_finished`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, PlanStep, load_flow
+from orchestrator.dialogue.invariants import check_flows
+from orchestrator.dialogue.json_values import copy_json
+from orchestrator.dialogue.lifecycle import (
+    ABANDONED,
+    ACTIVE,
+    AWAITING_APPROVAL,
+    CANCELLED,
+    COMPLETED,
+    INTERRUPTED,
+    MISPREDICTED,
+    PLAN_ABANDONED,
+    PLANNED,
+    FlowState,
+    Standing,
+)
+from orchestrator.dialogue.outcomes import (
+    DepthLimit,
+    Existing,
+    LimitReached,
+    OnLimit,
+    Planned,
+    Pushed,
+    PushResult,
+)
+from orchestrator.dialogue.slots import Rejected, SlotValue
+from orchestrator.errors import IllegalTransition
+from orchestrator.types import Json
+
+__all__ = [
+    "DepthLimit",
+    "Existing",
+    "FlowStack",
+    "LimitReached",
+    "OnLimit",
+    "Planned",
+    "PushResult",
+    "Pushed",
+]
+
+
+@dataclass(slots=True)
+class FlowStack:
+    """Flows in progress, top last. `departed`: left in this turn, not yet handed out for archiving."""
+
+    flows: list[BaseFlow] = field(default_factory=list[BaseFlow])
+    departed: list[BaseFlow] = field(default_factory=list[BaseFlow])
+
+    def __len__(self) -> int:
+        return len(self.flows)
+
+    # Looking
+
+    @property
+    def top(self) -> BaseFlow | None:
+        return self.flows[-1] if self.flows else None
+
+    @property
+    def active(self) -> BaseFlow | None:
+        """The top flow, if it is Active."""
+        top = self.top
+        return top if top is not None and top.standing == ACTIVE else None
+
+    def live(self) -> list[BaseFlow]:
+        """Pending and Active flows, top last."""
+        return [flow for flow in self.flows if not flow.is_finished]
+
+    def interrupted(self) -> list[BaseFlow]:
+        """Flows the user may come back to, top last."""
+        return [flow for flow in self.flows if flow.standing == INTERRUPTED]
+
+    def find(self, dact: str) -> BaseFlow | None:
+        """The Pending or Active flow of this dact; there is at most one (FS-10)."""
+        return next((flow for flow in self.flows if flow.dact == dact and not flow.is_finished), None)
+
+    def get(self, flow_id: str | None) -> BaseFlow | None:
+        """The flow with this identifier, whatever its state."""
+        return next((flow for flow in self.flows if flow.flow_id == flow_id), None)
+
+    def plan_of(self, flow: BaseFlow) -> PlanFlow | None:
+        """The Plan flow that this flow serves, while it is on the stack."""
+        root = self.get(flow.plan_id) if flow.plan_id is not None else None
+        return root if isinstance(root, PlanFlow) else None
+
+    def members(self, plan_id: str) -> list[BaseFlow]:
+        """Flows that serve this plan, directly or through a plan within it; top last."""
+        return [flow for flow in self.flows if plan_id in self._ancestry(flow)]
+
+    def _ancestry(self, flow: BaseFlow) -> list[str]:
+        """Identifiers of the plans above this flow, nearest first."""
+        plans: list[str] = []
+        above: BaseFlow | None = flow
+        while above is not None and above.plan_id is not None and above.plan_id not in plans:
+            plans.append(above.plan_id)
+            above = self.get(above.plan_id)
+        return plans
+
+    def root(self, flow: BaseFlow) -> BaseFlow:
+        """The outermost plan that the flow serves, else the flow itself."""
+        above = flow
+        for plan_id in self._ancestry(flow):
+            above = self.get(plan_id) or above
+        return above
+
+    def tasks(self) -> list[BaseFlow]:
+        """What counts towards the depth: live flows, a plan with its flows as one; bottom first."""
+        roots = {id(root): root for root in map(self.root, self.live()) if not root.is_finished}
+        return list(roots.values())
+
+    # Moving
+
+    def push(
+        self,
+        flow: BaseFlow,
+        now: float,
+        *,
+        reason: str = "",
+        limit: DepthLimit | None = None,
+    ) -> PushResult:
+        """Put a flow on top and make it Active; what was Active is interrupted, with `reason` (FS-9).
+
+        A dact that is on the stack is carried on instead (FS-10). A full stack acts by the limit's
+        strategy (FS-12); a flow that serves a plan needs no room of its own.
+        """
+        existing = self.find(flow.dact)
+        if existing is not None:
+            self.resume(existing, now, reason=reason)
+            return Existing(existing)
+        cancelled: tuple[BaseFlow, ...] = ()
+        if limit is not None and flow.plan_id is None and len(self.tasks()) >= limit.max_depth:
+            if limit.strategy is not OnLimit.CANCEL_OLDEST:
+                return LimitReached(limit.strategy, limit.max_depth, tuple(self.tasks()))
+            cancelled = tuple(self._make_room(limit.max_depth))
+        self._interrupt(now, reason)
+        self._enter(flow, ACTIVE, now)
+        return Pushed(flow, cancelled)
+
+    def _enter(self, flow: BaseFlow, standing: Standing, now: float) -> None:
+        flow.standing = standing
+        flow.started_at = now
+        flow.interrupted_at = None if standing == ACTIVE else now
+        self.flows.append(flow)
+        root = self.plan_of(flow)
+        if root is not None and all(step.flow_id != flow.flow_id for step in root.steps):
+            root.steps.append(PlanStep(flow.flow_id, flow.dact))
+            root.revision += 1
+        self.keep_step(flow)
+
+    def _make_room(self, max_depth: int) -> list[BaseFlow]:
+        cancelled: list[BaseFlow] = []
+        while len(self.tasks()) >= max(max_depth, 1):
+            oldest = min(self.tasks(), key=self._staleness)
+            self.cancel(oldest)
+            cancelled.append(oldest)
+        return cancelled
+
+    def _staleness(self, task: BaseFlow) -> tuple[bool, bool, float]:
+        """Oldest Pending task first; one that waits for approval only before the Active one."""
+        standings = {task.standing} | {member.standing for member in self.members(task.flow_id)}
+        return ACTIVE in standings, AWAITING_APPROVAL in standings, task.started_at
+
+    def _interrupt(self, now: float, reason: str) -> None:
+        active = self.active
+        if active is not None:
+            active.become(INTERRUPTED)
+            active.interrupted_at = now
+            active.interruption = reason or None
+            self.keep_step(active)
+
+    def resume(self, flow: BaseFlow, now: float, *, reason: str = "") -> BaseFlow:
+        """Bring a waiting flow to the top and make it Active; its plan's other flows come along.
+
+        A Plan flow comes back with its sub-flows above it, and the top one goes on. A flow that
+        awaits approval comes to the top and keeps waiting; `approve` makes it Active.
+        Returns the flow that is now on top. Raises IllegalTransition for a finished flow.
+        """
+        if flow.is_finished:
+            raise IllegalTransition(f"A flow that is {flow.standing} cannot be resumed.")
+        block = self._block(flow)
+        target = block[-1]
+        if self.top is not target:
+            self._interrupt(now, reason)
+            inside = {id(member) for member in block}
+            self.flows[:] = [other for other in self.flows if id(other) not in inside] + block
+        self.reactivate()
+        return target
+
+    def _block(self, flow: BaseFlow) -> list[BaseFlow]:
+        """The flow with its plan, in the order in which they are to stand, top last."""
+        root = self.root(flow)
+        block = [root, *(member for member in self.members(root.flow_id) if member is not root)]
+        own = [member for member in block if member is flow or flow.flow_id in self._ancestry(member)]
+        rest = [member for member in block if not any(member is other for other in own)]
+        return rest + own
+
+    def approve(self, flow: BaseFlow, now: float, *, reason: str = "") -> None:
+        """Let a flow that awaited approval go on: on top and Active, whatever was decided."""
+        self.resume(flow, now, reason=reason)
+        if flow.standing == AWAITING_APPROVAL:
+            flow.become(ACTIVE)
+            flow.interrupted_at = None
+
+    def park(self, flow: BaseFlow, now: float | None = None) -> None:
+        """Let the Active flow wait for an approval (PX-17)."""
+        flow.become(AWAITING_APPROVAL)
+        flow.interrupted_at = now
+        self.keep_step(flow)
+
+    def plan(self, flows: Iterable[BaseFlow], plan_id: str, now: float) -> Planned:
+        """Push a plan's sub-flows above it, the first one on top and Active (PL-1).
+
+        `plan_id` is the `flow_id` of the Plan flow, which waits as `planned`. A dact that waits on
+        the stack as interrupted is adopted; any other second flow of a dact is dropped (FS-10).
+        """
+        root = self.get(plan_id)
+        if not isinstance(root, PlanFlow) or root.is_finished:
+            raise IllegalTransition(f"There is no plan {plan_id!r} in progress that could take sub-flows.")
+        active = self.active
+        if active is not None and self.root(active) is not self.root(root):
+            raise IllegalTransition(
+                f"The plan {plan_id!r} cannot take sub-flows while {active.dact} is Active."
+            )
+        pushed, adopted, dropped = self._sort_out(flows, plan_id)
+        if not pushed and not adopted:
+            return Planned(dropped=tuple(dropped))
+        self.hold_active(now)
+        wanted = [*pushed, *adopted]
+        root.steps += [PlanStep(flow.flow_id, flow.dact) for flow in wanted]
+        root.revision += 1
+        for flow in reversed(pushed):
+            self._enter(flow, PLANNED, now)
+        self._lift(adopted, root)
+        for flow in adopted:
+            self.keep_step(flow)
+        self.reactivate()
+        return Planned(tuple(pushed), tuple(adopted), tuple(dropped))
+
+    def _sort_out(
+        self, flows: Iterable[BaseFlow], plan_id: str
+    ) -> tuple[list[BaseFlow], list[BaseFlow], list[BaseFlow]]:
+        pushed: list[BaseFlow] = []
+        adopted: list[BaseFlow] = []
+        dropped: list[BaseFlow] = []
+        for flow in flows:
+            existing = self.find(flow.dact)
+            if existing is None and all(flow.dact != other.dact for other in pushed):
+                flow.plan_id = plan_id
+                pushed.append(flow)
+            elif existing is not None and _is_adoptable(existing):
+                existing.plan_id = plan_id
+                adopted.append(existing)
+            else:
+                dropped.append(flow)
+        return pushed, adopted, dropped
+
+    def _lift(self, adopted: list[BaseFlow], root: BaseFlow) -> None:
+        """Adopted flows stand directly above their plan, so that they come after its new ones."""
+        for flow in adopted:
+            self.flows.remove(flow)
+        place = self.flows.index(root) + 1
+        self.flows[place:place] = reversed(adopted)
+
+    def hold_active(self, now: float) -> None:
+        """Put the Active flow back among the planned ones, so that the order of a plan can change."""
+        active = self.active
+        if active is not None:
+            active.become(PLANNED)
+            active.interrupted_at = now
+            self.keep_step(active)
+
+    # Ending
+
+    def complete(self, flow: BaseFlow, now: float | None = None) -> None:
+        """The flow has done its work; it leaves when the response is prepared."""
+        flow.become(COMPLETED)
+        flow.completed_at = now
+        self.keep_step(flow)
+
+    def invalidate(self, flow: BaseFlow, standing: Standing) -> list[BaseFlow]:
+        """Give a flow up for a reason; with a Plan flow go all that serve it (PL-4). Returns them."""
+        flow.become(standing)
+        self.keep_step(flow)
+        orphans = [member for member in self.members(flow.flow_id) if not member.is_finished]
+        for member in orphans:
+            member.become(PLAN_ABANDONED)
+            self.keep_step(member)
+        return [flow, *orphans]
+
+    def cancel(self, flow: BaseFlow) -> list[BaseFlow]:
+        """The user, or the depth limit, gives the flow up. Returns every flow that became Invalid."""
+        return self.invalidate(flow, CANCELLED)
+
+    def find_abandoned(self, older_than: float, now: float) -> list[BaseFlow]:
+        """Tasks that have waited longer than `older_than` seconds (FS-13); nothing is changed.
+
+        A plan is as fresh as the freshest of its flows, and never stale while one is Active.
+        """
+        return [task for task in self.tasks() if self._waited(task, now) > older_than]
+
+    def _waited(self, task: BaseFlow, now: float) -> float:
+        group = [task, *(member for member in self.members(task.flow_id) if not member.is_finished)]
+        if any(flow.standing == ACTIVE for flow in group):
+            return 0.0
+        return now - max(flow.interrupted_at or flow.started_at for flow in group)
+
+    def abandon(self, older_than: float, now: float) -> list[BaseFlow]:
+        """Give up what `find_abandoned` finds. Returns every flow that became Invalid."""
+        stale = self.find_abandoned(older_than, now)
+        return [gone for task in stale for gone in self.invalidate(task, ABANDONED)]
+
+    def pop_finished(self, now: float) -> list[BaseFlow]:
+        """Take Completed and Invalid flows off; the one below goes on (FS-9). Returns all to archive."""
+        left = self.departed + [flow for flow in reversed(self.flows) if flow.is_finished]
+        self.departed = []
+        for flow in left:
+            if flow.completed_at is None:
+                flow.completed_at = now
+        self.flows[:] = self.live()
+        self.reactivate()
+        return left
+
+    def reactivate(self) -> None:
+        """Make the top flow Active if it waits for nothing but its turn."""
+        top = self.top
+        if top is not None and top.state is FlowState.PENDING and top.standing != AWAITING_APPROVAL:
+            top.become(ACTIVE)
+            top.interrupted_at = None
+            top.interruption = None
+            self.keep_step(top)
+
+    def fall_back(self, target: type[BaseFlow], now: float, *, flow_id: str | None = None) -> BaseFlow:
+        """Replace the Active flow by one of `target`, as mispredicted (FS-11).
+
+        Values whose slots have the same name and accept them go along, with plan and turns. A flow
+        of the target's dact that waits on the stack is carried on instead of a new one (FS-10);
+        there, only empty slots are filled.
+        """
+        old = self.active
+        if old is None:
+            raise IllegalTransition("There is no Active flow to fall back from.")
+        if target.spec.dact == old.dact:
+            raise IllegalTransition(f"The flow {old.dact} cannot fall back to itself.")
+        waiting = self.find(target.spec.dact)
+        new = waiting or target(now, flow_id=flow_id, plan_id=old.plan_id)
+        _transfer(old, new)
+        self.invalidate(old, MISPREDICTED)
+        self._depart(old)
+        if waiting is not None:
+            self.resume(waiting, now)
+            return waiting
+        self._replace_step(old, new)
+        self._enter(new, ACTIVE, now)
+        return new
+
+    def _depart(self, flow: BaseFlow) -> None:
+        self.flows.remove(flow)
+        self.departed.append(flow)
+
+    # Plans' records
+
+    def keep_step(self, flow: BaseFlow) -> None:
+        """Bring the record of the flow's plan up to date with its standing."""
+        root = self.plan_of(flow)
+        if root is not None:
+            for step in root.steps:
+                if step.flow_id == flow.flow_id:
+                    step.state, step.reason = flow.standing
+
+    def _replace_step(self, old: BaseFlow, new: BaseFlow) -> None:
+        root = self.plan_of(new)
+        if root is not None:
+            place = next((i for i, s in enumerate(root.steps) if s.flow_id == old.flow_id), len(root.steps))
+            root.steps[place : place + 1] = [PlanStep(new.flow_id, new.dact)]
+            root.revision += 1
+
+    # Checking, JSON
+
+    def check(self) -> list[str]:
+        """Sentences about what is wrong with the stack; an empty list when nothing is."""
+        return check_flows(self.flows)
+
+    def serialize(self) -> list[Json]:
+        return [flow.serialize() for flow in self.flows]
+
+    @classmethod
+    def from_list(cls, body: list[Json], flow_types: FlowTypes) -> FlowStack:
+        """The inverse of `serialize`."""
+        return cls([load_flow(flow, flow_types) for flow in body])
+
+
+def _is_adoptable(flow: BaseFlow) -> bool:
+    return flow.standing == INTERRUPTED and flow.plan_id is None and not isinstance(flow, PlanFlow)
+
+
+def _transfer(old: BaseFlow, new: BaseFlow) -> None:
+    """Values that fit, and the turns; what the new flow holds already stays."""
+    for name, held in old.slots.items():
+        if name in new.slots or name not in new.spec.slots:
+            continue
+        verdict = new.judge(name, held.value)
+        if not isinstance(verdict, Rejected):
+            new.slots[name] = SlotValue(copy_json(verdict.value), held.source, held.turn_id, False, held.text)
+    for turn_id in old.turn_ids:
+        if turn_id not in new.turn_ids:
+            new.note_turn(turn_id)

@@ -1,0 +1,197 @@
+"""The dialogue state: everything a session's next turn has to know (ST-1, ST-3).
+
+It holds and bounds; deciding is the business of the modules. What leaves it stays in the archive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from orchestrator.dialogue.ambiguity import AmbiguityHandler
+from orchestrator.dialogue.flow import BaseFlow, FlowTypes, load_flow
+from orchestrator.dialogue.json_values import copy_json
+from orchestrator.dialogue.lifecycle import COMPLETED
+from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, Message, PendingApproval
+from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue
+from orchestrator.dialogue.stack import FlowStack
+from orchestrator.dialogue.understanding import FlowScore
+from orchestrator.dialogue.upgrade import SCHEMA_VERSION, upgrade
+from orchestrator.types import Dact, Json, JsonObject, SessionId
+
+
+@dataclass(frozen=True, slots=True)
+class StateLimits:
+    """How much the working state holds of what grows with the conversation (ST-3)."""
+
+    messages: int = 50
+    trace: int = 100
+    completed: int = 10
+    effects: int = 20
+
+
+DEFAULT_LIMITS = StateLimits()
+CANDIDATES_KEPT = 3
+
+
+def _make_handler() -> AmbiguityHandler:
+    return AmbiguityHandler(FlowStack())
+
+
+@dataclass(slots=True)
+class DialogueState:
+    """`candidates`: the three best flows, best first. `completed`: latest last, with outputs (FS-7).
+
+    `trace` holds small JSON records that are never changed once they are in.
+    """
+
+    session: SessionId
+    turn: int = 0
+    predicted_intent: str | None = None
+    predicted_flow: Dact | None = None
+    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
+    flags: Flags = field(default_factory=Flags)
+    ambiguity: AmbiguityHandler = field(default_factory=_make_handler)
+    digression: DigressionRecord = field(default_factory=DigressionRecord)
+    approvals: list[PendingApproval] = field(default_factory=list[PendingApproval])
+    messages: list[Message] = field(default_factory=list[Message])
+    trace: list[JsonObject] = field(default_factory=list[JsonObject])
+    completed: list[BaseFlow] = field(default_factory=list[BaseFlow])
+    effects: list[EffectNote] = field(default_factory=list[EffectNote])
+    schema_version: int = SCHEMA_VERSION
+
+    @property
+    def stack(self) -> FlowStack:
+        """The one stack, which the open questions refer to as well."""
+        return self.ambiguity.stack
+
+    @classmethod
+    def new(cls, session_id: SessionId) -> DialogueState:
+        """The state of a session in which nothing has been said."""
+        return cls(session_id)
+
+    # What a turn does
+
+    def predict(self, intent: str | None, flows: Iterable[FlowScore]) -> None:
+        """Note what NLU thinks: the three best flows, best first."""
+        self.candidates = sorted(flows, key=lambda flow: -flow.score)[:CANDIDATES_KEPT]
+        self.predicted_intent = intent
+        self.predicted_flow = self.candidates[0].dact if self.candidates else None
+
+    def say(self, role: str, text: str) -> None:
+        """Add a line of the conversation."""
+        self.messages.append(Message(role, text, self.turn))
+
+    def inherit(self, flow: BaseFlow) -> list[str]:
+        """Give a starting flow its declared inputs from completed ones (FS-7). Returns what it got.
+
+        Each comes from the most recently completed flow that has it as an output, is marked as
+        inherited, and never replaces a value or enters a slot whose type turns it away.
+        """
+        return [name for name in flow.spec.inputs if name not in flow.slots and self._inherit(flow, name)]
+
+    def _inherit(self, flow: BaseFlow, name: str) -> bool:
+        giver = next((done for done in reversed(self.completed) if done.outputs.get(name) is not None), None)
+        if giver is None:
+            return False
+        verdict = flow.judge(name, giver.outputs[name])
+        if isinstance(verdict, Rejected):
+            return False
+        turn_id = giver.turn_ids[-1] if giver.turn_ids else None
+        flow.slots[name] = SlotValue(copy_json(verdict.value), SlotSource.INHERITED, turn_id)
+        return True
+
+    def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
+        """Keep completed flows at hand and close the questions of all that left (FS-9).
+
+        Returns the flows, for the lasting archive. Outputs that a flow did not set are taken from
+        its slots of the same names.
+        """
+        left = list(flows)
+        for flow in left:
+            self.ambiguity.resolve(flow_id=flow.flow_id)
+            self.void_approvals(flow.flow_id)
+            if flow.standing == COMPLETED:
+                _complete_outputs(flow)
+                self.completed.append(flow)
+        self.completed = self.completed[-limits.completed :] if limits.completed else []
+        return left
+
+    def find_completed(self, dact: str | None = None) -> BaseFlow | None:
+        """The most recently completed flow, of this dact if one is named."""
+        return next((flow for flow in reversed(self.completed) if dact in {None, flow.dact}), None)
+
+    def void_approvals(self, flow_id: str) -> list[PendingApproval]:
+        """Drop the pending approvals of a flow, after a correction, a replanning, or its end (PX-17)."""
+        void = [approval for approval in self.approvals if approval.flow_id == flow_id]
+        if void:
+            self.approvals = [approval for approval in self.approvals if approval.flow_id != flow_id]
+        return void
+
+    def prune(self, limits: StateLimits = DEFAULT_LIMITS) -> None:
+        """Drop the oldest of everything that grows (ST-3)."""
+        del self.messages[: max(0, len(self.messages) - limits.messages)]
+        del self.trace[: max(0, len(self.trace) - limits.trace)]
+        del self.completed[: max(0, len(self.completed) - limits.completed)]
+        del self.effects[: max(0, len(self.effects) - limits.effects)]
+
+    # JSON
+
+    def serialize(self) -> JsonObject:
+        """As JSON; shares no container that is changed later."""
+        stack = self.stack
+        return {
+            "schema_version": self.schema_version,
+            "session": self.session,
+            "turn": self.turn,
+            "predicted_intent": self.predicted_intent,
+            "predicted_flow": self.predicted_flow,
+            "candidates": [{"dact": flow.dact, "score": flow.score} for flow in self.candidates],
+            "stack": stack.serialize(),
+            "departed": [flow.serialize() for flow in stack.departed],
+            "flags": self.flags.serialize(),
+            "ambiguity": self.ambiguity.serialize(),
+            "digression": self.digression.serialize(),
+            "approvals": [approval.serialize() for approval in self.approvals],
+            "messages": [message.serialize() for message in self.messages],
+            "trace": self.trace.copy(),
+            "completed": [flow.serialize() for flow in self.completed],
+            "effects": [note.serialize() for note in self.effects],
+        }
+
+    @classmethod
+    def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
+        """The inverse of `serialize`, for documents of this version and of older ones.
+
+        Raises SchemaTooNew.
+        """
+        if body.get("schema_version") != SCHEMA_VERSION:
+            body = upgrade(body)
+        stack = FlowStack.from_list(body["stack"], flow_types)
+        stack.departed = _load_flows(body["departed"], flow_types)
+        return cls(
+            session=body["session"],
+            turn=body["turn"],
+            predicted_intent=body["predicted_intent"],
+            predicted_flow=body["predicted_flow"],
+            candidates=[FlowScore(entry["dact"], entry["score"]) for entry in body["candidates"]],
+            flags=Flags.from_dict(body["flags"]),
+            ambiguity=AmbiguityHandler.from_dict(body["ambiguity"], stack),
+            digression=DigressionRecord.from_dict(body["digression"]),
+            approvals=[PendingApproval.from_dict(entry) for entry in body["approvals"]],
+            messages=[Message.from_dict(entry) for entry in body["messages"]],
+            trace=body["trace"].copy(),
+            completed=_load_flows(body["completed"], flow_types),
+            effects=[EffectNote.from_dict(entry) for entry in body["effects"]],
+        )
+
+
+def _load_flows(bodies: list[Json], flow_types: FlowTypes) -> list[BaseFlow]:
+    return [load_flow(body, flow_types) for body in bodies]
+
+
+def _complete_outputs(flow: BaseFlow) -> None:
+    for name in flow.spec.outputs:
+        value = flow.value(name)
+        if name not in flow.outputs and value is not None:
+            flow.outputs[name] = copy_json(value)

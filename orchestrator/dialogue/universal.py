@@ -1,0 +1,203 @@
+"""The twelve slot types that every domain has (FS-4); each says why it turns a value away."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.validation import (
+    LONGEST_FREE_TEXT,
+    LONGEST_TOKEN,
+    MOST_ITEMS,
+    Rejected,
+    SlotType,
+    Valid,
+    Verdict,
+    as_text,
+    check_bounded,
+    check_line,
+    check_number,
+    choose,
+    is_bounded_json,
+    label,
+    list_choices,
+    show,
+    strip_controls,
+)
+from orchestrator.types import Json
+
+
+def check_base(value: Json, spec: SlotSpec) -> Verdict:
+    """One simple value: a text of one line, a number, or yes and no as they are."""
+    if isinstance(value, bool):
+        return Valid(value)
+    if isinstance(value, int | float):
+        return check_number(value, spec)
+    return check_line(value, spec)
+
+
+def _each(items: list[Json], spec: SlotSpec) -> Verdict:
+    kept: list[Json] = []
+    for item in items:
+        verdict = check_base(item, spec)
+        if isinstance(verdict, Rejected):
+            return verdict
+        if not any(verdict.value == other and type(verdict.value) is type(other) for other in kept):
+            kept.append(verdict.value)
+    return Valid(kept)
+
+
+def check_group(value: Json, spec: SlotSpec) -> Verdict:
+    """Several simple values; one alone counts as a group of one, repeated ones count once."""
+    items = value if is_list(value) else [value]
+    if not items:
+        return Rejected(f"The {label(spec)} is empty; please name at least one value.")
+    if len(items) > MOST_ITEMS:
+        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} values; you gave {len(items)}.")
+    return _each(items, spec)
+
+
+def check_entity(value: Json, spec: SlotSpec) -> Verdict:
+    """The name of one thing that the domain knows; NLU grounds it, here its shape is judged."""
+    if isinstance(value, list | dict):
+        return Rejected(f"The {label(spec)} must be one {spec.entity or 'thing'}, named by a text.")
+    verdict = check_line(value, spec)
+    if isinstance(verdict, Rejected) or not spec.values:
+        return verdict
+    return check_category(verdict.value, spec)
+
+
+def check_removal(value: Json, spec: SlotSpec) -> Verdict:
+    """What is to be taken away: one thing, or a list of them."""
+    return check_group(value, spec) if is_list(value) else check_base(value, spec)
+
+
+def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
+    """Text in the user's own words; control characters are taken out. `maximum` bounds its length."""
+    if not isinstance(value, str):
+        return Rejected(f"The {label(spec)} must be a text, and {show(value)} is none.")
+    longest = int(spec.maximum) if spec.maximum is not None else LONGEST_FREE_TEXT
+    if len(value) > longest:
+        return Rejected(f"The {label(spec)} has {len(value)} characters; at most {longest} are possible.")
+    text = strip_controls(value).strip()
+    return Valid(text) if text else Rejected(f"The {label(spec)} is empty; please write a few words.")
+
+
+def check_level(value: Json, spec: SlotSpec) -> Verdict:
+    """A number between the slot's bounds."""
+    return check_bounded(value, spec)
+
+
+def _read_ends(value: Json) -> tuple[Json, Json] | None:
+    if is_list(value) and len(value) == 2:
+        return value[0], value[1]
+    if is_object(value) and value.keys() <= {"low", "high"} and value:
+        return value.get("low"), value.get("high")
+    return None
+
+
+def check_range(value: Json, spec: SlotSpec) -> Verdict:
+    """`[low, high]` in order; an open end (null) takes the declared bound."""
+    ends = _read_ends(value)
+    if ends is None:
+        return Rejected(f"The {label(spec)} needs two numbers, the lower and the higher one.")
+    numbers: list[Json] = []
+    for end, bound in zip(ends, (spec.minimum, spec.maximum), strict=True):
+        verdict = check_bounded(bound if end is None else end, spec)
+        if isinstance(verdict, Rejected):
+            return verdict
+        numbers.append(verdict.value)
+    low, high = numbers
+    if low > high:
+        return Rejected(
+            f"The {label(spec)} runs backwards: {show(low)} is above {show(high)}; the lower one comes first."
+        )
+    return Valid([low, high])
+
+
+@lru_cache(maxsize=256)
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _describe_exact(spec: SlotSpec) -> str:
+    if spec.values:
+        return f"exactly {list_choices(spec.values)}"
+    example = f" ({spec.description.rstrip('.')})" if spec.description else ""
+    return f"in the form {spec.pattern}{example}" if spec.pattern else "one word without blanks"
+
+
+def check_exact(value: Json, spec: SlotSpec) -> Verdict:
+    """A token to be taken literally: one of `values`, or matching `pattern`, else one word."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = as_text(value)
+    verdict = check_line(value, spec, longest=LONGEST_TOKEN)
+    if isinstance(verdict, Rejected):
+        return verdict
+    token = verdict.value
+    fits = token in spec.values or (
+        bool(_compile(spec.pattern).fullmatch(token))
+        if spec.pattern
+        else not spec.values and " " not in token
+    )
+    if fits:
+        return verdict
+    return Rejected(f"{show(token)} does not fit: the {label(spec)} must be {_describe_exact(spec)}.")
+
+
+def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
+    """Named values: an object of bounded size and depth."""
+    if not is_object(value) or not value:
+        return Rejected(f"The {label(spec)} must be a set of named values, and {show(value)} is none.")
+    if len(value) > MOST_ITEMS:
+        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} names; you gave {len(value)}.")
+    if not is_bounded_json(value):
+        return Rejected(
+            f"The {label(spec)} is too large or too deeply nested; please give fewer, flatter values."
+        )
+    return Valid(value)
+
+
+def check_category(value: Json, spec: SlotSpec) -> Verdict:
+    """One of the declared values; case does not matter and synonyms count."""
+    line = check_line(as_text(value) or value, spec)
+    if isinstance(line, Rejected):
+        return line
+    chosen = choose(line.value, spec)
+    if chosen is not None:
+        return Valid(chosen)
+    return Rejected(f"{show(line.value)} is no possible {label(spec)}; choose {list_choices(spec.values)}.")
+
+
+def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
+    """Some of the declared values, kept in declared order."""
+    items = value if is_list(value) else [value]
+    if not items:
+        return Rejected(f"Please choose at least one {label(spec)}: {list_choices(spec.values)}.")
+    if len(items) > MOST_ITEMS:
+        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} values; you gave {len(items)}.")
+    chosen: set[str] = set()
+    for item in items:
+        verdict = check_category(item, spec)
+        if isinstance(verdict, Rejected):
+            return verdict
+        chosen.add(verdict.value)
+    return Valid([value for value in spec.values if value in chosen])
+
+
+UNIVERSAL = (
+    SlotType("base", check_base, "one simple value"),
+    SlotType("group", check_group, "several simple values"),
+    SlotType("source", check_entity, "the thing something comes from"),
+    SlotType("target", check_entity, "the thing something goes to"),
+    SlotType("removal", check_removal, "what is to be taken away"),
+    SlotType("free_text", check_free_text, "the user's own words"),
+    SlotType("level", check_level, "a number between bounds"),
+    SlotType("range", check_range, "a lower and a higher number"),
+    SlotType("exact", check_exact, "a token taken literally"),
+    SlotType("dictionary", check_dictionary, "named values"),
+    SlotType("category", check_category, "one of the declared values"),
+    SlotType("checklist", check_checklist, "some of the declared values"),
+)

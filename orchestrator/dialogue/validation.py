@@ -1,0 +1,209 @@
+"""What the validators of slot types share: their verdicts, and the cleaning of text and numbers.
+
+Single types are in `universal` and `library`; which types there are is said in `slots`.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.types import Json
+
+LONGEST_TEXT = 500
+"""Characters of a single value."""
+LONGEST_FREE_TEXT = 2000
+LONGEST_TOKEN = 128
+MOST_ITEMS = 64
+DEEPEST_NESTING = 8
+MOST_NODES = 512
+LARGEST_INTEGER = 2**53
+"""Beyond it, JSON readers disagree about integers."""
+
+_NUMBER = re.compile(r"[+-]?(\d{1,16}|\d{1,3}(,\d{3}){1,5})(\.\d{1,12})?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Valid:
+    """The value as it is to be kept: trimmed, canonical, of the type's own shape."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """`why`: one sentence or two, for the user: what is wrong, and what would be right."""
+
+    why: str
+
+
+Verdict: TypeAlias = Valid | Rejected
+Validator: TypeAlias = Callable[[Json, SlotSpec], Verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class SlotType:
+    """A named way of judging values. `check` never raises on any JSON value."""
+
+    name: str
+    check: Validator
+    description: str = ""
+
+    def validate(self, value: Json, spec: SlotSpec) -> Verdict:
+        return self.check(value, spec)
+
+
+def label(spec: SlotSpec) -> str:
+    """The slot's name as a user reads it."""
+    return spec.name.replace("_", " ")
+
+
+def show(value: Json) -> str:
+    """The value as quoted in a sentence, shortened."""
+    text = value[:200] if isinstance(value, str) else as_text(value)
+    if text is None:
+        return "this value"
+    text = strip_controls(text).replace("\n", " ").strip()
+    return f"“{text[:60]}…”" if len(text) > 60 else f"“{text}”"
+
+
+def as_text(value: Json) -> str | None:
+    """A number in figures; None for what is no number, or too large to be written out."""
+    if isinstance(value, float):
+        return repr(value)
+    return str(value) if isinstance(value, int) and abs(value) <= LARGEST_INTEGER else None
+
+
+def _is_harmless(character: str) -> bool:
+    return character in "\n\t" or unicodedata.category(character) not in {"Cc", "Cf", "Cs", "Co"}
+
+
+def strip_controls(text: str) -> str:
+    """Without control, direction and other invisible characters; line ends and tabs stay."""
+    if text.isascii() and text.isprintable():
+        return text
+    joined = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(character for character in joined if _is_harmless(character) or character == "\u200d")
+
+
+def clean_line(value: str) -> str:
+    """One line: controls gone, runs of white space made one blank."""
+    return " ".join(strip_controls(value).split())
+
+
+def list_choices(values: tuple[str, ...]) -> str:
+    """“a, b or c”; at most eight are named."""
+    if len(values) > 8:
+        return ", ".join(values[:8]) + " …"
+    return " or ".join([", ".join(values[:-1]), values[-1]]) if len(values) > 1 else "".join(values)
+
+
+def check_line(value: Json, spec: SlotSpec, *, longest: int = LONGEST_TEXT) -> Verdict:
+    """A text of one line, neither empty nor too long."""
+    if not isinstance(value, str):
+        return Rejected(f"The {label(spec)} must be a text, and {show(value)} is none.")
+    if len(value) > 4 * longest:
+        return Rejected(f"The {label(spec)} is too long; at most {longest} characters are possible.")
+    line = clean_line(value)
+    if not line:
+        return Rejected(f"The {label(spec)} is empty; please give a value.")
+    if len(line) > longest:
+        return Rejected(f"The {label(spec)} is too long; at most {longest} characters are possible.")
+    return Valid(line)
+
+
+def _wants_number(value: Json, spec: SlotSpec) -> Rejected:
+    return Rejected(f"The {label(spec)} must be a number such as 3 or 2.5, and {show(value)} is none.")
+
+
+def check_number(value: Json, spec: SlotSpec) -> Verdict:
+    """A finite number within what JSON carries exactly; numerals in a text are read."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return _wants_number(value, spec)
+    if isinstance(value, str):
+        numeral = value.strip()
+        if len(numeral) > 40 or not _NUMBER.fullmatch(numeral):
+            return _wants_number(value, spec)
+        value = float(numeral.replace(",", ""))
+    if isinstance(value, float) and not math.isfinite(value):
+        return _wants_number(value, spec)
+    if abs(value) > LARGEST_INTEGER:
+        return Rejected(f"The {label(spec)} is too large; please give a number below {LARGEST_INTEGER:,}.")
+    return Valid(int(value) if isinstance(value, float) and value.is_integer() else value)
+
+
+def _show_bound(bound: float) -> str:
+    return f"{bound:g}" if abs(bound) < 1e6 else f"{bound:,.0f}"
+
+
+def describe_bounds(spec: SlotSpec) -> str:
+    """“between 1 and 9”, “at least 1”, “at most 9”, or nothing."""
+    if spec.minimum is not None and spec.maximum is not None:
+        return f"between {_show_bound(spec.minimum)} and {_show_bound(spec.maximum)}"
+    if spec.minimum is not None:
+        return f"at least {_show_bound(spec.minimum)}"
+    return f"at most {_show_bound(spec.maximum)}" if spec.maximum is not None else ""
+
+
+def check_bounded(value: Json, spec: SlotSpec) -> Verdict:
+    """A number within the slot's bounds."""
+    verdict = check_number(value, spec)
+    if isinstance(verdict, Rejected):
+        return verdict
+    number = verdict.value
+    too_low = spec.minimum is not None and number < spec.minimum
+    too_high = spec.maximum is not None and number > spec.maximum
+    if too_low or too_high:
+        return Rejected(f"The {label(spec)} must be {describe_bounds(spec)}, and {show(number)} is not.")
+    return verdict
+
+
+def choose(text: str, spec: SlotSpec) -> str | None:
+    """The declared value that `text` names: itself, in other case, or by a synonym."""
+    if text in spec.values:
+        return text
+    folded = text.casefold()
+    for value in spec.values:
+        if value.casefold() == folded:
+            return value
+    for synonym, value in spec.synonyms.items():
+        if synonym.casefold() == folded:
+            return value
+    return None
+
+
+def is_bounded_json(value: Json) -> bool:
+    """True for JSON without NaN, at most eight levels deep, of at most 512 nodes, with bounded texts."""
+    level, count = [value], 0
+    for _ in range(DEEPEST_NESTING + 1):
+        count += len(level)
+        if count > MOST_NODES or not all(_is_json_node(node) for node in level):
+            return False
+        level = [child for node in level for child in _children(node)]
+        if not level:
+            return True
+    return False
+
+
+def _is_json_node(node: Json) -> bool:
+    if isinstance(node, str):
+        return len(node) <= LONGEST_FREE_TEXT
+    if isinstance(node, float):
+        return math.isfinite(node)
+    if isinstance(node, dict):
+        return all(isinstance(key, str) for key in node)  # pyright: ignore[reportUnknownVariableType]
+    if isinstance(node, int):
+        return abs(node) <= LARGEST_INTEGER
+    return node is None or isinstance(node, list)
+
+
+def _children(node: Json) -> list[Json]:
+    if is_object(node):
+        return list(node.values())
+    return node if is_list(node) else []

@@ -1,0 +1,31 @@
+"""Serve a script from the command line: `python -m orchestrator.testing.scripted_model script.yaml`."""
+
+import argparse
+import contextlib
+import sys
+from pathlib import Path
+
+from orchestrator.errors import ConfigurationError
+from orchestrator.testing.scripted_model import ScriptedModel, load_script
+
+
+def main() -> int:
+    """Serve until interrupted. Prints the base URL, and exits with 2 when the script is wrong."""
+    parser = argparse.ArgumentParser(prog="python -m orchestrator.testing.scripted_model")
+    parser.add_argument("script", type=Path, help="YAML file with `default` and `rules`")
+    parser.add_argument("--port", type=int, default=0, help="0, the default, takes a free one")
+    arguments = parser.parse_args()
+    try:
+        script = load_script(arguments.script)
+    except ConfigurationError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    with ScriptedModel(script, port=arguments.port) as model, contextlib.suppress(KeyboardInterrupt):
+        sys.stdout.write(f"{model.base_url}\n")
+        sys.stdout.flush()
+        model.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""The scripted model's HTTP server: one thread, one free port of the loopback interface.
+
+Says what the script says, and remembers what it was asked.
+"""
+
+import asyncio
+import socket
+import threading
+from collections.abc import Callable
+from typing import Any, Self, cast
+
+import uvicorn
+
+from orchestrator.testing.scripted_model.script import Playback, Request, Said, Script
+from orchestrator.testing.scripted_model.serving import Client, Served, application
+
+HOST = "127.0.0.1"
+START_S = 10.0
+
+
+class ScriptedModel:
+    """A server that can be started, stopped as if it had died, and started again on its port."""
+
+    def __init__(self, script: Script, *, port: int = 0) -> None:
+        """`port`: 0 takes a free one, which a later start takes again."""
+        self._playback = Playback(script)
+        self._port = port
+        self._running: _Running | None = None
+        self.requests: list[Request] = []
+
+    @property
+    def port(self) -> int:
+        return self._port
+
+    @property
+    def base_url(self) -> str:
+        """What belongs into OPENAI_BASE_URL."""
+        return f"http://{HOST}:{self._port}/v1"
+
+    def requests_for(self, prompt_id: str) -> list[Request]:
+        return [request for request in self.requests if request.prompt_id == prompt_id]
+
+    def follow(self, script: Script) -> None:
+        """Go on with another script; requests stay remembered."""
+        self._playback = Playback(script)
+
+    def start(self) -> None:
+        """Serve, and return when connections are accepted."""
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((HOST, self._port))
+        except OSError:
+            listener.close()
+            raise
+        self._port = listener.getsockname()[1]
+        self._running = _Running(self._reply, lambda: self._playback.script, listener)
+        self._running.start()
+
+    def stop(self) -> None:
+        """Break every connection and free the port, as when a process is killed. Twice is once."""
+        running, self._running = self._running, None
+        if running is not None:
+            running.stop()
+
+    def wait(self) -> None:
+        """Serve until stopped from elsewhere."""
+        if self._running is not None:
+            self._running.join()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _reply(self, request: Request) -> Said:
+        self.requests.append(request)
+        return self._playback.next_reply(request)
+
+
+class _Running(threading.Thread):
+    """One life of the server."""
+
+    def __init__(
+        self,
+        reply_to: Callable[[Request], Said],
+        script: Callable[[], Script],
+        listener: socket.socket,
+    ) -> None:
+        super().__init__(name="scripted-model", daemon=True)
+        served = application(Served(reply_to, script, self._break_connection))
+        self._server = uvicorn.Server(
+            uvicorn.Config(served, log_config=None, access_log=False, lifespan="off", ws="none")
+        )
+        self._listener = listener
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._accepting = threading.Event()
+
+    def start(self) -> None:
+        super().start()
+        if not self._accepting.wait(START_S):
+            raise TimeoutError("The scripted model did not start.")
+
+    def stop(self) -> None:
+        if self._loop is not None and self.is_alive():
+            self._loop.call_soon_threadsafe(self._break_off)
+        self.join()
+
+    def run(self) -> None:
+        asyncio.run(self._serve())
+
+    async def _serve(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._listener.listen(128)  # From here on connections are accepted, if not yet answered.
+        self._accepting.set()
+        await self._server.serve(sockets=[self._listener])
+
+    def _break_off(self) -> None:
+        self._server.should_exit = True
+        self._server.force_exit = True
+        for connection in self._connections():
+            connection.transport.abort()
+
+    def _break_connection(self, client: Client) -> None:
+        for connection in self._connections():
+            if connection.client == client:
+                connection.transport.abort()
+
+    def _connections(self) -> list[Any]:
+        # uvicorn's protocols have a transport and a client, which their common type does not say.
+        return cast("list[Any]", list(self._server.server_state.connections))

@@ -1,0 +1,76 @@
+"""A turn as callers send it, over HTTP or in a message: the same fields, bounds and words of complaint."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    model_validator,
+)
+
+from orchestrator.turns.turn import IfBusy, TurnInput
+
+Identifier = Annotated[
+    str, StringConstraints(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@-]*$")
+]
+"""Letters, digits and ``. _ : @ -``, at most 128."""
+
+
+def _check_text(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; write what the user said")
+    if "\x00" in text:
+        raise ValueError("holds a NUL character, which no store takes; leave it out")
+    return text
+
+
+PlainText = Annotated[str, AfterValidator(_check_text)]
+"""Text with something in it."""
+
+Key = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
+"""An idempotency key."""
+
+MAX_INPUT_BYTES = 64 * 1024
+"""Of one request, encoded."""
+
+
+class Request(BaseModel):
+    """Unknown fields are refused, so that a misspelt one is not lost without a word."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Action(Request):
+    """What a user did instead of writing: pressed a button, chose a row, sent a form."""
+
+    name: Identifier
+    payload: JsonValue = None
+
+
+class TurnRequest(Request):
+    """`text` or `action`, never both."""
+
+    text: PlainText | None = None
+    action: Action | None = None
+    form: Annotated[str, StringConstraints(pattern=r"^(text|speech|image|action)$")] | None = None
+    idempotency_key: Key | None = None
+    sequence: Annotated[int, Field(ge=1, le=2**53)] | None = None
+    if_busy: IfBusy | None = None
+
+    @model_validator(mode="after")
+    def _one_of_text_and_action(self) -> TurnRequest:
+        if (self.text is None) == (self.action is None):
+            raise ValueError("give either text or action")
+        return self
+
+    def turn_input(self) -> TurnInput:
+        """The input as the inbox takes it."""
+        if self.action is not None:
+            return TurnInput(action=self.action.model_dump(), form=self.form or "action")
+        return TurnInput(text=self.text, form=self.form or "text")

@@ -1,0 +1,244 @@
+"""Random operations on a dialogue state, with everything that has to stay true of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.diff import diff, rebuild, wants_snapshot
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
+from orchestrator.dialogue.plan import prune, read_progress, reorder, scope
+from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.types import JsonObject, SessionId, TurnId
+from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
+
+Item = TypeVar("Item")
+
+
+def pick(items: Sequence[Item], number: int) -> Item:
+    return items[number % len(items)]
+
+
+class Driver:
+    """A session whose operations are chosen by numbers; `history` is what a store would keep."""
+
+    def __init__(self) -> None:
+        self.state = DialogueState.new(SessionId("session_1"))
+        self.now = 0.0
+        self.made: list[str] = []
+        self.archived: list[str] = []
+        self.completed_in_turn = 0
+        self.history: list[tuple[str | None, str]] = []
+        self.documents: list[str] = []
+        self.stored: JsonObject = self.state.serialize()
+        self.commit()
+
+    def _make(self, cls: type[BaseFlow], **names: str) -> BaseFlow:
+        return cls(self.now, flow_id=f"flow_{len(self.made)}", **names)
+
+    def _entered(self, *flows: BaseFlow) -> None:
+        self.made += [flow.flow_id for flow in flows]
+
+    # Operations
+
+    def push(self, number: int) -> None:
+        flow = self._make(pick(CLASSES, number))
+        before = self.state.stack.find(flow.dact)
+        result = self.state.stack.push(flow, self.now, reason="asked")
+        if isinstance(result, Existing):
+            assert result.flow is before
+        else:
+            self._entered(flow)
+
+    def push_limited(self, number: int) -> None:
+        limit = DepthLimit(1 + number % 4, pick(tuple(OnLimit), number // 7))
+        flow = self._make(pick(CLASSES, number))
+        result = self.state.stack.push(flow, self.now, limit=limit)
+        if isinstance(result, LimitReached):
+            assert result.choices
+            assert self.state.stack.get(flow.flow_id) is None
+        elif not isinstance(result, Existing):
+            self._entered(flow)
+            assert len(self.state.stack.tasks()) <= limit.max_depth
+
+    def plan(self, number: int) -> None:
+        active = self.state.stack.active
+        if not isinstance(active, PlanFlow):
+            return
+        base = len(self.made)
+        chosen = [pick(CLASSES, number // 3**step) for step in range(1 + number % 4)]
+        flows = [cls(self.now, flow_id=f"flow_{base + place}") for place, cls in enumerate(chosen)]
+        planned = self.state.stack.plan(flows, active.flow_id, self.now)
+        self.made += [flow.flow_id if flow in planned.pushed else "" for flow in flows]
+        assert len(planned.pushed) + len(planned.adopted) + len(planned.dropped) == len(flows)
+
+    def replan(self, number: int) -> None:
+        active = self.state.stack.active
+        plan = None if active is None else self.state.stack.plan_of(active)
+        if plan is None:
+            return
+        waiting = scope(self.state.stack, plan.flow_id)
+        if waiting and number % 2:
+            gone = prune(self.state.stack, pick(waiting, number), self.now)
+            assert all(flow.is_finished for flow in gone)
+            self.pop()
+        elif waiting:
+            ordered = reorder(self.state.stack, plan.flow_id, [pick(waiting, number).dact], self.now)
+            assert ordered[0] is pick(waiting, number)
+
+    def complete(self, number: int) -> None:
+        active = self.state.stack.active
+        if active is not None:
+            self.state.stack.complete(active, self.now)
+            self.completed_in_turn += 1
+            if number % 2:
+                self.pop()
+
+    def cancel(self, number: int) -> None:
+        live = self.state.stack.live()
+        if live:
+            self.state.stack.cancel(pick(live, number))
+
+    def fail(self, _: int = 0) -> None:
+        if self.state.stack.active is not None:
+            self.state.stack.invalidate(self.state.stack.active, FAILED)
+
+    def park(self, _: int = 0) -> None:
+        if self.state.stack.active is not None:
+            self.state.stack.park(self.state.stack.active, self.now)
+
+    def approve(self, number: int) -> None:
+        parked = [flow for flow in self.state.stack.flows if flow.standing == AWAITING_APPROVAL]
+        if parked:
+            flow = pick(parked, number)
+            self.state.stack.approve(flow, self.now)
+            assert flow.standing == ACTIVE
+
+    def resume(self, number: int) -> None:
+        live = self.state.stack.live()
+        if live:
+            top = self.state.stack.resume(pick(live, number), self.now)
+            assert top is self.state.stack.top
+
+    def fall_back(self, number: int) -> None:
+        active = self.state.stack.active
+        target = pick(CLASSES, number)
+        if active is not None and active.dact != target.spec.dact:
+            new = self.state.stack.fall_back(target, self.now, flow_id=f"flow_{len(self.made)}")
+            if new.flow_id == f"flow_{len(self.made)}":
+                self._entered(new)
+            assert active.state is FlowState.INVALID
+
+    def abandon(self, number: int) -> None:
+        for flow in self.state.stack.abandon(float(number % 500), self.now):
+            assert flow.state is FlowState.INVALID
+
+    def fill(self, number: int) -> None:
+        active = self.state.stack.active
+        if active is not None:
+            values = {
+                "date": f"2026-12-{1 + number % 40:02d}",
+                "city": ["Rome"] * (number % 2),
+                "stars": number % 7,
+            }
+            active.fill_slots_by_label({name: v for name, v in values.items() if name in active.spec.slots})
+            active.note_turn(TurnId(f"turn_{number % 9}"))
+            active.notes = {"seen": [{"n": number % 5}]}
+
+    def ask(self, number: int) -> None:
+        top = self.state.stack.top
+        level = pick(tuple(Level), number)
+        self.state.ambiguity.declare(
+            level, flow_id=top.flow_id if top else None, slot=pick(("a", None), number)
+        )
+        assert self.state.ambiguity.ask() is not None
+
+    def answer(self, _: int = 0) -> None:
+        self.state.ambiguity.resolve()
+
+    def talk(self, number: int) -> None:
+        self.state.say("user", f"line {number}")
+        self.state.trace.append({"n": number})
+
+    def pop(self, _: int = 0) -> None:
+        left = self.state.archive(self.state.stack.pop_finished(self.now))
+        self.archived += [flow.flow_id for flow in left]
+        for plan in (flow for flow in left if isinstance(flow, PlanFlow)):
+            assert not read_progress(plan).remaining
+
+    def wait(self, number: int) -> None:
+        self.now += number % 100
+
+    def commit(self, _: int = 0) -> None:
+        """The end of a turn: prune, store the difference and perhaps a snapshot."""
+        self.state.turn += 1
+        self.state.prune()
+        after = self.state.serialize()
+        patch = json.dumps(diff(self.stored, after))
+        snapshot = wants_snapshot(self.completed_in_turn, len(self.history) + 1)
+        self.history.append((json.dumps(after) if snapshot else None, patch))
+        self.documents.append(json.dumps(after, sort_keys=True))
+        self.stored = json.loads(json.dumps(after))
+        self.completed_in_turn = 0
+
+    def reload(self, _: int = 0) -> None:
+        """Another worker takes the session over."""
+        self.commit()
+        self.state = DialogueState.from_dict(self.stored, FLOW_TYPES)
+
+    # What stays true
+
+    def check(self) -> None:
+        stack = self.state.stack
+        assert stack.check() == []
+        active = [flow for flow in stack.flows if flow.state is FlowState.ACTIVE]
+        assert len(active) <= 1
+        dacts = [flow.dact for flow in stack.live()]
+        assert len(dacts) == len(set(dacts))
+        assert len(self.state.completed) <= 10
+        present = [flow.flow_id for flow in [*stack.flows, *stack.departed]]
+        assert sorted(present + self.archived) == sorted(name for name in self.made if name)
+        body = self.state.serialize()
+        assert DialogueState.from_dict(body, FLOW_TYPES).serialize() == body
+
+    def check_history(self) -> None:
+        """Each earlier state comes back exactly, from the nearest snapshot before it."""
+        base: JsonObject = {}
+        patches: list[JsonObject] = []
+        for (snapshot, patch), document in zip(self.history, self.documents, strict=True):
+            if snapshot is not None:
+                base, patches = json.loads(snapshot), []
+            else:
+                patches.append(json.loads(patch))
+            assert json.dumps(rebuild(base, patches), sort_keys=True) == document
+
+
+OPERATIONS: dict[str, Callable[[Driver, int], None]] = {
+    name: getattr(Driver, name)
+    for name in (
+        "push",
+        "push_limited",
+        "plan",
+        "replan",
+        "complete",
+        "cancel",
+        "fail",
+        "park",
+        "approve",
+        "resume",
+        "fall_back",
+        "abandon",
+        "fill",
+        "ask",
+        "answer",
+        "talk",
+        "pop",
+        "wait",
+        "commit",
+        "reload",
+    )
+}
