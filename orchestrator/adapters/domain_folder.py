@@ -12,11 +12,12 @@ from pathlib import Path
 
 from orchestrator.adapters.domain_code import forget, import_policies, import_services, shipped_folder
 from orchestrator.adapters.yaml_source import parse_yaml, read_text, read_yaml
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.model import Domain, Implementation
-from orchestrator.domain.problems import Problems, SourceFile, suggest
+from orchestrator.domain.problems import Problems, SourceFile, shorten, suggest
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.types import Dact, JsonObject
 
@@ -89,7 +90,7 @@ def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
     text = str(name_or_path)
     if text in (names := shipped_domains()):
         return (shipped_folder() or Path()).resolve() / text
-    place = SourceFile(text or "domain")
+    place = SourceFile("domain")
     try:
         folder = Path(text).expanduser().resolve()
         is_folder, exists = folder.is_dir(), folder.exists()
@@ -97,11 +98,12 @@ def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
         folder, is_folder, exists = Path(), False, False
     if not text or not exists:
         hint = suggest(text, names) or f"; shipped are {', '.join(names)}"
-        problems.add(place, (), f"there is no such domain, neither shipped nor as a folder{hint}")
+        message = f"There is no domain {shorten(text)}, neither shipped nor as a folder{hint}."
+        problems.add(place, (), message)
     elif not is_folder:
-        problems.add(place, (), "is no folder; a domain is a folder with an ontology.yaml")
+        problems.add(place, (), f"{shorten(text)} is no folder; a domain is a folder with an ontology.yaml.")
     elif not (folder / "ontology.yaml").is_file():
-        problems.add(place, (), "has no ontology.yaml, which every domain needs")
+        problems.add(place, (), f"{shorten(text)} has no ontology.yaml, which every domain needs.")
     else:
         return folder
     return None
@@ -159,7 +161,7 @@ def _check_front_matter(text: str, name: str, problems: Problems) -> None:
         problems.add(SourceFile(name), (), "should begin with front matter: name and description between ---")
         return
     matter = parse_yaml(parts[1], name, problems)
-    keys = matter.body if isinstance(matter.body, dict) else {}
+    keys = matter.body if is_object(matter.body) else JsonObject()
     for key in ("name", "description"):
         if not isinstance(keys.get(key), str):
             problems.add(matter, (key,), "is missing in the front matter")

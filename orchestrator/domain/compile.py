@@ -13,6 +13,8 @@ from jinja2 import TemplateSyntaxError
 from jinja2.sandbox import SandboxedEnvironment
 
 from orchestrator.dialogue.flow import make_flow_class
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.dialogue.slots import SLOT_TYPES
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.domain.compile_entities import compile_answers, compile_entities
 from orchestrator.domain.compile_flows import Vocabulary, compile_flows
@@ -74,7 +76,8 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
     types = compile_slot_types(
         ontology.slot_types, ontology.flows, sources.services, sources.ontology, problems
     )
-    vocabulary = Vocabulary(intents, ontology.entities, list(types.types.types), tools, sources.skills)
+    type_names = [*SLOT_TYPES, *ontology.slot_types]
+    vocabulary = Vocabulary(intents, ontology.entities, type_names, tools, sources.skills)
     specs = compile_flows(ontology.flows, vocabulary, sources.ontology, problems)
     policies = _assign_policies(ontology, specs, sources, problems)
     entities = compile_entities(ontology.entities, sources.services, sources.ontology, problems)
@@ -109,7 +112,7 @@ def _make_classes(
 
 def _read_config(sources: DomainSources, problems: Problems) -> DomainConfig:
     """Lay the valid part of domain.yaml over the defaults."""
-    body = sources.config.body if isinstance(sources.config.body, dict) else None
+    body = sources.config.body if is_object(sources.config.body) else None
     if body is None and sources.config.body is not None:
         problems.add(sources.config, (), "should hold sections, such as persona:")
     merged = merge_sections(sources.defaults, body or {})

@@ -22,6 +22,7 @@ _BY_TYPE: dict[str, tuple[str, ...]] = {
 }
 _OPEN = (QUOTE, NAME)
 LISTS = frozenset({"group", "checklist"})
+_OPEN_TYPES = frozenset({"base", "group", "source", "target", "removal", "category", "checklist"})
 _BOOLEANS = frozenset({"true", "false"})
 
 
@@ -33,6 +34,11 @@ def type_name(slot: SlotSpec) -> str:
 def value_kind(slot: str) -> str:
     """The kind of span that names one of a slot's own allowed values."""
     return f"value:{slot}"
+
+
+def pattern_kind(type_or_slot: str) -> str:
+    """The kind of span that has the form of a domain's own slot type, or of one exact slot."""
+    return f"pattern:{type_or_slot}"
 
 
 def is_boolean(slot: SlotSpec) -> bool:
@@ -47,7 +53,9 @@ def is_free_text(slot: SlotSpec) -> bool:
 
 
 def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
-    """The kinds that may fill a slot, the most telling first."""
+    """The kinds that may fill a slot, the most telling first. An exact form admits nothing else."""
+    if slot.pattern and type_name(slot) == "exact":
+        return (pattern_kind(slot.name),)
     return _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
 
 
@@ -62,10 +70,12 @@ def _kinds(
     if values:
         return (value_kind(name),)
     if type_ == "exact":
-        return (CODE,)
+        return (pattern_kind(name), CODE)
     if type_ == "free_text":
         return (QUOTE,)
-    return (value_kind(name), *_OPEN)
+    if type_ in _OPEN_TYPES:
+        return (value_kind(name), *_OPEN)
+    return (value_kind(name), pattern_kind(type_), *_OPEN)
 
 
 def accepts_names(slot: SlotSpec) -> bool:

@@ -54,7 +54,9 @@ async def test_without_the_fence_the_checker_finds_damage(
 
             def find_damage() -> list[str]:
                 return [
-                    breach for breach in check(read_history(database, client.accepted)) if UNFINISHED not in breach
+                    breach
+                    for breach in check(read_history(database, client.accepted))
+                    if UNFINISHED not in breach
                 ]
 
             await _until(find_damage, "the checker finds damage")

@@ -1,0 +1,71 @@
+"""RES: answers from what happened in the turn, whichever policy ran (RS-1 … RS-7)."""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.res.answer import Answer
+from orchestrator.res.clarify import clarify
+from orchestrator.res.display import display
+from orchestrator.res.finish import finish
+from orchestrator.res.generate import tell_completed, tell_remark
+from orchestrator.res.start import start
+from orchestrator.res.templates import Templates
+from orchestrator.telemetry import SignalType
+from orchestrator.world.remark import RemarkKind
+from orchestrator.world.world import World
+
+LEADING = frozenset(
+    {
+        RemarkKind.BACK_TO,
+        RemarkKind.CANCELLED,
+        RemarkKind.CLEARED,
+        RemarkKind.CORRECTED,
+        RemarkKind.DECLINED,
+        RemarkKind.FAILED,
+        RemarkKind.INVALID_VALUE,
+        RemarkKind.MADE_ROOM,
+        RemarkKind.NOT_UNDERSTOOD,
+        RemarkKind.RESUMED,
+        RemarkKind.STAYS,
+        RemarkKind.UNDONE,
+        RemarkKind.UNKNOWN_OUTCOME,
+    }
+)
+"""Remarks that a question may follow in the same paragraph."""
+
+
+class RES:
+    def __init__(self, templates: Templates) -> None:
+        self._templates = templates
+
+    def start(self, world: World) -> None:
+        """Take finished flows off the stack; sets `keep_going`."""
+        start(world)
+
+    async def respond(self, world: World) -> Answer:
+        """What is done, what there is to say, and the open question last."""
+        answer = Answer()
+        self._generate(world, answer)
+        clarify(world, answer, self._templates)
+        answer.frame = display(world)
+        if not answer.message:
+            answer.add(self._templates.render("anything_else"))
+        finish(world, answer)
+        world.signal("res", SignalType.TEMPLATE, templates=answer.templates)
+        return answer
+
+    def _generate(self, world: World, answer: Answer) -> None:
+        for part in world.story:
+            if isinstance(part, BaseFlow):
+                name, text = tell_completed(world, part, self._templates)
+                answer.add(text)
+            else:
+                name, text = tell_remark(world, part, self._templates)
+                answer.add(text, leads=part.kind in LEADING)
+            answer.templates.append(name)
+
+    def apologise(self, world: World, done: list[str]) -> Answer:
+        """The safe message for an unexpected error (AG-4); `done`: what tools have done for good."""
+        text = self._templates.render("breakdown", done=done)
+        world.signal("res", SignalType.TEMPLATE, templates=["breakdown"])
+        return Answer(parts=[text], templates=["breakdown"])
