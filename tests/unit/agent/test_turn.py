@@ -58,7 +58,9 @@ def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("step", ["understand", "take_up", "carry_out", "archive"])
-async def test_an_unexpected_error_leaves_the_state_as_it_was(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_unexpected_error_leaves_the_state_as_it_was(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """AG-4: a safe message, a record, an intact state that knows what was said."""
     talk = rehearse()
     await talk.say("order toner")
@@ -105,7 +107,11 @@ async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: p
 
 @pytest.mark.parametrize(
     ("error", "status"),
-    [(TurnCancelled("Stop."), "cancelled"), (DeadlineExceeded("Late."), "failed"), (LaneLost("Gone."), "running")],
+    [
+        (TurnCancelled("Stop."), "cancelled"),
+        (DeadlineExceeded("Late."), "failed"),
+        (LaneLost("Gone."), "running"),
+    ],
 )
 async def test_what_ends_a_turn_from_outside_passes_through(
     error: Exception, status: str, monkeypatch: pytest.MonkeyPatch

@@ -143,7 +143,8 @@ async def test_an_unknown_outcome_is_put_to_the_user_and_not_repeated() -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "ending", "calls"), [("done", Completed(), 0), ("not_done", Completed(), 1), ("unknown", NeedsInput(), 0)]
+    ("status", "ending", "calls"),
+    [("done", Completed(), 0), ("not_done", Completed(), 1), ("unknown", NeedsInput(), 0)],
 )
 async def test_the_tools_own_status_query_decides(status: str, ending: object, calls: int) -> None:
     """RT-9."""

@@ -12,7 +12,9 @@ from markupsafe import Markup
 from orchestrator.res.escape import escape_value
 
 
-@pytest.mark.parametrize("plain", ["Oslo (OSL)", "BK-123", "O'Hare", "snake_case", "-5", "35 €", "a.b@c.de", "9:40"])
+@pytest.mark.parametrize(
+    "plain", ["Oslo (OSL)", "BK-123", "O'Hare", "snake_case", "-5", "35 €", "a.b@c.de", "9:40"]
+)
 def test_ordinary_values_read_as_they_are(plain: str) -> None:
     assert str(escape_value(plain)) == plain
 

@@ -29,7 +29,9 @@ def test_dates(value: str, text: str) -> None:
     assert show_date(value, NOW) == text
 
 
-@pytest.mark.parametrize(("value", "text"), [("09:40:00", "09:40"), ("2026-11-20T09:40", "09:40"), ("7:05", "7:05")])
+@pytest.mark.parametrize(
+    ("value", "text"), [("09:40:00", "09:40"), ("2026-11-20T09:40", "09:40"), ("7:05", "7:05")]
+)
 def test_times(value: str, text: str) -> None:
     assert show_time(value) == text
 
