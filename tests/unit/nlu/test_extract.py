@@ -1,5 +1,6 @@
 """Typed extractors: what they find, what they refuse, and that nothing upsets them (NL-2)."""
 
+import re
 from datetime import date, timedelta
 
 import pytest
@@ -185,8 +186,6 @@ def test_names_run_over_connecting_words_and_stop_at_sentences() -> None:
 
 
 def test_codes_quotes_pairs_and_patterns() -> None:
-    import re
-
     assert [item.reading.value for item in find_codes(said("my code is ab12cd"))] == ["AB12CD"]
     assert [item.reading.value for item in find_quotes(said('call it "two of them"'))] == ["two of them"]
     assert find_pairs(said("colour: red, size=10"))[0].reading.value == {"colour": "red", "size": "10"}

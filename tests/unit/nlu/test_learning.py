@@ -4,7 +4,7 @@ import numpy as np
 
 from orchestrator.nlu.linear import train_linear
 from orchestrator.nlu.system1 import System1
-from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, system1, understand
+from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
 
 # Wordings that no example holds.
 UNSEEN = [
@@ -56,10 +56,4 @@ def test_a_model_of_one_label_or_none_can_be_asked() -> None:
 
 def test_a_domain_without_examples_still_knows_the_kinds() -> None:
     bare = System1.train([], {})
-    assert bare.think("hello", _nothing()).understanding.kind.value == "chitchat"
-
-
-def _nothing():
-    from tests.unit.nlu.flights import nothing_open
-
-    return nothing_open()
+    assert bare.think("hello", nothing_open()).understanding.kind.value == "chitchat"

@@ -11,7 +11,7 @@ from parley.commands.evaluate import locate
 from parley.evaluation.dataset import read_dialogues, read_schema
 from parley.evaluation.metrics import Prediction, score_frame
 from parley.evaluation.report import as_json, as_markdown
-from parley.evaluation.runner import evaluate, learn, split
+from parley.evaluation.runner import evaluate, follow, learn, split
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("PARLEY_SHARED", ROOT.parent / "shared")) / "data" / "sgd"
@@ -178,8 +178,6 @@ def test_the_sample_is_understood_better_than_by_chance() -> None:
     services = read_schema(DATA / "schema.json")
     dialogues = [d for d in read_dialogues(DATA / "dialogues.jsonl") if d.services == ("Flights_3",)]
     measured, learning = dialogues[:3], dialogues[3:]
-    from parley.evaluation.runner import follow
-
     learnt = learn(services["Flights_3"], learning)
     tallies = [follow(learnt.tracker(), one) for one in measured]
     frames = sum(tally.frames for tally in tallies)
