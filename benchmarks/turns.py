@@ -63,7 +63,9 @@ def _parse() -> argparse.Namespace:
 
 
 @asynccontextmanager
-async def _candidates(running: Stores, folder: Path, only: list[str] | None) -> AsyncIterator[list[Candidate]]:
+async def _candidates(
+    running: Stores, folder: Path, only: list[str] | None
+) -> AsyncIterator[list[Candidate]]:
     from benchmarks.candidates import run_by_hand, run_ours  # noqa: PLC0415 - after the environment is set
 
     makers = {
@@ -94,7 +96,9 @@ def _own(running: Stores, number: int) -> Stores:
     return own
 
 
-async def _measure(candidates: list[Candidate], rounds: int, turns: int) -> dict[tuple[str, str], list[Measurement]]:
+async def _measure(
+    candidates: list[Candidate], rounds: int, turns: int
+) -> dict[tuple[str, str], list[Measurement]]:
     results: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
     for number in range(rounds + 1):
         for candidate in candidates:
