@@ -97,6 +97,8 @@ def _dotted(location: tuple[int | str, ...]) -> str:
 def _on_http_exception(_: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
+    if error.status_code == HTTPStatus.BAD_REQUEST:  # the framework's only one: a body it cannot decode
+        return problem_of(InvalidInput("The body is not JSON in UTF-8, or nested too deeply.", field="body"))
     code = HTTPStatus(error.status_code).name.lower()
     return problem(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
 

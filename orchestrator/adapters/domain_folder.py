@@ -12,6 +12,7 @@ from pathlib import Path
 
 from orchestrator.adapters.domain_code import forget, import_policies, import_services, shipped_folder
 from orchestrator.adapters.yaml_source import parse_yaml, read_text, read_yaml
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain
 from orchestrator.domain.configuration import DomainConfig, merge_sections
@@ -159,7 +160,7 @@ def _check_front_matter(text: str, name: str, problems: Problems) -> None:
         problems.add(SourceFile(name), (), "should begin with front matter: name and description between ---")
         return
     matter = parse_yaml(parts[1], name, problems)
-    keys = matter.body if isinstance(matter.body, dict) else {}
+    keys = matter.body if is_object(matter.body) else JsonObject()
     for key in ("name", "description"):
         if not isinstance(keys.get(key), str):
             problems.add(matter, (key,), "is missing in the front matter")

@@ -35,7 +35,7 @@ _RESOLVERS: dict[str, tuple[str, list[str]]] = {
 """By tag: the pattern, and the characters that its texts begin with."""
 
 for _kind, (_pattern, _first) in _RESOLVERS.items():
-    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), _first)
+    _Loader.add_implicit_resolver(f"tag:yaml.org,2002:{_kind}", re.compile(f"^(?:{_pattern})$"), _first)  # pyright: ignore[reportUnknownMemberType]
 
 
 def read_text(path: FilePath, name: str, problems: Problems) -> str | None:
@@ -67,7 +67,7 @@ def parse_yaml(text: str, name: str, problems: Problems) -> SourceFile:
         if root is None:
             return SourceFile(name)
         lines, twice = _walk(root)
-        body: Json = loader.construct_document(root)
+        body: Json = loader.construct_document(root)  # pyright: ignore[reportUnknownMemberType]
     except yaml.MarkedYAMLError as error:
         problems.add(*_mistake(name, error))
         return SourceFile(name)

@@ -5,22 +5,16 @@ It writes nothing itself; journal steps and tools' effects happen on the way.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TypeAlias
-
 from orchestrator.agent.archive import archive
 from orchestrator.agent.carry_out import carry_out
-from orchestrator.agent.guard import guarded
+from orchestrator.agent.guard import Step, guarded
 from orchestrator.agent.load import load
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.record import record
-from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.understand import understand
 from orchestrator.agent.uptake import take_up
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.world.steps import Steps
-
-Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]
 
 STEPS: tuple[Step, ...] = (
     understand,

@@ -219,7 +219,7 @@ class LaneRunner:
         """Run the agent; raises TurnCancelled or DeadlineExceeded when it was stopped."""
         work = lease.work
         task = asyncio.current_task()
-        assert task is not None  # noqa: S101 - a coroutine always runs in a task
+        assert task is not None
         self._thinking[work.turn_id] = task
         deadline = asyncio.timeout(work.deadline_s)
         try:

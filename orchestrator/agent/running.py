@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Understanding
@@ -28,7 +28,6 @@ class RunningTurn:
     answer: Answer | None = None
     broken: bool = False
     """An unexpected error happened; the state was put back to what it was."""
-    extra: JsonObject = field(default_factory=JsonObject)
 
     @property
     def state(self) -> DialogueState:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.dialogue.state import Message
+from orchestrator.dialogue.records import Message
 
 RECENT = 7
 

@@ -13,6 +13,7 @@ from jinja2 import TemplateSyntaxError
 from jinja2.sandbox import SandboxedEnvironment
 
 from orchestrator.dialogue.flow import make_flow_class
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.domain.compile_entities import compile_answers, compile_entities
 from orchestrator.domain.compile_flows import Vocabulary, compile_flows
@@ -109,7 +110,7 @@ def _make_classes(
 
 def _read_config(sources: DomainSources, problems: Problems) -> DomainConfig:
     """Lay the valid part of domain.yaml over the defaults."""
-    body = sources.config.body if isinstance(sources.config.body, dict) else None
+    body = sources.config.body if is_object(sources.config.body) else None
     if body is None and sources.config.body is not None:
         problems.add(sources.config, (), "should hold sections, such as persona:")
     merged = merge_sections(sources.defaults, body or {})

@@ -17,8 +17,8 @@ from orchestrator.types import Dact, ToolId
 MAX_FLOWS = 64
 _DAX = re.compile(r"[0-9A-Fa-f]{3}")
 _PLACEHOLDER = re.compile(r"{(\w+)}")
-_BOUNDED = ("level", "range")
-_NEEDS_VALUES = ("category", "checklist", "exact")
+_BOUNDED = ("level", "range", "number", "money", "free_text")
+_NEEDS_VALUES = ("category", "checklist")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class _FlowCheck:
             if slot.type is None:
                 self._add((*path, "type"), f"is missing: one of {', '.join(self.vocabulary.slot_types)}")
             else:
-                self._known((*path, "type"), slot.type, self.vocabulary.slot_types, "slot type")
+                self._known((*path, "type"), _canonical(slot.type), self.vocabulary.slot_types, "slot type")
             if slot.entity is not None:
                 self._known((*path, "entity"), slot.entity, self.vocabulary.entities, "entity")
             for index, other in enumerate(slot.depends_on):
@@ -129,9 +129,11 @@ class _FlowCheck:
             self._add((*path, "default"), f"is not among values: {slot.default!r}")
         if None not in (slot.minimum, slot.maximum) and slot.minimum > slot.maximum:  # type: ignore[operator]
             self._add((*path, "minimum"), f"is above maximum ({slot.minimum} > {slot.maximum})")
-        if slot.type not in _BOUNDED and (slot.minimum is not None or slot.maximum is not None):
+        if slot.pattern is not None and slot.type != "exact":
+            self._add((*path, "pattern"), "a pattern belongs to slots of type exact")
+        if _canonical(slot.type) not in _BOUNDED and (slot.minimum is not None or slot.maximum is not None):
             key = "minimum" if slot.minimum is not None else "maximum"
-            self._add((*path, key), f"bounds belong to slots of type {' or '.join(_BOUNDED)}")
+            self._add((*path, key), f"bounds belong to slots of type {', '.join(_BOUNDED)}")
 
     def _check_groups(self) -> None:
         sizes = Counter(group for slot in self.entry.slots.values() if (group := _group(slot)))
@@ -207,6 +209,11 @@ class _FlowCheck:
         return tuple(uses)
 
 
+def _canonical(name: str | None) -> str:
+    """``free text`` is the same as ``free_text``."""
+    return (name or "").strip().replace(" ", "_")
+
+
 def _group(slot: SlotEntry) -> str | None:
     return (slot.group or "choice") if slot.priority is Priority.ELECTIVE else None
 
@@ -214,7 +221,7 @@ def _group(slot: SlotEntry) -> str | None:
 def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
     return SlotSpec(
         name=name,
-        type=(slot.type or "").replace(" ", "_"),
+        type=_canonical(slot.type),
         priority=slot.priority,
         group=_group(slot),
         entity=slot.entity,
@@ -226,4 +233,5 @@ def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
         description=slot.description,
         synonyms={word.lower(): value for value, words in slot.synonyms.items() for word in words},
         depends_on=slot.depends_on,
+        pattern=slot.pattern,
     )

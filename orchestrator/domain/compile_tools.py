@@ -9,6 +9,7 @@ from typing import Any
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.model import Implementation, ToolSpec
 from orchestrator.domain.problems import Problems, SourceFile, suggest
@@ -36,12 +37,12 @@ def compile_tools(
 def input_names(schema: JsonObject) -> list[str]:
     """Names of the inputs (or outputs) that a schema describes."""
     properties = schema.get("properties")
-    return list(properties) if isinstance(properties, dict) else []
+    return list(properties) if is_object(properties) else []
 
 
 def required_names(schema: JsonObject) -> list[str]:
     required = schema.get("required")
-    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+    return [name for name in required if isinstance(name, str)] if is_list(required) else []
 
 
 def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec:

@@ -22,6 +22,7 @@ from pydantic import (
     PositiveInt,
 )
 
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.types import Json, JsonObject
 
 
@@ -255,8 +256,8 @@ def merge_sections(defaults: JsonObject, overrides: JsonObject) -> JsonObject:
     merged = dict(defaults)
     for key, value in overrides.items():
         known = merged.get(key)
-        if isinstance(known, dict) and isinstance(value, dict):
+        if is_object(known) and is_object(value):
             merged[key] = merge_sections(known, value)
-        elif value is not None or not isinstance(known, dict):
+        elif value is not None or not is_object(known):
             merged[key] = value
     return merged

@@ -15,8 +15,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.errors import Problem
-from orchestrator.types import Json
+from orchestrator.types import Json, JsonObject
 
 Path = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
@@ -48,15 +49,15 @@ class SourceFile:
 
 @dataclass(slots=True)
 class Problems:
-    """The mistakes found so far; one per place, because what follows from a mistake is none."""
+    """The mistakes found so far. Of a place with a broken value nothing more is said."""
 
     found: list[Problem] = field(default_factory=list[Problem])
-    _places: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])
+    _broken: set[tuple[str, Path]] = field(default_factory=set[tuple[str, Path]])
 
     def add(self, file: SourceFile, path: Path, message: str) -> None:
-        if (file.name, path) not in self._places:
-            self._places.add((file.name, path))
-            self.found.append(Problem(file.place(path), message))
+        problem = Problem(file.place(path), message)
+        if (file.name, path) not in self._broken and problem not in self.found:
+            self.found.append(problem)
 
     def check_known(self, file: SourceFile, path: Path, name: str, known: Iterable[str], kind: str) -> bool:
         """Report `name` unless it is among `known`; says whether it is."""
@@ -72,14 +73,17 @@ class Problems:
         """Validate `body`, which stands at `path` of `file`; report what is wrong and put in its
         place what `fallback` has there, if anything.
         """
-        body = copy.deepcopy({} if body is None else body)
+        empty: JsonObject = {}
+        body = copy.deepcopy(empty if body is None else body)
         for _ in range(_ROUNDS):
             try:
                 return model.model_validate(body)
             except ValidationError as error:
-                for mistake in error.errors(include_url=False):
+                mistakes = error.errors(include_url=False)
+                for mistake in mistakes:
                     self.add(file, path + _clean(mistake["loc"]), _explain(model, mistake))
-                body = _prune(body, [mistake["loc"] for mistake in error.errors(include_url=False)], fallback)
+                self._broken.update((file.name, path + _clean(mistake["loc"])) for mistake in mistakes)
+                body = _prune(body, [mistake["loc"] for mistake in mistakes], fallback)
         return model.model_validate(fallback or {})
 
 
@@ -103,7 +107,7 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
     message = str(mistake["msg"]).removeprefix("Value error, ").removeprefix("Input ")
     if mistake["type"] == "string_type" and isinstance(mistake["input"], int | float):
         return f"should be text; put it in quotes (it is read as {mistake['input']!r})"
-    if location and location[-1] == "[key]" or isinstance(mistake["input"], dict | list):
+    if (location and location[-1] == "[key]") or isinstance(mistake["input"], dict | list):
         return message
     return f"{message} (it is {_shorten(mistake['input'])})"
 
@@ -147,7 +151,8 @@ def _prune(body: Json, locations: list[Path], fallback: Json) -> Json:
     """Remove the wrong parts, the later ones of a list first so that indices stay true."""
     for location in sorted({_clean(location) for location in locations}, key=_order, reverse=True):
         if not location:
-            return copy.deepcopy(fallback or {})
+            replacement: Json = fallback or JsonObject()
+            return copy.deepcopy(replacement)
         _remove(body, location, fallback)
     return body
 
@@ -158,7 +163,8 @@ def _order(location: Path) -> list[tuple[bool, int, str]]:
 
 def _remove(body: Json, location: Path, fallback: Json) -> None:
     """Remove the deepest part of `location` that is there, or put back what `fallback` has for it."""
-    current, spare = body, fallback
+    current: Any = body
+    spare: Any = fallback
     deepest: tuple[Any, str | int, Json] | None = None
     for step in location:
         if not _has(current, step):
@@ -176,6 +182,6 @@ def _remove(body: Json, location: Path, fallback: Json) -> None:
 
 
 def _has(holder: Json, step: str | int) -> bool:
-    if isinstance(holder, dict):
+    if is_object(holder):
         return step in holder
-    return isinstance(holder, list) and isinstance(step, int) and step < len(holder)
+    return is_list(holder) and isinstance(step, int) and step < len(holder)

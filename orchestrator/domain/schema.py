@@ -20,6 +20,7 @@ from pydantic import (
     PositiveInt,
 )
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import Mode, Priority
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import Pattern
@@ -50,7 +51,7 @@ class Entry(BaseModel):
 
 
 class SlotEntry(Entry):
-    """`synonyms`: what people say for each of `values`."""
+    """`synonyms`: what people say for each of `values`. `pattern`: of exact."""
 
     type: str | None = None
     priority: Priority = Priority.OPTIONAL
@@ -64,6 +65,7 @@ class SlotEntry(Entry):
     default: Json = None
     synonyms: Mapping[str, tuple[str, ...]] = Field(default_factory=dict[str, tuple[str, ...]])
     depends_on: tuple[str, ...] = ()
+    pattern: Pattern | None = None
 
 
 class ToolUseEntry(Entry):
@@ -101,11 +103,12 @@ class EntityValueEntry(Entry):
 
 def _spread_values(values: Json) -> Json:
     """Read the short forms: a list of values, or a value with the list of its aliases."""
-    if isinstance(values, list):
-        return {value: {} for value in values} if all(isinstance(value, str) for value in values) else values
-    if isinstance(values, dict):
+    if is_list(values):
+        is_short = all(isinstance(value, str) for value in values)
+        return {str(value): JsonObject() for value in values} if is_short else values
+    if is_object(values):
         return {
-            key: {"aliases": entry} if isinstance(entry, list) else entry or {}
+            key: {"aliases": entry} if is_list(entry) else entry or JsonObject()
             for key, entry in values.items()
         }
     return values

@@ -6,6 +6,7 @@ question, the stack) is weighed elsewhere.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from orchestrator.nlu.linear import LinearModel, merge, train_linear
 from orchestrator.nlu.text import Utterance, clean, tokenize
 
 GRAM = 4
+END = "$"
 GRAM_WEIGHT = 0.35
 MOST_TOKENS = 120
 """Only this much of a long message is classified."""
@@ -41,7 +43,7 @@ def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[
     if len(tokens) > MOST_TOKENS:
         del tokens[MOST_TOKENS:]
     tokens = ["#" if token.isdigit() else token for token in tokens]
-    tokens.append("$")
+    tokens.append(END)
     return tokens
 
 
@@ -56,7 +58,7 @@ def grams(word: str) -> list[str]:
 def features_of(tokens: Sequence[str]) -> dict[str, float]:
     """Words, pairs of words and character n-grams, scaled so that long messages do not shout."""
     features: list[tuple[str, float]] = [(f"w:{token}", 1.0) for token in tokens[1:-1]]
-    features += [(f"b:{first} {second}", 1.0) for first, second in zip(tokens, tokens[1:], strict=False)]
+    features += [(f"b:{first} {second}", 1.0) for first, second in itertools.pairwise(tokens)]
     features += [(gram, GRAM_WEIGHT) for token in tokens[1:-1] for gram in grams(token)]
     scale = 1.0 / math.sqrt(max(1, len(tokens) - 1))
     return {name: weight * scale for name, weight in merge(features).items()}
@@ -106,7 +108,7 @@ class Classifier:
         seen = counted = 0
         previous = tokens[0]
         for token in tokens[1:]:
-            if token != "$":
+            if token != END:
                 total += self._row_of(token)
                 if token[0] != "<" and token.isalnum():
                     counted += 1

@@ -140,7 +140,8 @@ def _directions(flow: FlowSpec, samples: Mapping[str, Sequence[str]]) -> Iterato
 
 
 _SOURCE_FORMS = ("from {%s}", "no, from {%s}", "leaving {%s}", "leaving from {%s}", "departing from {%s}",
-                 "out of {%s}", "starting in {%s}", "I am in {%s}", "from {%s} please", "from {%s} instead")  # fmt: skip
+                 "out of {%s}", "starting in {%s}", "I am in {%s}", "from {%s} please",
+                 "from {%s} instead")  # fmt: skip
 _TARGET_FORMS = ("to {%t}", "no, to {%t}", "going to {%t}", "into {%t}", "arriving in {%t}", "towards {%t}",
                  "I need to be in {%t}", "to {%t} please", "to {%t} instead", "in {%t}", "a trip to {%t}")  # fmt: skip
 _BOTH_FORMS = ("from {%s} to {%t}", "to {%t} from {%s}", "{%s} to {%t}", "{%s} - {%t}", "leaving {%s} for {%t}",

@@ -35,7 +35,8 @@ don't bother|no need anymore|I want to stop
 RESUMPTION = """
 go back to the booking|let's go back|back to what we were doing|continue where we left off|resume|let's continue
 continue with that|back to the first thing|return to the previous task|where were we|pick up where we left off
-okay back to it|let's get back to it|can we return to the search|carry on with the other one|continue the earlier request
+okay back to it|let's get back to it|can we return to the search|carry on with the other one
+continue the earlier request
 go back to the previous one|let's finish the other one first|resume the booking|let's resume
 back to my request|now back to the other thing|let's carry on with what I asked before
 """
@@ -47,7 +48,8 @@ which things can you do for me
 CLARIFICATION = """
 why do you need that|why do you ask|why do you need to know|what do you mean|what does that mean
 I don't understand the question|what do you mean by that|why is that needed|can you explain that|what is that for
-why do you want to know my {*}|I don't understand|what are you asking me|could you rephrase that|huh|pardon|say that again
+why do you want to know my {*}|I don't understand|what are you asking me|could you rephrase that|huh|pardon
+say that again
 """
 STATUS = """
 what do you still need|what is missing|how far are we|what's the status|where are we|what have you got so far
@@ -55,12 +57,14 @@ what did I tell you so far|what are we doing|what's next|is it done yet|are you 
 what information do you have|what else do you need|what do you have so far|are we done|what is still open
 """
 QUESTION = """
-what is the weather like|how big is it|do you know where that is|is it far|which ones do you have|what does it cost usually
+what is the weather like|how big is it|do you know where that is|is it far|which ones do you have
+what does it cost usually
 do you have a list|is there a fee|how long does it take|what are the rules|can I bring my dog|who are you exactly
 """
 CHITCHAT = """
 hi|hello|hey|hey there|good morning|good evening|good afternoon|hi there|how are you|thanks|thank you|thanks a lot
-thank you so much|thank you very much|bye|goodbye|see you|that's all|that is all for now|have a nice day|nice to meet you
+thank you so much|thank you very much|bye|goodbye|see you|that's all|that is all for now|have a nice day
+nice to meet you
 what's up|you are great|lol|haha|who are you|are you a robot|tell me a joke|good night|cheers|I'm bored
 you're welcome|great job|that's all I needed, thanks|no, that's all|no that is all thank you|nothing else thanks
 """

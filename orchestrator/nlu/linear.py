@@ -1,6 +1,6 @@
 """A linear model over sparse features: trained by scikit-learn at start-up, applied by dictionaries.
 
-Knows features and labels only; what they mean is the business of `classifier` and `roles`.
+The libraries that only training needs are imported there. Knows features and labels only; what they mean is the business of `classifier` and `roles`.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def train_linear(rows: Sequence[Features], labels: Sequence[str], *, strength: f
 
 
 def _matrix(rows: Sequence[Features], index: Mapping[str, int]) -> Any:
-    from scipy.sparse import csr_matrix  # noqa: PLC0415 - only training needs it
+    from scipy.sparse import csr_matrix  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
     pointers, columns, values = [0], list[int](), list[float]()
     for row in rows:
@@ -65,11 +65,12 @@ def _matrix(rows: Sequence[Features], index: Mapping[str, int]) -> Any:
 
 def _fit(matrix: Any, targets: Any, strength: float) -> tuple[Any, Any]:
     """Weights as (feature, label) and bias by label; two labels are spread over two columns."""
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - only training needs it
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
-    model = LogisticRegression(C=strength, max_iter=400, tol=1e-3, class_weight="balanced")
+    model: Any = LogisticRegression(C=strength, max_iter=400, tol=1e-3, class_weight="balanced")
     model.fit(matrix, targets)
-    weights, bias = np.asarray(model.coef_), np.asarray(model.intercept_)
+    weights: Any = np.asarray(model.coef_)
+    bias: Any = np.asarray(model.intercept_)
     if len(weights) == 1:
         weights, bias = np.vstack([-weights / 2, weights / 2]), np.array([-bias[0] / 2, bias[0] / 2])
     return np.ascontiguousarray(weights.T), bias

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import cast
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
 from orchestrator.nlu.extract.kinds import LISTS, kinds_of, type_name
 from orchestrator.nlu.linear import LinearModel, merge, train_linear
 from orchestrator.nlu.text import Utterance, clean, tokenize
+from orchestrator.types import Json
 
 NO_SLOT = "-"
 _TRAINING_DAY = date(2031, 3, 5)
@@ -262,13 +264,14 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
 
 
 def _extend(mention: Mention, other: Mention) -> Mention:
-    values = mention.value if isinstance(mention.value, list) else [mention.value]
+    held: Json = mention.value
+    values = cast("list[Json]", held) if type(held) is list else [held]
     return Mention(
         [*values, other.value], f"{mention.text}, {other.text}", invalid=mention.invalid or other.invalid
     )
 
 
 def _as_list(mention: Mention, slot: SlotSpec) -> Mention:
-    if type_name(slot) in LISTS and mention.value is not None and not isinstance(mention.value, list):
+    if type_name(slot) in LISTS and mention.value is not None and type(mention.value) is not list:
         return Mention([mention.value], mention.text, mention.candidates, mention.invalid)
     return mention

@@ -19,12 +19,11 @@ NOTE = "candidate"
 
 @dataclass(slots=True)
 class Candidate:
-    """`data`: what earlier tools found that later steps need. `shown`: the summary's values."""
+    """`data`: what earlier tools found that is still needed after the yes."""
 
     tool_id: ToolId
     arguments: JsonObject
     data: JsonObject
-    shown: JsonObject
     slots: str
     confirmed: bool = False
 
@@ -52,7 +51,6 @@ def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
         "tool_id": candidate.tool_id,
         "arguments": candidate.arguments,
         "data": candidate.data,
-        "shown": candidate.shown,
         "slots": candidate.slots,
         "confirmed": candidate.confirmed,
     }

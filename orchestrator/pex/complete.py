@@ -10,8 +10,6 @@ def complete(run: Execution, policy: Choices) -> None:
     """Mark the flow Completed; its outputs stay with it for flows that take them (FS-7)."""
     state = run.world.state
     run.flow.outputs.update(policy.outputs(run))
-    run.flow.completed_at = run.world.now
-    state.stack.complete(run.flow)
-    if state.ambiguity.current is not None and state.ambiguity.current.flow_id == run.flow.flow_id:
-        state.ambiguity.resolve()
+    state.stack.complete(run.flow, run.world.now)
+    state.ambiguity.resolve(flow_id=run.flow.flow_id)
     state.flags.has_issues = run.frame is not None and run.frame.warning is not None

@@ -38,7 +38,7 @@ async def invoke(run: Execution, policy: Choices) -> Ending | None:
         run.data.update(confirmed.data)
     for use in run.flow.spec.tools:
         tool = run.tools.find(use.tool_id)
-        assert tool is not None  # noqa: S101 - `check` has seen it
+        assert tool is not None
         if confirmed is not None and use.tool_id != confirmed.tool_id and tool.spec.idempotent:
             continue  # it ran when the candidate was made
         ending = await _use(run, policy, use, tool, confirmed)
@@ -61,6 +61,8 @@ async def _use(
         arguments = gathered.values
         if run.flow.spec.confirm and not tool.spec.idempotent:
             return _ask_to_confirm(run, policy, tool, arguments)
+    if not tool.spec.idempotent and run.world.state.ambiguity.blocks(run.flow.flow_id):
+        return NeedsInput()
     if use.tool_id in run.gated:
         parked = hold_for_approval(run, tool, arguments)
         if parked is not None:
@@ -99,6 +101,7 @@ def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInpu
         candidates=[row[choice.name] for row in choice.rows[: policy.most_choices]],
         options=options,
         turn_id=run.world.turn_id,
+        metadata={"about": "rows"},
     )
     return NeedsInput()
 
@@ -111,7 +114,6 @@ def _ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: Json
             tool_id=tool.spec.tool_id,
             arguments=arguments,
             data=policy.keep(run),
-            shown=policy.summary(run, arguments),
             slots=fingerprint(run.flow),
         ),
     )

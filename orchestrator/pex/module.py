@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.records import EffectNote
 from orchestrator.errors import FailureCategory
+from orchestrator.pex.compensate import compensate
 from orchestrator.pex.ending import Ending, Failed
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
@@ -28,4 +31,27 @@ class PEX:
         if policy is None:
             world.failed_check("pex", "policy_registered", "The flow has no policy.", flow.flow_id)
             return Failed(FailureCategory.SERVER_ERROR, "I cannot do that.", check="policy_registered")
-        return await policy.execute(Execution(flow, world, self._tools))
+        settle_questions(world, flow)
+        ending = await policy.execute(Execution(flow, world, self._tools))
+        keep_latest_question(world, flow)
+        return ending
+
+    async def compensate(self, world: World, note: EffectNote) -> str | None:
+        """Undo what a tool has done. None, or why it could not be."""
+        return await compensate(world, self._tools, note)
+
+
+def settle_questions(world: World, flow: BaseFlow) -> None:
+    """Close the questions about slots that hold a value by now."""
+    handler = world.state.ambiguity
+    for entry in list(handler.open):
+        if entry.flow_id == flow.flow_id and entry.slot is not None and flow.holds(entry.slot):
+            handler.resolve(entry)
+
+
+def keep_latest_question(world: World, flow: BaseFlow) -> None:
+    """Of several open questions of a flow only the latest is still meant."""
+    handler = world.state.ambiguity
+    mine = [entry for entry in handler.open if entry.flow_id == flow.flow_id]
+    for entry in mine[:-1]:
+        handler.resolve(entry)

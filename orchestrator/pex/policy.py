@@ -6,10 +6,11 @@ Public to domains: subclass, override one method. A policy holds no state of a t
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from typing import ClassVar
 
 from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
-from orchestrator.dialogue.state import EffectNote
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.arguments import Gathered, gather_arguments
 from orchestrator.pex.check import check, check_slots
@@ -37,6 +38,9 @@ class BasePolicy:
     The steps return None to go on, or an ending. The choices (`arguments`, `summary`, `label`,
     `frame`, `outputs`, `fallback`) are what a domain most often overrides.
     """
+
+    dact: ClassVar[str | None] = None
+    """The flow that a domain's policy is for; a flow may also name its policy in its YAML."""
 
     most_choices = 5
     """How many rows are offered when the user has to choose one."""
@@ -129,6 +133,11 @@ class BasePolicy:
         """Where this failure always leads; bypasses the ladder (PX-16)."""
         return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
 
+    def effect_summary(self, run: Execution, data: JsonObject) -> str:
+        """What was done, in words for the user: begins small, ends without a full stop."""
+        references = [str(data[name]) for name in self.spec.outputs if isinstance(data.get(name), str)]
+        return " ".join([run.flow.title, *references[:1]])
+
     def note_effect(self, run: Execution, tool: Tool, arguments: JsonObject, data: JsonObject) -> None:
         """Remember what was done with which values, so that a correction can name it (RT-12)."""
         run.world.state.effects.append(
@@ -137,6 +146,9 @@ class BasePolicy:
                 flow_id=run.flow.flow_id,
                 slots=run.flow.values(),
                 arguments=arguments,
+                summary=self.effect_summary(run, data),
+                compensation=tool.spec.compensation,
+                turn_id=run.world.turn_id,
                 result={name: value for name, value in data.items() if _is_short(value)},
             )
         )

@@ -62,6 +62,7 @@ def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
             flow_id=flow.flow_id,
             options=change_options(run, names),
             turn_id=run.world.turn_id,
+            metadata={"about": "change"},
         )
     return NeedsInput()
 

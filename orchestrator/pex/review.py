@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.pex.ending import NeedsInput
 from orchestrator.pex.execution import Execution
@@ -12,7 +11,7 @@ async def review(run: Execution) -> NeedsInput | None:
     """Fill from what the flow can find itself; a slot still missing becomes the open question."""
     flow, state = run.flow, run.world.state
     if flow.needs_to_think():
-        await flow.fill_slot_values(ContextCoordinator(state.messages), None)
+        await flow.fill_slot_values(run.world.recent_turns, run.world.memory, turn_id=run.world.turn_id)
     missing = flow.missing()
     if missing:
         state.ambiguity.declare(

@@ -49,12 +49,11 @@ async def _query_status(
 
 def _ask_what_to_do(run: Execution, tool: Tool, arguments: JsonObject) -> NeedsInput:
     """Say that the outcome is not known and try again only after a yes."""
-    run.world.remark(RemarkKind.UNKNOWN_OUTCOME, dact=run.flow.spec.dact, tool=tool.spec.name)
+    run.world.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=run.flow.flow_id)
     candidate = Candidate(
         tool_id=tool.spec.tool_id,
         arguments=arguments,
         data={},
-        shown={},
         slots=fingerprint(run.flow),
     )
     write_candidate(run.flow, candidate)

@@ -26,7 +26,7 @@ def escape_value(value: Json | Markup) -> Markup:
     if isinstance(value, Markup):
         return value
     if value is None:
-        return Markup("")  # noqa: S704
+        return Markup("")
     text = value if isinstance(value, str) else str(value)
     if INVISIBLE.search(text):
         text = INVISIBLE.sub("", text)

@@ -22,6 +22,7 @@ class MemoryInbox:
     async def submit(self, submission: Submission) -> Receipt:
         if sum(session.pending for session in self._store.sessions.values()) >= self._total_limit:
             raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
+        _require_storable(submission)
         session = await self._session(submission)
         earlier = _earlier(session, submission)
         if earlier is not None:
@@ -176,3 +177,10 @@ def _merge_target(waiting: list[MemoryTurn], submission: Submission) -> MemoryTu
 def _require_own(turn: MemoryTurn) -> None:
     if turn.merged_into is not None and not turn.finished:
         raise Refused(f"The turn was merged into {turn.merged_into}; cancel that one.")
+
+
+def _require_storable(submission: Submission) -> None:
+    """Raises InvalidInput for text that PostgreSQL does not take."""
+    for text in (submission.input.text or "", submission.idempotency_key or ""):
+        if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+            raise InvalidInput("The input holds characters that cannot be stored.", field="text")

@@ -5,12 +5,17 @@ from __future__ import annotations
 import orjson
 
 from orchestrator.dialogue.json_values import is_list, is_object, same_value
-from orchestrator.types import Json, JsonObject
+from orchestrator.testing.store import MemoryStore
+from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, TenantId
 
 
 class MemoryRecords:
-    def __init__(self) -> None:
-        self._collections: dict[str, dict[str, JsonObject]] = {}
+    def __init__(
+        self, store: MemoryStore | None = None, tenant_id: TenantId = DEFAULT_TENANT, domain: str = ""
+    ) -> None:
+        """Without a store the documents are this object's own."""
+        shared = MemoryStore() if store is None else store
+        self._collections = shared.documents.setdefault((tenant_id, domain), {})
 
     async def get(self, collection: str, key: str) -> JsonObject | None:
         found = self._collections.get(collection, {}).get(key)

@@ -17,7 +17,6 @@ from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, IfBusy, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
 
-
 _BEGINNING = Epoch(0)
 
 
@@ -149,6 +148,9 @@ class MemoryStore:
     clock: Callable[[], datetime] = field(default_factory=ManualClock)
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
     outbox: list[tuple[SessionId, OutboxEntry]] = field(default_factory=list[tuple[SessionId, OutboxEntry]])
+    documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
+        default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
+    )
     live_workers: set[int] = field(default_factory=set[int])
     workers_ever: int = 0
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.flow import BaseFlow, ValueFinder
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
@@ -48,11 +48,15 @@ class World:
     record_signal: RecordSignal
     text: str = ""
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
-    remarks: list[Remark] = field(default_factory=list[Remark])
-    completed: list[BaseFlow] = field(default_factory=list[BaseFlow])
-    """Flows that completed in this turn, in order, kept for the answer (RS-1)."""
+    story: list[Remark | BaseFlow] = field(default_factory=list["Remark | BaseFlow"])
+    """What there is to tell, in order: remarks, and flows that completed in this turn (RS-1)."""
     finished: list[BaseFlow] = field(default_factory=list[BaseFlow])
     """All flows that left the stack in this turn, for the archive."""
+    recent_turns: ValueFinder | None = None
+    memory: ValueFinder | None = None
+    """Where a missing slot's value may be known from (PX-4)."""
+    asks_again: bool = False
+    """The open question was asked before and was not answered in this turn: no new round (AM-4)."""
     tools: list[ToolUsed] = field(default_factory=list[ToolUsed])
     events: list[Event] = field(default_factory=list[Event])
     findings: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
@@ -60,13 +64,20 @@ class World:
     flags: dict[str, Json] = field(default_factory=dict[str, Json])
     """What the turn object's flags say beyond the state's own, for example ``degraded``."""
 
-    def remark(self, kind: RemarkKind, **values: Json) -> None:
-        self.remarks.append(Remark(kind, values))
+    def remark(self, kind: RemarkKind, /, **values: Json) -> None:
+        self.story.append(Remark(kind, values))
 
-    def event(self, kind: str, **payload: Json) -> None:
+    @property
+    def completed(self) -> list[BaseFlow]:
+        """Flows that completed in this turn, in order."""
+        return [part for part in self.story if isinstance(part, BaseFlow)]
+
+    def event(self, kind: str, /, **payload: Json) -> None:
         self.events.append(Event(self.session_id, kind, self.turn_id, payload))
 
-    def signal(self, source: str, kind: SignalType, flow_id: FlowId | None = None, **payload: Json) -> None:
+    def signal(
+        self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
+    ) -> None:
         self.record_signal(
             Signal(
                 source=source,

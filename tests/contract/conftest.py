@@ -73,7 +73,7 @@ def _memory_ports() -> Ports:
         make_lane=make_lane,
         kill=kill,
         elapse=elapse,
-        make_records=lambda tenant_id, domain: MemoryRecords(),
+        make_records=lambda tenant_id, domain: MemoryRecords(store, tenant_id, domain),
     )
 
 
@@ -87,7 +87,14 @@ def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Port
         return lane
 
     async def kill(lane: Lane) -> None:
-        await workers[lane].__aexit__(None, None, None)
+        """Close the worker's connection, and wait until the server has noticed."""
+        worker = workers[lane]
+        number = worker.worker_id
+        await worker.__aexit__(None, None, None)
+        async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
+            held = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s"
+            while await (await connection.execute(held, (number,))).fetchone():
+                pass
 
     async def elapse(seconds: float) -> None:
         """Times already written are moved back, as if the database's clock had gone on."""

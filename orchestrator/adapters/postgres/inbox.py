@@ -328,7 +328,7 @@ async def _insert_turn(
         .where(lanes.c.session_id == lane.session_id)
         .values(
             next_seq=lanes.c.next_seq + 1,
-            pending=lanes.c.pending + (target is None),
+            pending=lanes.c.pending + int(target is None),
             ready_at=NOW if lane.pending == 0 else lane.ready_at,
             check_at=func.least(lanes.c.check_at, NOW),
             updated_at=NOW,

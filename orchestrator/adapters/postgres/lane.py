@@ -259,17 +259,20 @@ class PostgresLane:
         with translated():
             freed = await self._database.fetch_all(statement("bury"), {"lock_class": LOCK_CLASS})
         named = [SessionId(row[0]) for row in freed]
+        left = limit
         for _ in range(_SWEEP_ROUNDS):
+            asked = left
             with translated():
                 rows = await self._database.fetch_all(
-                    statement("sweep"), {"grace_s": grace_s, "limit": limit}
+                    statement("sweep"), {"grace_s": grace_s, "limit": asked}
                 )
             for session_id, pending, gap_over in rows:
                 if gap_over:
                     await fail_gap(self._database, session_id, self._gap_timeout_s)
                 if pending > 0:
                     named.append(SessionId(session_id))
-            if len(rows) < limit or len(named) >= limit:
+            left -= sum(row[1] > 0 for row in rows)
+            if left == 0 or len(rows) < asked:
                 break
         return named
 

@@ -20,30 +20,34 @@ _MONTH_NAMES = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
 )  # fmt: skip
-_MONTHS: dict[str, int] = {name: index for index, name in enumerate(_MONTH_NAMES, 1)}
-_MONTHS |= {name[:3]: index for index, name in enumerate(_MONTH_NAMES, 1)} | {"sept": 9}
+_MONTHS: dict[str, int] = {
+    **{name: index for index, name in enumerate(_MONTH_NAMES, 1)},
+    **{name[:3]: index for index, name in enumerate(_MONTH_NAMES, 1)},
+    "sept": 9,
+}
 _WEEKDAY_NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_WEEKDAYS: dict[str, int] = {name: index for index, name in enumerate(_WEEKDAY_NAMES)}
-_WEEKDAYS |= {
-    "mon": 0,
-    "tue": 1,
+_WEEKDAYS: dict[str, int] = {
+    **{name: index for index, name in enumerate(_WEEKDAY_NAMES)},
+    **{name[:3]: index for index, name in enumerate(_WEEKDAY_NAMES)},
     "tues": 1,
-    "wed": 2,
-    "thu": 3,
     "thur": 3,
     "thurs": 3,
-    "fri": 4,
-    "sat": 5,
-    "sun": 6,
 }
-_ORDINALS = {
+_SIMPLE_ORDINALS = {
     "first": 1, "second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "seventh": 7, "eighth": 8,
     "ninth": 9, "tenth": 10, "eleventh": 11, "twelfth": 12, "thirteenth": 13, "fourteenth": 14,
     "fifteenth": 15, "sixteenth": 16, "seventeenth": 17, "eighteenth": 18, "nineteenth": 19,
     "twentieth": 20, "thirtieth": 30,
 }  # fmt: skip
-_ORDINALS |= {f"twenty{sep}{word}": 20 + _ORDINALS[word] for word in list(_ORDINALS)[:9] for sep in "- "}
-_ORDINALS |= {f"thirty{sep}first": 31 for sep in "- "}
+_ORDINALS = {
+    **_SIMPLE_ORDINALS,
+    **{
+        f"twenty{sep}{word}": 20 + _SIMPLE_ORDINALS[word]
+        for word in list(_SIMPLE_ORDINALS)[:9]
+        for sep in "- "
+    },
+    **{f"thirty{sep}first": 31 for sep in "- "},
+}
 _AMOUNTS = {word: value for word, value in UNITS.items() if value} | {
     "a": 1,
     "an": 1,
@@ -260,6 +264,7 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
         _read_weekday,
     ),
     (_compiled(r"\b(?:(next|this|coming)\s+)(weekend)\b|\b(next)\s+(week|month)\b"), _read_week),
-    (_compiled(rf"\b(the\s+)(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?\b(?!\s+(?:one|option|flight|of\s+(?!the month)))"
+    (_compiled(rf"\b(the\s+)(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?\b"
+               r"(?!\s+(?:one|option|flight|of\s+(?!the month)))"
                rf"|\b(?:on\s+)?(\d{{1,2}})(?:st|nd|rd|th)\b"), _read_ordinal),
 )  # fmt: skip

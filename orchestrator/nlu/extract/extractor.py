@@ -5,6 +5,7 @@ Made once from the domain; runs only the extractors whose kinds some slot takes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from datetime import date
 from typing import TypeVar
@@ -26,9 +27,9 @@ from orchestrator.nlu.extract.found import (
     Found,
 )
 from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities
-from orchestrator.nlu.extract.kinds import accepts_names, is_boolean, kinds_of, value_kind
+from orchestrator.nlu.extract.kinds import accepts_names, is_boolean, kinds_of, pattern_kind, value_kind
 from orchestrator.nlu.extract.money import find_money
-from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_quotes
+from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_pattern, find_quotes
 from orchestrator.nlu.extract.numbers import UNITS, find_numbers, find_ranges
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import Utterance
@@ -36,6 +37,7 @@ from orchestrator.nlu.text import Utterance
 Value = TypeVar("Value")
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
+"""Kinds that no extractor shares: entities, values, patterns."""
 _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
 FEW_TOKENS = 400
 """Extraction looks at the first tokens only; what is longer is no slot value."""
@@ -45,12 +47,23 @@ class Extractor:
     """Finds the candidates of a message for the slots of a domain."""
 
     def __init__(
-        self, flows: Iterable[FlowSpec], entities: Mapping[str, Entity], common: frozenset[str]
+        self,
+        flows: Iterable[FlowSpec],
+        entities: Mapping[str, Entity],
+        common: frozenset[str],
+        patterns: Mapping[str, re.Pattern[str]] | None = None,
     ) -> None:
-        """`common`: words written in small letters in the examples; they do not begin names."""
+        """`common`: words written in small letters in the examples; they do not begin names.
+
+        `patterns`: the forms of the domain's own slot types, by type.
+        """
         slots = [slot for flow in flows for slot in flow.slots.values()]
         kinds = {kind for slot in slots for kind in kinds_of(slot)}
         self.gazetteer = Gazetteer()
+        self._patterns = {pattern_kind(name): pattern for name, pattern in (patterns or {}).items()}
+        self._patterns |= {
+            pattern_kind(slot.name): re.compile(slot.pattern) for slot in slots if slot.pattern
+        }
         self._common = common
         self._open = any(accepts_names(slot) for slot in slots)
         self._dates, self._times = DATE in kinds, TIME in kinds
@@ -78,6 +91,8 @@ class Extractor:
             found += find_pairs(utterance)
         if self._numbers:
             found += find_numbers(utterance)
+        for kind, pattern in self._patterns.items():
+            found += find_pattern(utterance, kind, pattern)
         found += find_names(utterance, self._common)
         if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:
             found += find_quotes(utterance)

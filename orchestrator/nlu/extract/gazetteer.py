@@ -20,6 +20,7 @@ Hits = dict[str, tuple[Json, ...]]
 """Kind → canonical values that go by a name."""
 FUZZY_LIMIT = 86
 LONGEST_NAME = 8
+LONGEST_CODE = 4
 _CUTS = frozenset({"the", "a", "an"})
 
 
@@ -30,6 +31,8 @@ class Gazetteer:
         self._names: dict[str, Hits] = {}
         self._longest: dict[str, int] = {}
         self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
+        self._canonical: dict[str, set[Json]] = {}
+        self._codes: set[str] = set()
         self._nearest = lru_cache(maxsize=2048)(self._search)
 
     def add(self, kind: str, name: str, *values: Json) -> None:
@@ -40,7 +43,12 @@ class Gazetteer:
         known = self._by_kind.setdefault(kind, {})
         merged = tuple(dict.fromkeys((*known.get(key, ()), *values)))
         known[key] = merged
+        self._canonical.setdefault(kind, set()).update(values)
         self._names.setdefault(key, {})[kind] = merged
+        if all(is_code(value) and key == key_of(str(value)) for value in merged):
+            self._codes.add(key)
+        else:
+            self._codes.discard(key)
         words = key.split(" ")
         self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
 
@@ -58,6 +66,8 @@ class Gazetteer:
                     hits = names.get(" ".join(words[index:last]) if last > index + 1 else words[index])
                     if hits is not None:
                         start, end = utterance.starts[index], utterance.ends[last - 1]
+                        if words[index] in self._codes and not utterance.text[start:end].isupper():
+                            break  # "let" and "yes" are words; LET and YES are airports
                         found.extend(
                             Found(start, end, kind, reading_of(values)) for kind, values in hits.items()
                         )
@@ -75,11 +85,9 @@ class Gazetteer:
         key = key_of(text)
         return self._nearest(kind, key) if len(key) >= 4 else ()
 
-    def values(self, kind: str) -> tuple[Json, ...]:
-        """Every value of a kind, each once."""
-        return tuple(
-            dict.fromkeys(value for values in self._by_kind.get(kind, {}).values() for value in values)
-        )
+    def is_value(self, kind: str, value: Json) -> bool:
+        """Whether this is a value itself, not only a name of one."""
+        return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
         """Every folded name of a kind with its values."""
@@ -91,6 +99,11 @@ class Gazetteer:
             return ()
         best = process.extractOne(key, known.keys(), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
         return known[best[0]] if best else ()
+
+
+def is_code(value: Json) -> bool:
+    """Whether a value is a short code in capitals, such as an airport's; in a text only capitals mean it."""
+    return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()
 
 
 def reading_of(values: tuple[Json, ...]) -> Reading:

@@ -22,6 +22,7 @@ _BY_TYPE: dict[str, tuple[str, ...]] = {
 }
 _OPEN = (QUOTE, NAME)
 LISTS = frozenset({"group", "checklist"})
+_OPEN_TYPES = frozenset({"base", "group", "source", "target", "removal", "category", "checklist"})
 _BOOLEANS = frozenset({"true", "false"})
 
 
@@ -33,6 +34,11 @@ def type_name(slot: SlotSpec) -> str:
 def value_kind(slot: str) -> str:
     """The kind of span that names one of a slot's own allowed values."""
     return f"value:{slot}"
+
+
+def pattern_kind(type_or_slot: str) -> str:
+    """The kind of span that has the form of a domain's own slot type, or of one exact slot."""
+    return f"pattern:{type_or_slot}"
 
 
 def is_boolean(slot: SlotSpec) -> bool:
@@ -62,10 +68,12 @@ def _kinds(
     if values:
         return (value_kind(name),)
     if type_ == "exact":
-        return (CODE,)
+        return (pattern_kind(name), CODE)
     if type_ == "free_text":
         return (QUOTE,)
-    return (value_kind(name), *_OPEN)
+    if type_ in _OPEN_TYPES:
+        return (value_kind(name), *_OPEN)
+    return (value_kind(name), pattern_kind(type_), *_OPEN)
 
 
 def accepts_names(slot: SlotSpec) -> bool:

@@ -37,9 +37,11 @@ def find_money(utterance: Utterance) -> list[Found]:
         for match in _SIGN_FIRST.finditer(text)
     ]
     taken = [(item.start, item.end) for item in found]
-    for match in _SIGN_LAST.finditer(text):
-        if all(match.end() <= start or match.start() >= end for start, end in taken):
-            found.append(_found(match.start(), match.end(), match.group(1), match.group(2), match.group(3)))
+    found += [
+        _found(match.start(), match.end(), match.group(1), match.group(2), match.group(3))
+        for match in _SIGN_LAST.finditer(text)
+        if all(match.end() <= start or match.start() >= end for start, end in taken)
+    ]
     return found + _in_words(utterance)
 
 

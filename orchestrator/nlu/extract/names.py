@@ -41,8 +41,50 @@ _INSIDE = frozenset(
 )
 _TIGHT = frozenset({"&", "'s", "-", ".", "of", "de", "la", "le", "du", "del", "da", "di", "van", "von", "'"})
 _NEVER = frozenset(
-    "i i'm i'd i'll i've yes no ok okay yeah yep hi hello hey please thanks thank what which who where when why how"
-    " can could would will is are do does it it's that that's the a an my we you".split()
+    [
+        "i",
+        "i'm",
+        "i'd",
+        "i'll",
+        "i've",
+        "yes",
+        "no",
+        "ok",
+        "okay",
+        "yeah",
+        "yep",
+        "hi",
+        "hello",
+        "hey",
+        "please",
+        "thanks",
+        "thank",
+        "what",
+        "which",
+        "who",
+        "where",
+        "when",
+        "why",
+        "how",
+        "can",
+        "could",
+        "would",
+        "will",
+        "is",
+        "are",
+        "do",
+        "does",
+        "it",
+        "it's",
+        "that",
+        "that's",
+        "the",
+        "a",
+        "an",
+        "my",
+        "we",
+        "you",
+    ]
 )
 LONGEST = 8
 
@@ -73,7 +115,7 @@ def find_names(utterance: Utterance, common: frozenset[str]) -> list[Found]:
 def _begins(text: str, starts: list[int], words: list[str], index: int, common: frozenset[str]) -> bool:
     if not text[starts[index]].isupper() or words[index] in _NEVER:
         return False
-    opening = index == 0 or words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common
+    opening = index == 0 or (words[index - 1] in {".", "?", "!", ",", ":"} and words[index] in common)
     if not opening:
         return True
     return words[index] not in common
@@ -89,7 +131,9 @@ def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
             last += 1
             continue
         ahead = last + 1
-        if words[last] in _TIGHT and (ahead < limit and text[starts[ahead]].isupper() or words[last] == "'s"):
+        if words[last] in _TIGHT and (
+            (ahead < limit and text[starts[ahead]].isupper()) or words[last] == "'s"
+        ):
             if words[last] == "." and len(words[last - 1]) > 3:
                 break
             last += 1
@@ -126,3 +170,22 @@ def find_pairs(utterance: Utterance) -> list[Found]:
         return []
     value = {match.group(1): match.group(2).strip('"') for match in matches}
     return [Found(matches[0].start(), matches[-1].end(), PAIRS, Reading(value))]
+
+
+def find_pattern(utterance: Utterance, kind: str, pattern: re.Pattern[str]) -> list[Found]:
+    """Find what has a declared form; patterns of capitals also find what was typed in small letters."""
+    text = utterance.text
+    matches = list(pattern.finditer(text))
+    if not matches and text.isascii():
+        matches = list(pattern.finditer(text.upper()))
+    return [
+        Found(match.start(), match.end(), kind, Reading(match.group()))
+        for match in matches
+        if match.end() > match.start() and _stands_alone(text, match.start(), match.end())
+    ]
+
+
+def _stands_alone(text: str, start: int, end: int) -> bool:
+    before = start > 0 and text[start - 1].isalnum()
+    after = end < len(text) and text[end].isalnum()
+    return not before and not after

@@ -92,7 +92,8 @@ def read_words(words: list[str], first: int) -> tuple[int, int]:
                 current = 0
             ended_in_unit = False
         elif not (
-            _joins(words, index, first) and current % 100 == 0 or word == "-" and _joins(words, index, first)
+            (_joins(words, index, first) and current % 100 == 0)
+            or (word == "-" and _joins(words, index, first))
         ):
             break
         index += 1

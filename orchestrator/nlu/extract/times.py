@@ -67,7 +67,7 @@ def find_times(utterance: Utterance) -> list[Found]:
     return found
 
 
-def bare_hour(number: int | float) -> str | None:
+def bare_hour(number: float) -> str | None:
     """Read a bare number as an hour, for the answer to a question about a time."""
     return f"{int(number):02d}:00" if number == int(number) and 0 <= number <= 23 else None
 

@@ -1,0 +1,129 @@
+"""The airports of the world, and the names that people call them by."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+import airportsdata
+
+from orchestrator.domain.services import EntityValue
+
+_EARTH_RADIUS_KM = 6371.0
+_KINDS = (" International Airport", " Regional Airport", " Municipal Airport", " Airport", " Airfield")
+
+
+@dataclass(frozen=True, slots=True)
+class Airport:
+    """`code`: of IATA. `icao`: its other code. `timezone`: IANA name. `country`: ISO 3166 code."""
+
+    code: str
+    icao: str
+    name: str
+    city: str
+    country: str
+    region: str
+    timezone: str
+    latitude: float
+    longitude: float
+
+
+def find(code: str) -> Airport | None:
+    """The airport of an IATA or ICAO code, in any case."""
+    return all_airports().get(code.upper()) or _by_icao().get(code.upper())
+
+
+@cache
+def _by_icao() -> Mapping[str, Airport]:
+    return {airport.icao: airport for airport in all_airports().values() if airport.icao}
+
+
+@cache
+def all_airports() -> Mapping[str, Airport]:
+    """Every airport with an IATA code, by that code."""
+    return {
+        code: Airport(
+            code=code,
+            icao=entry["icao"],
+            name=entry["name"],
+            city=entry["city"],
+            country=entry["country"],
+            region=entry["subd"],
+            timezone=entry["tz"],
+            latitude=float(entry["lat"]),
+            longitude=float(entry["lon"]),
+        )
+        for code, entry in airportsdata.load("IATA").items()
+    }
+
+
+def distance_km(origin: Airport, destination: Airport) -> float:
+    """The great-circle distance."""
+    first, second = math.radians(origin.latitude), math.radians(destination.latitude)
+    span = math.radians(destination.longitude - origin.longitude)
+    height = (
+        math.sin((second - first) / 2) ** 2 + math.cos(first) * math.cos(second) * math.sin(span / 2) ** 2
+    )
+    return 2 * _EARTH_RADIUS_KM * math.asin(math.sqrt(height))
+
+
+def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -> Iterator[EntityValue]:
+    """Every airport as a value of the entity.
+
+    Args:
+        main: by code of a city's main airport, the names of that city; they mean no other airport.
+        ordinary_words: in small letters, words that stand for no airport alone. An airport whose
+            IATA code is one of them (YES, CAN) goes by its ICAO code.
+    """
+    taken = {name.casefold() for names in main.values() for name in names}
+    banned = {word.casefold() for word in ordinary_words}
+    known = all_airports()
+    cities = Counter(airport.city for airport in known.values())
+    hubs = {airport.city for airport in known.values() if "International" in airport.name}
+    for code in [*main, *(code for code in known if code not in main)]:
+        airport = known[code]
+        in_large_city = airport.city.casefold() in taken
+        names = [*main.get(code, ()), *_names_of(airport, alone=in_large_city)]
+        is_hub = "International" in airport.name or airport.city not in hubs
+        if is_hub and not in_large_city:
+            names.append(airport.city)  # a small airport gives the name of its city up to a larger one
+        if cities[airport.city] > 1 and airport.region:
+            names.append(f"{airport.city} {airport.region}")
+        is_word = code.lower() in banned and code not in main
+        if is_word and not airport.icao:
+            continue
+        yield EntityValue(
+            canonical=airport.icao if is_word else code,
+            name=_title(airport, main.get(code)),
+            aliases=tuple(name for name in dict.fromkeys(names) if _is_name(name, banned)),
+            metadata={"main": code in main, "city": airport.city, "country": airport.country},
+        )
+
+
+def _names_of(airport: Airport, *, alone: bool) -> list[str]:
+    """The airport's name, also without its last words, and `alone`, without its city: Gatwick."""
+    short = airport.name
+    for kind in _KINDS:
+        short = short.removesuffix(kind)
+    names = [airport.name, short, *([short.removeprefix(airport.city).lstrip(" -/")] if alone else [])]
+    return [name for name in names if name != airport.city]
+
+
+def _is_name(name: str, banned: set[str]) -> bool:
+    return len(name) > 2 and name.casefold() not in banned
+
+
+def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
+    """How the airport is called in a sentence: Oslo (OSL), London Gatwick (LGW)."""
+    if city_names:
+        return f"{city_names[0]} ({airport.code})"
+    name = airport.name
+    for kind in _KINDS:
+        name = name.removesuffix(kind)
+    if name in airport.city:
+        name = airport.city
+    place = name if airport.city in name else f"{airport.city} {name}"
+    return f"{place} ({airport.code})"

@@ -1,0 +1,303 @@
+"""Bookings: made once per call however often it is tried, changed and cancelled under conditions."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from domains.travel.airports import all_airports
+from domains.travel.rules import check_day, find_airport, fits_hours
+from domains.travel.seats import Timetable, free_seats, route_of
+from domains.travel.timetable import CURRENCY, number_from
+from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
+from orchestrator.types import JsonObject
+
+COLLECTION = "bookings"
+_LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"
+"""Without those that look like others; a reference never spells 0, O, 1 or I."""
+CHANGE_FEE = 25
+BAG_PRICE = 35
+MOST_BAGS = 5
+REFUND_SHARE = 0.8
+FREE_CANCELLATION_S = 86400
+
+
+class Bookings(Service):
+    """What passengers have booked."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        super().__init__(context)
+        self.timetable = Timetable(context.records, context.config["airlines"])
+
+    async def book(self, *, offer_id: str, call: ToolCall, passenger_name: str = "") -> JsonObject:
+        """Book an offer. The reference depends on the call, so that a second attempt finds the first."""
+        flight_id, cabin, passengers = read_offer(offer_id)
+        draft = {
+            "status": "held",
+            "key": call.idempotency_key,
+            "owner": call.user_id or "",
+            "session": call.session_id,
+            "booked_at": call.now,
+            "passenger_name": passenger_name,
+            "bags": 0,
+            "seat": "",
+            "last_change": "",
+        }
+        booking = await self._create(draft, call.idempotency_key)
+        if booking["status"] == "held":
+            flight = await self.timetable.hold(flight_id, booking["booking_ref"], cabin, passengers)
+            booking = await self._write(
+                booking, {"status": "confirmed", **describe(flight, cabin, passengers)}, status="held"
+            )
+        return view(booking)
+
+    async def outcome(self, *, idempotency_key: str) -> JsonObject:
+        """What became of a call of `book`: done, or not done as far as anyone will ever see."""
+        found = await self.records.find(COLLECTION, {"key": idempotency_key}, limit=1)
+        if found and found[0]["status"] != "held":
+            return {"status": "done", "data": view(found[0])}
+        return {"status": "not_done"}
+
+    async def get(self, *, booking_ref: str, call: ToolCall) -> JsonObject:
+        booking = await self._find(booking_ref, call)
+        return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
+
+    async def list(self, *, call: ToolCall) -> JsonObject:
+        """The caller's bookings that are not cancelled, next departure first."""
+        where = {"owner": call.user_id} if call.user_id else {"session": call.session_id}
+        found = await self.records.find(COLLECTION, {**where, "status": "confirmed"}, limit=100)
+        rows = [view(booking) for booking in sorted(found, key=lambda booking: booking["leaves_at"])]
+        return {"bookings": rows, "count": len(rows)} | (
+            {"booking_ref": rows[0]["booking_ref"]} if len(rows) == 1 else {}
+        )
+
+    async def quote(
+        self,
+        *,
+        booking_ref: str,
+        call: ToolCall,
+        new_date: str | None = None,
+        new_time_of_day: str | None = None,
+        new_cabin: str | None = None,
+    ) -> JsonObject:
+        """What a change would lead to and cost: the flight nearest in time to the booked one."""
+        booking = await self._changeable(booking_ref, call)
+        origin, destination = find_airport(booking["origin"]), find_airport(booking["destination"])
+        day = check_day(new_date or booking["day"], origin, call.now)
+        cabin = new_cabin or booking["cabin"]
+        document = await self.timetable.open(origin, destination, day)
+        flights = [
+            flight
+            for flight in document["flights"]
+            if flight["leaves_at"] > call.now
+            and free_seats(document, flight, cabin, without=booking_ref) >= booking["passengers"]
+            and fits_hours(flight["departs"], new_time_of_day or "any")
+        ]
+        if not flights:
+            message = "There is no free seat for that change. Another day, time or cabin may work."
+            raise ToolFailure(FailureCategory.NOT_FOUND, message)
+        same = [flight for flight in flights if flight["flight_number"] == booking["flight_number"]]
+        flight = (same or sorted(flights, key=lambda flight: _gap(flight["departs"], booking["departs"])))[0]
+        if (flight["flight_id"], cabin) == (booking["flight_id"], booking["cabin"]):
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, "That is how it is booked already.")
+        return _describe_change(booking, flight, cabin)
+
+    async def modify(self, *, booking_ref: str, offer_id: str, call: ToolCall) -> JsonObject:
+        """Move a booking to another flight, day or cabin."""
+        booking = await self._find(booking_ref, call)
+        previous = booking.get("previous_flight_id", "")
+        if booking["last_change"] != call.idempotency_key:
+            booking = await self._changeable(booking_ref, call)
+            flight_id, cabin, passengers = read_offer(offer_id)
+            previous = booking["flight_id"]
+            flight = await self.timetable.hold(flight_id, booking_ref, cabin, passengers)
+            fare = {"price": flight["prices"][cabin] * passengers}
+            changes = (
+                describe(flight, cabin, passengers)
+                | fare
+                | {
+                    "seat": "",
+                    "last_change": call.idempotency_key,
+                    "previous_flight_id": previous,
+                    "paid": booking["paid"] + CHANGE_FEE + max(0, fare["price"] - booking["price"]),
+                }
+            )
+            booking = await self._write(booking, changes, status="confirmed")
+        if route_of(previous) != route_of(booking["flight_id"]):
+            await self.timetable.release(previous, booking_ref)
+        return view(booking)
+
+    async def cancel(self, *, booking_ref: str, call: ToolCall) -> JsonObject:
+        booking = await self._find(booking_ref, call)
+        if booking["last_change"] != call.idempotency_key:
+            booking = await self._changeable(booking_ref, call)
+            changes = {
+                "status": "cancelled",
+                "last_change": call.idempotency_key,
+                "refunded": refund(booking, call.now),
+            }
+            booking = await self._write(booking, changes, status="confirmed")
+        await self.timetable.release(booking["flight_id"], booking_ref)
+        return view(booking) | {"refund": booking["refunded"]}
+
+    async def add_bags(self, *, booking_ref: str, bags: int, call: ToolCall) -> JsonObject:
+        booking = await self._find(booking_ref, call)
+        if booking["last_change"] != call.idempotency_key:
+            booking = await self._changeable(booking_ref, call)
+            total = booking["bags"] + bags
+            if total > MOST_BAGS * booking["passengers"]:
+                message = (
+                    f"At most {MOST_BAGS} bags per passenger can be checked in; {booking['bags']} are booked."
+                )
+                raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            changes = {
+                "bags": total,
+                "paid": booking["paid"] + bags * BAG_PRICE,
+                "last_change": call.idempotency_key,
+            }
+            booking = await self._write(booking, changes, status="confirmed")
+        return view(booking) | {"bag_price": BAG_PRICE, "added": bags, "added_price": bags * BAG_PRICE}
+
+    async def assign_seat(self, *, booking_ref: str, seat_position: str, call: ToolCall) -> JsonObject:
+        booking = await self._find(booking_ref, call)
+        if booking["last_change"] != call.idempotency_key:
+            booking = await self._changeable(booking_ref, call)
+            row = 4 + number_from("row", booking_ref, booking["flight_id"]) % 26
+            letter = {"window": "A", "middle": "B", "aisle": "C"}[seat_position]
+            changes = {"seat": f"{row}{letter}", "last_change": call.idempotency_key}
+            booking = await self._write(booking, changes, status="confirmed")
+        return view(booking) | {"seat_position": seat_position}
+
+    async def _create(self, draft: JsonObject, key: str) -> JsonObject:
+        """Store the draft under a reference of its own; the one of an earlier attempt if there was one."""
+        for number in range(20):
+            booking_ref = make_reference(key, number)
+            stored = await self.records.create(
+                COLLECTION, booking_ref, {**draft, "booking_ref": booking_ref, "version": 0}
+            )
+            if stored["key"] == key:
+                return stored
+        raise ToolFailure(
+            FailureCategory.SERVER_ERROR, "No free booking reference was found; please try again."
+        )
+
+    async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
+        """A booking the caller may see: their own, or one that belongs to no known user."""
+        booking = await self.records.get(COLLECTION, booking_ref.upper())
+        if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
+            message = f"I find no booking {booking_ref.upper()}. A reference looks like PX7K2M."
+            raise ToolFailure(FailureCategory.NOT_FOUND, message)
+        return booking
+
+    async def _changeable(self, booking_ref: str, call: ToolCall) -> JsonObject:
+        booking = await self._find(booking_ref, call)
+        if booking["status"] == "cancelled":
+            raise ToolFailure(
+                FailureCategory.VALIDATION_ERROR, f"Booking {booking_ref} is cancelled already."
+            )
+        if booking["leaves_at"] <= call.now:
+            raise ToolFailure(
+                FailureCategory.VALIDATION_ERROR, f"The flight of booking {booking_ref} has left."
+            )
+        return booking
+
+    async def _write(self, booking: JsonObject, changes: JsonObject, *, status: str) -> JsonObject:
+        """Change a booking unless somebody else has changed it since it was read."""
+        where = {"status": status, "version": booking["version"]}
+        changes = {**changes, "version": booking["version"] + 1}
+        written = await self.records.update(COLLECTION, booking["booking_ref"], changes, where=where)
+        if written is not None:
+            return written
+        current = await self.records.get(COLLECTION, booking["booking_ref"])
+        if (
+            current is not None
+            and changes.get("last_change", "") == current["last_change"]
+            and current["status"] != "held"
+        ):
+            return current
+        raise ToolFailure(
+            FailureCategory.SERVER_ERROR, "The booking was changed meanwhile; please look at it again."
+        )
+
+
+def make_reference(key: str, number: int) -> str:
+    """Six letters and digits, with at least one of each."""
+    value = number_from("reference", key, number)
+    letters = [_LETTERS[value >> 5 * index & 31] for index in range(6)]
+    letters[0] = _LETTERS[8 + (value >> 30) % 24]
+    letters[2 + (value >> 40) % 4] = _LETTERS[(value >> 50) % 8]
+    return "".join(letters)
+
+
+def read_offer(offer_id: str) -> tuple[str, str, int]:
+    """Flight, cabin and number of passengers of an offer."""
+    flight_id, cabin, passengers = offer_id.split(":")
+    return flight_id, cabin, int(passengers)
+
+
+def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
+    """What a booking says about its flight. Prices are for all passengers."""
+    origin, destination = route_of(flight["flight_id"]).split("-")[:2]
+    price = flight["prices"][cabin] * passengers
+    return {
+        "flight_id": flight["flight_id"],
+        "flight_number": flight["flight_number"],
+        "origin": origin,
+        "destination": destination,
+        "day": datetime.fromtimestamp(flight["leaves_at"], ZoneInfo(all_airports()[origin].timezone))
+        .date()
+        .isoformat(),
+        "departs": flight["departs"],
+        "arrives": flight["arrives"],
+        "leaves_at": flight["leaves_at"],
+        "cabin": cabin,
+        "passengers": passengers,
+        "price": price,
+        "paid": price,
+        "currency": CURRENCY,
+    }
+
+
+def view(booking: JsonObject) -> JsonObject:
+    """What passengers get to see of a booking."""
+    hidden = {"key", "owner", "session", "version", "last_change", "previous_flight_id", "leaves_at"}
+    return {name: value for name, value in booking.items() if name not in hidden}
+
+
+def refund(booking: JsonObject, now: float) -> int:
+    """Everything within a day of booking, else a share; nothing after departure."""
+    if booking["status"] != "confirmed" or now >= booking["leaves_at"]:
+        return 0
+    return (
+        booking["paid"]
+        if now - booking["booked_at"] < FREE_CANCELLATION_S
+        else round(booking["paid"] * REFUND_SHARE)
+    )
+
+
+def _describe_change(booking: JsonObject, flight: JsonObject, cabin: str) -> JsonObject:
+    after = describe(flight, cabin, booking["passengers"])
+    return {
+        "booking_ref": booking["booking_ref"],
+        "offer_id": f"{flight['flight_id']}:{cabin}:{booking['passengers']}",
+        "origin": booking["origin"],
+        "destination": booking["destination"],
+        "old_day": booking["day"],
+        "old_departs": booking["departs"],
+        "old_flight_number": booking["flight_number"],
+        "old_cabin": booking["cabin"],
+        "day": after["day"],
+        "departs": after["departs"],
+        "arrives": after["arrives"],
+        "flight_number": after["flight_number"],
+        "cabin": cabin,
+        "fee": CHANGE_FEE,
+        "to_pay": CHANGE_FEE + max(0, after["price"] - booking["price"]),
+        "currency": CURRENCY,
+    }
+
+
+def _gap(one: str, other: str) -> int:
+    """Minutes between two times of day."""
+    hours, minutes = zip(*(map(int, clock.split(":")) for clock in (one, other)), strict=True)
+    return abs((hours[0] - hours[1]) * 60 + minutes[0] - minutes[1])

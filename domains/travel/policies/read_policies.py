@@ -1,0 +1,1 @@
+"""Policies of Read flows: searches and look-ups, which the default policy carries out as they are declared."""

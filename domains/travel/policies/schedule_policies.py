@@ -1,0 +1,1 @@
+"""Policies of Schedule flows. The domain has none."""

@@ -1,0 +1,186 @@
+"""The outside systems of the travel domain: an airline's flights, and the bookings made with it.
+
+Both keep what they own in the records they are given; nothing is held in memory between calls.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from domains.travel.airports import airports
+from domains.travel.booking import Bookings
+from domains.travel.rules import HOURS, check_day, find_airport, fits_hours, zone_of
+from domains.travel.seats import Timetable, find_flight, free_seats, route_of
+from domains.travel.timetable import CURRENCY, SHORTEST_KM, number_from
+from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
+from orchestrator.types import JsonObject
+
+__all__ = ["Bookings", "Flights", "airports"]
+
+
+class Flights(Service):
+    """Searches and offers flights, and knows how they are doing."""
+
+    def __init__(self, context: ServiceContext) -> None:
+        super().__init__(context)
+        self.timetable = Timetable(context.records, context.config["airlines"])
+        self.airline_names = context.config["names"]
+
+    async def search(
+        self,
+        *,
+        origin: str,
+        destination: str,
+        day: str,
+        call: ToolCall,
+        cabin: str = "economy",
+        passengers: int = 1,
+        time_of_day: str = "any",
+        max_price: float | None = None,
+    ) -> JsonObject:
+        """The flights that fit, cheapest first; `flight_id` is the cheapest."""
+        rows = await self._find((origin, destination), day, cabin, passengers, call)
+        rows = [row for row in rows if _fits(row, time_of_day, max_price)]
+        found: JsonObject = {
+            "flights": rows,
+            "count": len(rows),
+            "currency": CURRENCY,
+            "passengers": passengers,
+        }
+        return found | ({"flight_id": rows[0]["flight_id"], "from_price": rows[0]["price"]} if rows else {})
+
+    async def offer(
+        self,
+        *,
+        origin: str,
+        destination: str,
+        day: str,
+        call: ToolCall,
+        cabin: str = "economy",
+        passengers: int = 1,
+        time_of_day: str = "any",
+        flight_number: str | None = None,
+        flight_id: str | None = None,
+    ) -> JsonObject:
+        """The one flight to book: the one named, else the cheapest that fits."""
+        rows = await self._find((origin, destination), day, cabin, passengers, call)
+        if flight_number is not None:
+            rows = [row for row in rows if row["flight_number"] == flight_number.replace(" ", "")]
+        else:
+            rows = [row for row in rows if row["flight_id"] == flight_id] or [
+                row for row in rows if _fits(row, time_of_day, None)
+            ]
+        if not rows:
+            raise ToolFailure(FailureCategory.NOT_FOUND, _nothing_to_offer(flight_number, time_of_day, cabin))
+        flight = rows[0]
+        return flight | {
+            "offer_id": f"{flight['flight_id']}:{cabin}:{passengers}",
+            "passengers": passengers,
+            "total": flight["price"] * passengers,
+        }
+
+    async def status(
+        self,
+        *,
+        call: ToolCall,
+        flight_number: str | None = None,
+        booking_ref: str | None = None,
+        day: str | None = None,
+    ) -> JsonObject:
+        """How a flight is doing: by its number and day (today if none is given), or by a booking."""
+        if booking_ref is not None:
+            booking = await self.records.get("bookings", booking_ref)
+            if booking is None:
+                raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no booking {booking_ref}.")
+            document = await self.records.get("timetable", route_of(booking["flight_id"]))
+            flight = find_flight(document or {"flights": []}, booking["flight_id"])
+        else:
+            number = (flight_number or "").replace(" ", "")
+            wanted = day or datetime.fromtimestamp(call.now, ZoneInfo("UTC")).date().isoformat()
+            found = await self.timetable.find_number(number, wanted)
+            if found is None:
+                message = f"I know no flight {number} on {wanted}. I can search for flights on its route."
+                raise ToolFailure(FailureCategory.NOT_FOUND, message)
+            flight = found
+        return self._report(flight, call.now)
+
+    def _report(self, flight: JsonObject, now: float) -> JsonObject:
+        delay = max(0, number_from("delay", flight["flight_id"]) % 100 - 70)
+        leaves, lands = flight["leaves_at"] + delay * 60, flight["lands_at"] + delay * 60
+        if now >= lands:
+            state = "landed"
+        elif now >= leaves:
+            state = "in the air"
+        elif now >= leaves - 2400:
+            state = "boarding"
+        else:
+            state = "delayed" if delay and now >= leaves - 86400 else "on time"
+        origin, destination = route_of(flight["flight_id"]).split("-")[:2]
+        pier, gate = (
+            number_from("pier", flight["flight_id"]) % 5,
+            number_from("gate", flight["flight_id"]) % 40,
+        )
+        return {
+            "flight_number": flight["flight_number"],
+            "origin": origin,
+            "destination": destination,
+            "day": datetime.fromtimestamp(flight["leaves_at"], zone_of(origin)).date().isoformat(),
+            "departs": flight["departs"],
+            "arrives": flight["arrives"],
+            "state": state,
+            "delay_minutes": delay if state != "on time" else 0,
+            "gate": f"{'ABCDE'[pier]}{gate + 1}",
+        }
+
+    async def _find(
+        self, route: tuple[str, str], day: str, cabin: str, passengers: int, call: ToolCall
+    ) -> list[JsonObject]:
+        """Flights with enough seats that have not left, cheapest first."""
+        departure, arrival = find_airport(route[0]), find_airport(route[1])
+        if departure.code == arrival.code:
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, "A flight needs two different airports.")
+        date_of_travel = check_day(day, departure, call.now)
+        document = await self.timetable.open(departure, arrival, date_of_travel)
+        if not document["flights"]:
+            message = (
+                f"These airports are less than {SHORTEST_KM} km apart; there are no flights between them."
+            )
+            raise ToolFailure(FailureCategory.NOT_FOUND, message)
+        rows = [
+            self._row(document, flight, cabin)
+            for flight in document["flights"]
+            if flight["leaves_at"] > call.now and free_seats(document, flight, cabin) >= passengers
+        ]
+        return sorted(rows, key=lambda row: (row["price"], row["departs"]))
+
+    def _row(self, document: JsonObject, flight: JsonObject, cabin: str) -> JsonObject:
+        code = flight["flight_number"][:2]
+        origin, destination = route_of(flight["flight_id"]).split("-")[:2]
+        return {
+            "flight_id": flight["flight_id"],
+            "flight_number": flight["flight_number"],
+            "airline": self.airline_names.get(code, code),
+            "origin": origin,
+            "destination": destination,
+            "day": document["day"],
+            "departs": flight["departs"],
+            "arrives": flight["arrives"],
+            "arrival_day": flight["arrival_day"],
+            "minutes": flight["minutes"],
+            "cabin": cabin,
+            "price": flight["prices"][cabin],
+            "currency": CURRENCY,
+            "seats": free_seats(document, flight, cabin),
+        }
+
+
+def _fits(row: JsonObject, time_of_day: str, max_price: float | None) -> bool:
+    return fits_hours(row["departs"], time_of_day) and (max_price is None or row["price"] <= max_price)
+
+
+def _nothing_to_offer(flight_number: str | None, time_of_day: str, cabin: str) -> str:
+    if flight_number is not None:
+        return f"There is no flight {flight_number} with free {cabin} seats on that day."
+    when = f" in the {time_of_day}" if time_of_day in HOURS else ""
+    return f"There are no free {cabin} seats{when} on that day. Another day or cabin may work."

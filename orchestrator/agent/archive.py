@@ -1,0 +1,34 @@
+"""What left the stack goes to the archive; what grows is cut back; the conversation gets its lines (ST-3, FS-9)."""
+
+from __future__ import annotations
+
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.plan import current_plan
+from orchestrator.dialogue.state import StateLimits
+
+
+async def archive(turn: RunningTurn, modules: Modules) -> None:
+    """Bring the state into the form in which it is kept."""
+    memory = modules.domain.config.memory
+    limits = StateLimits(
+        messages=memory.max_history_messages,
+        trace=memory.max_trace_entries,
+        completed=memory.completed_flows,
+    )
+    state = turn.state
+    state.archive(turn.world.finished, limits)
+    state.flags.has_plan = current_plan(state.stack) is not None
+    state.trace.append(_trace(turn))
+    state.prune(limits)
+
+
+def _trace(turn: RunningTurn) -> dict[str, object]:
+    """One small entry per turn: what was understood and what came of it."""
+    understood = turn.understanding
+    return {
+        "turn": turn.state.turn,
+        "kind": understood.kind.value if understood is not None else None,
+        "source": understood.source.value if understood is not None else None,
+        "completed": [flow.dact for flow in turn.world.completed],
+    }

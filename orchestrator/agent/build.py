@@ -1,0 +1,62 @@
+"""Puts an Agent together from a loaded domain. Pure: who loads the domain and makes services is `bootstrap`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+
+from orchestrator.agent.agent import Agent
+from orchestrator.agent.modules import Modules
+from orchestrator.domain.model import Domain
+from orchestrator.nlu.module import NLU
+from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.system2 import Asker
+from orchestrator.pex.module import PEX
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.toolbox import Services, Toolbox
+from orchestrator.pex.tools import ToolRunner
+from orchestrator.res.module import RES
+from orchestrator.res.templates import Templates, load_base_templates
+from orchestrator.telemetry import RecordSignal, drop_signal
+from orchestrator.types import Dact
+from orchestrator.world.registry import Registry
+
+
+def build_agent(
+    domain: Domain,
+    policies: Mapping[Dact, type],
+    services: Services,
+    *,
+    askers: Sequence[Asker] = (),
+    system1: System1 | None = None,
+    clock: Callable[[], float] = time.time,
+    record_signal: RecordSignal = drop_signal,
+) -> Agent:
+    """Make the agent of a domain; takes a second or two, because System 1 is trained here.
+
+    Args:
+        domain: compiled.
+        policies: the domain's own policy classes; other flows get the default one.
+        services: gives a tenant's service instances.
+        askers: models that may be asked; none means System 1 alone.
+        system1: one that is trained already, to share.
+        clock: unix seconds.
+        record_signal: receives what is worth evaluating.
+
+    Raises:
+        ConfigurationError: a schema or a template cannot be compiled.
+    """
+    registry = Registry(domain.entities)
+    tools = ToolRunner(Toolbox(domain.tools, services), domain.config.resilience)
+    carried_out = {dact: policies.get(dact, BasePolicy)(flow.spec) for dact, flow in domain.flows.items()}
+    return Agent(
+        Modules(
+            domain=domain,
+            registry=registry,
+            nlu=NLU(domain, askers, system1=system1),
+            pex=PEX(carried_out, tools),
+            res=RES(Templates(domain, registry, load_base_templates())),
+            clock=clock,
+            record_signal=record_signal,
+        )
+    )

@@ -1,0 +1,111 @@
+"""Corrections: of the active flow, of one that is done, and after something was done for good (IR-4)."""
+
+from __future__ import annotations
+
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown
+from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.correction import Correction, apply_changes, correct, reopen
+from orchestrator.dialogue.flow import BaseFlow, Labels
+from orchestrator.dialogue.records import EffectNote
+from orchestrator.res.words import name_slot
+from orchestrator.types import JsonObject
+from orchestrator.world.remark import RemarkKind
+
+
+def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
+    """Replace values of a flow on the stack, or of a completed one, which is then carried out anew."""
+    on_stack = turn.state.stack.get(flow.flow_id) is not None
+    if not on_stack and not _effects_made_from(turn, flow, labels):
+        flow = _reopen(turn, flow)
+        on_stack = True
+    result = correct(flow, labels, effects=turn.state.effects, turn_id=turn.work.turn_id)
+    if result.needs_decision:
+        _ask_what_should_happen(turn, result)
+        return
+    drop_stale_candidate(turn, flow, labels)
+    tell_changes(turn, flow, result)
+    turn.carry_on = not ask_about(turn, flow, list(result.problems))
+
+
+def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
+    changes = [
+        {
+            "name": name_slot(change.slot),
+            "old": None if change.before is None else shown(turn, flow, change.slot, change.before),
+            "new": shown(turn, flow, change.slot, change.after),
+        }
+        for change in result.changed
+    ]
+    if changes:
+        turn.world.remark(RemarkKind.CORRECTED, changes=changes)
+    if result.cleared:
+        turn.world.remark(RemarkKind.CLEARED, names=[name_slot(name) for name in result.cleared])
+
+
+def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
+    """Offer the slots of a flow, and to stop it."""
+    options = [
+        Option(f"Change the {name_slot(name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name})
+        for name in flow.spec.slots
+        if name in flow.slots
+    ]
+    turn.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=flow.flow_id,
+        options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
+        turn_id=turn.work.turn_id,
+        metadata={"about": "change"},
+    )
+    turn.carry_on = False
+
+
+def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> None:
+    """Carry a completed flow out once more with other values: the user asked for it."""
+    fresh = _reopen(turn, flow)
+    apply_changes(fresh, changes, turn_id=turn.work.turn_id)
+    turn.carry_on = True
+
+
+def _reopen(turn: RunningTurn, flow: BaseFlow) -> BaseFlow:
+    """Push a fresh flow with the values of a completed one."""
+    world = turn.world
+    fresh = reopen(flow, world.now)
+    turn.state.stack.push(fresh, world.now, reason=f"the user corrected {flow.dact}")
+    enter(turn, fresh)
+    return turn.state.stack.find(flow.dact) or fresh
+
+
+def _effects_made_from(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> list[EffectNote]:
+    changed = {name for name, value in plain_values(labels).items() if flow.value(name) != value}
+    return [
+        note
+        for note in turn.state.effects
+        if note.flow_id == flow.flow_id and note.stands and changed & note.slots.keys()
+    ]
+
+
+def _ask_what_should_happen(turn: RunningTurn, result: Correction) -> None:
+    """Tell what was done with the old value; nothing is changed until the user decides."""
+    turn.state.ambiguity.declare(
+        Level.PARTIAL,
+        options=result.options,
+        turn_id=turn.work.turn_id,
+        metadata={"about": "correction", "shown": _shown_decision(turn, result)},
+    )
+    turn.carry_on = False
+
+
+def _shown_decision(turn: RunningTurn, result: Correction) -> JsonObject:
+    flow = result.flow
+    return {
+        "done": [note.summary for note in result.effects],
+        "changes": [
+            {
+                "name": name_slot(change.slot),
+                "old": shown(turn, flow, change.slot, change.before),
+                "new": shown(turn, flow, change.slot, change.after),
+            }
+            for change in result.changed
+        ],
+    }

@@ -1,0 +1,56 @@
+"""What should happen after a correction that came too late: the user's three answers (IR-4, RT-12)."""
+
+from __future__ import annotations
+
+from orchestrator.agent.asides import leave_open
+from orchestrator.agent.corrections import repeat_with_changes
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.types import JsonObject
+from orchestrator.world.remark import RemarkKind
+
+KEEP, REPEAT, COMPENSATE = "keep_effect", "repeat_effect", "compensate_effect"
+DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
+
+
+async def decide(turn: RunningTurn, modules: Modules, name: str) -> None:
+    """Carry out one of the three; which changes were wanted, the open question remembers."""
+    payload = _find_payload(turn, name)
+    if payload is None:
+        turn.world.remark(RemarkKind.NOTHING_OPEN)
+        leave_open(turn)
+        return
+    flow = _find(turn, payload["flow_id"])
+    if name == KEEP or flow is None:
+        turn.world.remark(RemarkKind.STAYS)
+        turn.carry_on = turn.state.stack.active is not None
+    elif name == REPEAT or await _undo(turn, modules, flow):
+        repeat_with_changes(turn, flow, payload["changes"])
+
+
+def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
+    """What the option carried; closes the question."""
+    for entry in list(turn.state.ambiguity.open):
+        for option in entry.options:
+            if option.action_name == name:
+                turn.state.ambiguity.resolve(entry)
+                return option.payload
+    return None
+
+
+async def _undo(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> bool:
+    """Undo everything that stands of a flow; False, with a remark, when something could not be undone."""
+    for note in [note for note in turn.state.effects if note.flow_id == flow.flow_id and note.stands]:
+        why_not = await modules.pex.compensate(turn.world, note)
+        if why_not is not None:
+            turn.world.remark(RemarkKind.FAILED, message=why_not, category="compensation")
+            turn.carry_on = False
+            return False
+        turn.world.remark(RemarkKind.UNDONE, summary=note.summary)
+    return True
+
+
+def _find(turn: RunningTurn, flow_id: str) -> BaseFlow | None:
+    known = [*turn.state.stack.flows, *turn.state.completed]
+    return next((flow for flow in known if flow.flow_id == flow_id), None)

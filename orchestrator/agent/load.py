@@ -1,0 +1,52 @@
+"""The beginning of a turn: its state decoded, or made for a new session, and the world around it."""
+
+from __future__ import annotations
+
+import time
+
+import orjson
+
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.turns.lease import Lease, Work
+from orchestrator.types import JsonObject
+from orchestrator.world.steps import Steps
+from orchestrator.world.world import World
+
+FRESH = (None, b"", b"{}")
+"""States of sessions in which nothing has happened yet."""
+
+
+def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTurn:
+    """Make the running turn. Raises ParleyError for a state that cannot be read."""
+    state, before = _decode(lease, modules)
+    now = modules.clock()
+    world = World(
+        domain=modules.domain,
+        registry=modules.registry,
+        state=state,
+        session_id=lease.session_id,
+        tenant_id=lease.tenant_id,
+        user_id=lease.user_id,
+        turn_id=work.turn_id,
+        now=now,
+        deadline=now + work.deadline_s,
+        steps=steps,
+        record_signal=modules.record_signal,
+        text=work.input.text or "",
+    )
+    state.turn += 1
+    world.event("started", seq=work.seq)
+    return RunningTurn(lease, work, world, before, time.monotonic())
+
+
+def _decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
+    raw = lease.state
+    if raw in FRESH or raw is None:
+        return DialogueState.new(lease.session_id), {}
+    known = modules.cache.take(lease.session_id, raw)
+    if known is not None:
+        return known.state, known.body
+    body: JsonObject = orjson.loads(raw)
+    return DialogueState.from_dict(body, modules.domain.flows), body

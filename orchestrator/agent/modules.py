@@ -1,0 +1,29 @@
+"""What an Agent is made of: its domain and the three modules. Put together by `bootstrap`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from orchestrator.agent.cache import StateCache
+from orchestrator.domain.model import Domain
+from orchestrator.nlu.module import NLU
+from orchestrator.pex.module import PEX
+from orchestrator.res.module import RES
+from orchestrator.telemetry import RecordSignal, drop_signal
+from orchestrator.world.registry import Registry
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """One per domain and process. `clock`: unix seconds."""
+
+    domain: Domain
+    registry: Registry
+    nlu: NLU
+    pex: PEX
+    res: RES
+    clock: Callable[[], float] = time.time
+    record_signal: RecordSignal = drop_signal
+    cache: StateCache = field(default_factory=StateCache)

@@ -1,0 +1,74 @@
+"""The end of a turn: everything it changed, as one commit (RT-4)."""
+
+from __future__ import annotations
+
+import orjson
+
+from orchestrator.agent.cache import Decoded
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.result import make_result
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.diff import diff
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import ArchivedFlow, FrameRecord, TurnCommit, Utterance
+from orchestrator.turns.turn import TurnStatus
+
+
+def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
+    """Serialise the state, diff it against what it was, and gather what goes along."""
+    answer = turn.answer
+    assert answer is not None
+    state, world = turn.state, turn.world
+    _write_conversation(turn, answer.message)
+    after = state.serialize()
+    raw = orjson.dumps(after)
+    result = make_result(turn, answer)
+    world.event("answer", reply=answer.message)
+    modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
+    return TurnCommit(
+        status=TurnStatus.DONE,
+        state=raw,
+        diff=orjson.dumps(diff(turn.before, after)),
+        snapshot=_wants_snapshot(turn, modules),
+        result=result,
+        utterances=_utterances(turn, answer.message),
+        archived=tuple(_archived(flow) for flow in world.finished),
+        frames=tuple(
+            FrameRecord(frame.frame_id, frame.flow_id, frame.serialize()) for frame in world.frames.values()
+        ),
+        events=_events(turn),
+    )
+
+
+def _write_conversation(turn: RunningTurn, reply: str) -> None:
+    if turn.work.input.text:
+        turn.state.say("user", turn.work.input.text)
+    turn.state.say("agent", reply)
+
+
+def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
+    given = turn.work.input
+    content = given.text if given.action is None else orjson.dumps(given.action).decode()
+    form = given.form if given.action is None else "action"
+    return (Utterance("user", form, content or ""), Utterance("agent", "text", reply))
+
+
+def _archived(flow: BaseFlow) -> ArchivedFlow:
+    return ArchivedFlow(
+        flow_id=flow.flow_id,
+        dact=flow.dact,
+        state=flow.state.value,
+        reason=flow.reason.value if flow.reason is not None else None,
+        body=flow.serialize(),
+    )
+
+
+def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
+    """After several completed flows, and at regular distances (ST-2)."""
+    distance = modules.domain.config.memory.snapshot_every_turns
+    return not turn.before or len(turn.world.completed) > 1 or (turn.lease.epoch + 1) % distance == 0
+
+
+def _events(turn: RunningTurn) -> tuple[Event, ...]:
+    return tuple(turn.world.events)

@@ -1,0 +1,43 @@
+"""NLU's part of a turn: a text is understood, an action is read; what follows from it is the uptake's business."""
+
+from __future__ import annotations
+
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.errors import InvalidInput
+from orchestrator.nlu.react import Action
+from orchestrator.prompting.calling import CallContext
+from orchestrator.telemetry import SignalType
+from orchestrator.types import JsonObject
+
+
+async def understand(turn: RunningTurn, modules: Modules) -> None:
+    """Fill `turn.understanding`; note the prediction in the state."""
+    world, state, given = turn.world, turn.state, turn.work.input
+    if given.action is not None:
+        understood = modules.nlu.react(read_action(given.action), state, world)
+    else:
+        understood = await modules.nlu.think(given.text or "", state, world, _make_call(turn))
+    turn.understanding = understood
+    state.predict(understood.intent, understood.flows)
+    if understood.degraded:
+        world.flags["degraded"] = True
+    world.signal(
+        "nlu",
+        SignalType.PREDICTION,
+        kind=understood.kind.value,
+        source=understood.source.value,
+        flows=[{"dact": flow.dact, "score": round(flow.score, 4)} for flow in understood.flows],
+    )
+
+
+def read_action(body: JsonObject) -> Action:
+    """An action as it was submitted. Raises InvalidInput for one without a name."""
+    name, payload = body.get("name"), body.get("payload")
+    if not isinstance(name, str) or not name:
+        raise InvalidInput("An action needs a name.", field="action.name")
+    return Action(name, payload if isinstance(payload, dict) else {})
+
+
+def _make_call(turn: RunningTurn) -> CallContext:
+    return CallContext(session_id=turn.lease.session_id, turn_id=turn.work.turn_id)

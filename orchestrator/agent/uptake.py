@@ -1,0 +1,135 @@
+"""What each kind of message does to the stack (IR-1). Understanding it was NLU's business; doing it is PEX's."""
+
+from __future__ import annotations
+
+from orchestrator.agent.approvals import expire_approvals
+from orchestrator.agent.asides import be_unsure, chat, digress, reject
+from orchestrator.agent.corrections import ask_what_to_change, correct_flow
+from orchestrator.agent.decisions import DECISIONS, decide
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.switching import cancel_task, resume_task
+from orchestrator.agent.tasks import fill, start_task
+from orchestrator.agent.yes_no import confirm, deny
+from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.understanding import MessageKind, Understanding
+from orchestrator.world.remark import RemarkKind
+
+ASIDE = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, MessageKind.UNKNOWN})
+
+
+async def take_up(turn: RunningTurn, modules: Modules) -> None:
+    """Let the message act on the stack; `turn.carry_on` says whether PEX has something to do."""
+    _abandon_stale(turn)
+    expire_approvals(turn)
+    understood = turn.understanding
+    assert understood is not None
+    if understood.rejection is not None:
+        reject(turn, understood.rejection.value)
+        return
+    if understood.kind is not MessageKind.DIGRESSION:
+        turn.state.digression.end()
+    if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
+        await decide(turn, modules, understood.target)
+        return
+    _drop_loose_questions(turn, understood)
+    _act(turn, understood)
+    active = turn.state.stack.active
+    if active is not None:
+        active.note_turn(turn.work.turn_id)
+
+
+def _act(turn: RunningTurn, understood: Understanding) -> None:
+    match understood.kind:
+        case MessageKind.TASK:
+            _take_task(turn, understood)
+        case MessageKind.SLOT_VALUE:
+            _take_value(turn, understood)
+        case MessageKind.CORRECTION:
+            _take_correction(turn, understood)
+        case MessageKind.CONFIRMATION:
+            confirm(turn, understood)
+        case MessageKind.DENIAL:
+            deny(turn, understood)
+        case MessageKind.CANCELLATION:
+            cancel_task(turn, understood)
+        case MessageKind.RESUMPTION:
+            resume_task(turn, understood)
+        case MessageKind.DIGRESSION:
+            digress(turn, understood)
+        case MessageKind.CHITCHAT:
+            chat(turn, understood)
+        case MessageKind.UNKNOWN:
+            be_unsure(turn, understood)
+
+
+def _take_task(turn: RunningTurn, understood: Understanding) -> None:
+    known = [score.dact for score in understood.flows if score.dact in turn.world.domain.flows]
+    if known:
+        start_task(turn, known[0], understood.slots)
+    else:
+        be_unsure(turn, understood)
+
+
+def _take_value(turn: RunningTurn, understood: Understanding) -> None:
+    flow = turn.state.stack.active
+    if flow is None:
+        be_unsure(turn, understood)
+    else:
+        fill(turn, flow, understood.slots)
+
+
+def _take_correction(turn: RunningTurn, understood: Understanding) -> None:
+    """Of the active flow, or of a completed one that `target` names; without values it is asked what changes."""
+    flow = _find_corrected(turn, understood)
+    if flow is None:
+        be_unsure(turn, understood)
+        return
+    undecided = {
+        name for name, m in understood.slots.items() if m.value is None and not m.candidates and not m.invalid
+    }
+    if undecided:
+        _ask_for_new_value(turn, flow, min(undecided))
+    elif understood.slots:
+        correct_flow(turn, flow, understood.slots)
+    elif turn.state.stack.get(flow.flow_id) is not None:
+        ask_what_to_change(turn, flow)
+    else:
+        be_unsure(turn, understood)
+
+
+def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
+    active = turn.state.stack.active
+    target = understood.target
+    if active is not None and target in {None, active.dact, active.flow_id}:
+        return active
+    done = reversed(turn.state.completed)
+    named = next((flow for flow in done if target in {flow.dact, flow.flow_id}), None)
+    return named or active or turn.state.find_completed()
+
+
+def _ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
+    """The user wants another value and has not said which: the old one stays until there is a new one."""
+    turn.state.ambiguity.resolve(flow_id=flow.flow_id)
+    turn.state.ambiguity.declare(Level.SPECIFIC, flow_id=flow.flow_id, slot=slot, turn_id=turn.work.turn_id)
+    turn.carry_on = False
+
+
+def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:
+    """A question that belongs to no flow is over once the user does something else."""
+    if understood.kind in ASIDE or understood.kind in {MessageKind.CONFIRMATION, MessageKind.DENIAL}:
+        return
+    for entry in [entry for entry in turn.state.ambiguity.open if entry.flow_id is None]:
+        turn.state.ambiguity.resolve(entry)
+
+
+def _abandon_stale(turn: RunningTurn) -> None:
+    """Tasks that waited longer than the domain allows are given up (FS-13)."""
+    older_than = turn.world.domain.config.flow_management.abandon_after_s
+    stale = turn.state.stack.find_abandoned(older_than, turn.world.now)
+    if stale:
+        turn.state.stack.abandon(older_than, turn.world.now)
+        for flow in stale:
+            turn.state.ambiguity.resolve(flow_id=flow.flow_id)
+            turn.world.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id)

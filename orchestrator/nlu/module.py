@@ -1,0 +1,150 @@
+"""NLU: from what a user says or clicks to an understanding, checked and ready for the Agent (NL-1 … NL-7).
+
+One instance per domain and process; trained when it is made. It changes no state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import Understanding
+from orchestrator.domain.model import Domain
+from orchestrator.nlu import contemplate, think
+from orchestrator.nlu.commands import Commands
+from orchestrator.nlu.prepare import Preparation, Prepared
+from orchestrator.nlu.react import Action, react
+from orchestrator.nlu.situation import Situation, read_situation
+from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.system2 import Asker
+from orchestrator.nlu.text import clean
+from orchestrator.nlu.validate import Validated, Validation
+from orchestrator.prompting.calling import CallContext
+from orchestrator.telemetry import SignalType
+from orchestrator.types import Dact, FlowId, Json, JsonObject
+
+MODULE = "nlu"
+
+
+class Surroundings(Protocol):
+    """What NLU reads of the world of a turn. `now`: unix seconds."""
+
+    @property
+    def now(self) -> float: ...
+
+    def signal(
+        self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
+    ) -> None: ...
+
+    def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None: ...
+
+
+class NLU:
+    """Understands the messages and actions of one domain's sessions."""
+
+    def __init__(
+        self,
+        domain: Domain,
+        askers: Sequence[Asker] = (),
+        *,
+        system1: System1 | None = None,
+        development: bool = False,
+    ) -> None:
+        """`askers`: Prompt Engineers, one, or several to vote; none means System 1 alone."""
+        config = domain.config
+        self.system1 = system1 or System1.for_domain(domain)
+        self._askers = askers
+        answers = {answer.name: answer for answer in domain.answers}
+        commands = Commands.compile(config.commands, self.system1.flows, answers, development=development)
+        self._preparation = Preparation(config.guardrails, config.language.supported, commands)
+        self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
+        assistant = f"{config.persona.name}. {config.description}".strip()
+        self._policy = think.Policy(
+            config.nlu.mode, config.thresholds.confident, assistant, config.nlu.voters.rounds
+        )
+        self._all = {flow.spec.dact: flow.spec for flow in domain.flows.values()}
+        self._domain = domain
+
+    async def think(
+        self, text: str, state: DialogueState, world: Surroundings, call: CallContext | None = None
+    ) -> Understanding:
+        """Understand a message. `call`: for whom a model may be asked; without it none is."""
+        situation = read_situation(state, world.now)
+        prepared = self._preparation.prepare(text, situation)
+        if not isinstance(prepared, Prepared):
+            if prepared.rejection is not None:
+                world.failed_check(MODULE, "prepare", prepared.rejection.value)
+            return self._check(prepared, situation, world)
+        thought = await think.think(
+            prepared.text, self.system1, self._policy, self._askers, state, situation, call
+        )
+        if thought.election is not None:
+            election = thought.election
+            world.signal(
+                MODULE, SignalType.VOTE, votes=election.votes, failed=election.failed, rounds=election.rounds
+            )
+        return self._check(thought.understanding, situation, world)
+
+    def react(self, action: Action, state: DialogueState, world: Surroundings) -> Understanding:
+        """Understand a click. Raises InvalidInput for an action that is none."""
+        situation = read_situation(state, world.now)
+        return self._check(react(action, situation, self.system1.flows), situation, world)
+
+    async def contemplate(
+        self,
+        state: DialogueState,
+        world: Surroundings,
+        excluded: Collection[str],
+        *,
+        failed: str | None = None,
+        evidence: JsonObject | None = None,
+        text: str = "",
+        call: CallContext | None = None,
+    ) -> Understanding:
+        """Find another flow for a request after one failed (NL-5).
+
+        Args:
+            state: with the failed flow still on top, or already gone.
+            world: of the turn.
+            excluded: dacts that are not tried again; the failed one is always among them.
+            failed: the dact that failed; the top flow's when it is left out.
+            evidence: what is known of the failure: category, message, the ambiguity's metadata, slots.
+            text: the request; the last thing the user said when it is left out.
+            call: for whom a model may be asked; without it none is.
+        """
+        situation = read_situation(state, world.now)
+        spec = self._failed_flow(failed, situation)
+        banned = {*excluded, *((spec.dact,) if spec else ())}
+        words = clean(text or situation.previous)
+        known: JsonObject = {**_question_metadata(state), **(evidence or {})}
+        usable = [asker for asker in self._askers if asker.available]
+        if self._policy.mode != "system1" and usable and call is not None:
+            left = contemplate.narrow(spec, self.system1.flows, banned)
+            what: JsonObject = {"dact": spec.dact if spec else None, "slots": dict(situation.values)}
+            try:
+                found = await contemplate.ask_model(
+                    usable[0], words, left, self._policy.assistant, state, situation, what, known, call
+                )
+                return self._check(found, situation, world)
+            except think.MODEL_FAILURES as error:
+                world.failed_check(MODULE, "contemplate", str(error))
+        found = contemplate.reroute(words, self.system1, situation, spec, banned, known)
+        return self._check(found, situation, world)
+
+    def _failed_flow(self, dact: str | None, situation: Situation) -> FlowSpec | None:
+        return self._all.get(Dact(dact)) if dact else situation.active
+
+    def _check(
+        self, understanding: Understanding, situation: Situation, world: Surroundings
+    ) -> Understanding:
+        validated: Validated = self._validation.validate(understanding, situation)
+        for problem in validated.problems:
+            world.failed_check(MODULE, "validate", problem)
+        return validated.understanding
+
+
+def _question_metadata(state: DialogueState) -> JsonObject:
+    current = state.ambiguity.current
+    return {} if current is None else dict(current.metadata)

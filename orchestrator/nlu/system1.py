@@ -1,0 +1,494 @@
+"""System 1: understanding a message without a model: classifier, extractors, roles and context.
+
+Trained once, at process start, from a domain's flows, entities and answers; constant afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from re import Pattern
+
+from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import (
+    Digression,
+    FlowScore,
+    Mention,
+    MessageKind,
+    Source,
+    Understanding,
+)
+from orchestrator.domain.model import Answer, Domain, Entity
+from orchestrator.nlu.choices import choose
+from orchestrator.nlu.classifier import Classifier, delexicalize
+from orchestrator.nlu.examples import (
+    Example,
+    answer_label,
+    flow_examples,
+    flow_label,
+    lower_words,
+    sample_values,
+)
+from orchestrator.nlu.extract.answers import read_answer, reject_answer
+from orchestrator.nlu.extract.booleans import boolean_value, find_booleans
+from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.found import Candidate
+from orchestrator.nlu.extract.kinds import is_boolean, is_free_text
+from orchestrator.nlu.kind_examples import kind_examples, kind_texts
+from orchestrator.nlu.kinds import best_flows, best_label, kind_of_label, weigh
+from orchestrator.nlu.roles import Roles, is_negated
+from orchestrator.nlu.situation import Situation
+from orchestrator.nlu.text import Utterance, tokenize
+from orchestrator.types import Dact
+
+LIKELY = 0.35
+KNOWN = 0.34
+_SURE_OF_FLOW = 0.5
+_CHATTY = frozenset(
+    {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
+)
+_INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
+
+
+@dataclass(frozen=True, slots=True)
+class Reading1:
+    """What System 1 thinks, and how sure it is of the kind and flow (0 … 1)."""
+
+    understanding: Understanding
+    confidence: float
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What was found in one message, before the kind is decided."""
+
+    utterance: Utterance
+    candidates: list[Candidate]
+    label: str
+    share: float
+    known: float
+    flows: tuple[FlowScore, ...]
+    mentions: dict[str, Mention]
+    """For the slots of the active flow."""
+
+
+class System1:
+    """Understands messages for one domain."""
+
+    def __init__(
+        self, flows: Mapping[Dact, FlowSpec], extractor: Extractor, classifier: Classifier, roles: Roles,
+        answers: Mapping[str, Answer], likely: float = LIKELY,
+    ) -> None:  # fmt: skip
+        self.flows = flows
+        self.extractor = extractor
+        self.classifier = classifier
+        self.roles = roles
+        self._answers = answers
+        self.likely = likely
+
+    @classmethod
+    def train(
+        cls,
+        flows: Iterable[FlowSpec],
+        entities: Mapping[str, Entity],
+        answers: Iterable[Answer] = (),
+        *,
+        patterns: Mapping[str, Pattern[str]] | None = None,
+        extra: Sequence[Example] = (),
+        likely: float = LIKELY,
+    ) -> System1:
+        """Learn a domain. `extra`: annotated messages besides the flows' own examples."""
+        specs = {flow.dact: flow for flow in flows}
+        known = {answer.name: answer for answer in answers}
+        texts = [text for flow in specs.values() for text in flow.examples]
+        texts += [text for answer in known.values() for text in answer.examples]
+        texts += [text for _kind, text in kind_texts()]
+        common = lower_words([*texts, *(_without_spans(example) for example in extra)])
+        extractor = Extractor(specs.values(), entities, common, patterns)
+        examples = [e for flow in specs.values() for e in flow_examples(flow, extractor.gazetteer)]
+        examples += [
+            Example(text, answer_label(answer.name)) for answer in known.values() for text in answer.examples
+        ]
+        examples += kind_examples(_typical_values(specs.values(), extractor))
+        examples += extra
+        slots = {slot.name: slot for flow in specs.values() for slot in flow.slots.values()}
+        classifier = Classifier.train(examples, extractor)
+        roles = Roles.train(examples, extractor, slots)
+        return cls(specs, extractor, classifier, roles, known, likely)
+
+    @classmethod
+    def for_domain(cls, domain: Domain) -> System1:
+        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7)."""
+        specs = [flow.spec for flow in domain.flows.values() if flow.spec.family is not Family.INTERNAL]
+        return cls.train(
+            specs,
+            domain.entities,
+            domain.answers,
+            patterns=domain.slot_patterns,
+            likely=domain.config.thresholds.likely,
+        )
+
+    def think(self, text: str, situation: Situation) -> Reading1:
+        """Understand a cleaned message in its situation."""
+        utterance = tokenize(text)
+        chosen = choose(utterance, situation, self.flows)
+        if chosen is not None:
+            return Reading1(replace(chosen, text=text), 1.0)
+        evidence = self._gather(utterance, situation)
+        kind = self._decide(evidence, situation)
+        return self._conclude(kind, evidence, situation)
+
+    def opinion(self, text: str, situation: Situation) -> dict[Dact, float]:
+        """How likely each flow is for a cleaned message, among all that a message may be."""
+        utterance = tokenize(text)
+        candidates = self.extractor.find(utterance, situation.today)
+        opinion = self.classifier.classify(delexicalize(utterance, candidates))
+        return {dact: opinion.probabilities.get(flow_label(dact), 0.0) for dact in self.flows}
+
+    def slots_for(self, text: str, flow: FlowSpec, situation: Situation) -> dict[str, Mention]:
+        """What a cleaned message says for the slots of a given flow."""
+        utterance = tokenize(text)
+        return self.find_slots(utterance, self.extractor.find(utterance, situation.today), flow, situation)
+
+    def _gather(self, utterance: Utterance, situation: Situation) -> Evidence:
+        candidates = self.extractor.find(utterance, situation.today)
+        opinion = self.classifier.classify(delexicalize(utterance, candidates))
+        weighed = weigh(opinion.probabilities, situation)
+        label, share = best_label(weighed)
+        mentions = (
+            self.find_slots(utterance, candidates, situation.active, situation) if situation.active else {}
+        )
+        return Evidence(utterance, candidates, label, share, opinion.known, best_flows(weighed), mentions)
+
+    def find_slots(
+        self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, situation: Situation
+    ) -> dict[str, Mention]:
+        """Fill the slots of a flow from the candidates and what the wording says of yes-or-no slots."""
+        asked = (
+            situation.asked if situation.active is not None and flow.dact == situation.active.dact else None
+        )
+        mentions = self.roles.assign(utterance, candidates, flow, asked, self.extractor)
+        for name, (wanted, words) in find_booleans(utterance, flow.slots.values()).items():
+            mentions.setdefault(name, Mention(boolean_value(flow.slots[name], wanted), words))
+        if (
+            asked is not None
+            and asked in flow.slots
+            and is_boolean(flow.slots[asked])
+            and asked not in mentions
+        ):
+            answer = read_answer(utterance, flow.slots[asked], self.extractor, situation.today)
+            if answer is not None:
+                mentions[asked] = answer
+        return mentions
+
+    def _decide(self, evidence: Evidence, situation: Situation) -> MessageKind:
+        kind = kind_of_label(evidence.label)
+        if evidence.share < self.likely or (evidence.known < KNOWN and not evidence.candidates):
+            kind = MessageKind.UNKNOWN
+        if situation.active is None:
+            return self._decide_alone(kind, evidence, situation)
+        changes = _changes(evidence.mentions, situation.values)
+        asked = self._asked(situation)
+        if asked is not None and self._is_answer(kind, asked, evidence, situation):
+            only_others = changes and asked.name not in evidence.mentions
+            return (
+                MessageKind.CORRECTION
+                if kind is MessageKind.CORRECTION or only_others
+                else MessageKind.SLOT_VALUE
+            )
+        if changes and kind in {MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.SLOT_VALUE}:
+            return MessageKind.CORRECTION
+        if kind is MessageKind.TASK:
+            return self._decide_task(evidence, situation, changes)
+        if evidence.mentions and kind in {
+            MessageKind.UNKNOWN,
+            MessageKind.CORRECTION,
+            MessageKind.SLOT_VALUE,
+        }:
+            return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
+        if kind is MessageKind.CORRECTION and not situation.values:
+            return MessageKind.SLOT_VALUE if evidence.mentions else MessageKind.UNKNOWN
+        return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
+
+    def _decide_alone(self, kind: MessageKind, evidence: Evidence, situation: Situation) -> MessageKind:
+        """Without an active flow a bare value belongs to nothing, except to correct what was done."""
+        if kind is MessageKind.CORRECTION and not situation.completed:
+            return MessageKind.UNKNOWN
+        if kind is MessageKind.SLOT_VALUE:
+            sure = evidence.flows and evidence.flows[0].score >= self.likely
+            return MessageKind.TASK if sure else MessageKind.UNKNOWN
+        return kind
+
+    def _decide_task(self, evidence: Evidence, situation: Situation, changes: bool) -> MessageKind:
+        """A flow was recognised; when it is the active one, its values may be answers or corrections."""
+        assert situation.active is not None
+        if evidence.flows[0].dact != situation.active.dact or not evidence.mentions:
+            return MessageKind.TASK
+        if changes:
+            return MessageKind.CORRECTION
+        return MessageKind.TASK
+
+    def _is_answer(
+        self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation
+    ) -> bool:
+        """Whether the message answers the open question rather than going elsewhere."""
+        active = situation.active
+        assert active is not None
+        elsewhere = (
+            kind is MessageKind.TASK
+            and evidence.flows[0].dact != active.dact
+            and evidence.flows[0].score >= _SURE_OF_FLOW
+        )
+        if asked.name in evidence.mentions and not is_free_text(asked):
+            if elsewhere or kind in _CHATTY:
+                return _coverage(evidence) >= 0.75
+            return True
+        if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
+            return False
+        answer = read_answer(evidence.utterance, asked, self.extractor, situation.today)
+        if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN:
+            answer = reject_answer(evidence.utterance.text, asked)
+        if answer is None:
+            return False
+        if (
+            kind in {MessageKind.TASK, MessageKind.CORRECTION}
+            and evidence.mentions
+            and not is_free_text(asked)
+        ):
+            return False
+        evidence.mentions[asked.name] = answer
+        return True
+
+    @staticmethod
+    def _asked(situation: Situation) -> SlotSpec | None:
+        if situation.active is None or situation.asked is None:
+            return None
+        return situation.active.slots.get(situation.asked)
+
+    def _conclude(self, kind: MessageKind, evidence: Evidence, situation: Situation) -> Reading1:
+        text = evidence.utterance.text
+        base = Understanding(kind, Source.SYSTEM1, text, flows=evidence.flows)
+        share = evidence.share
+        match kind:
+            case MessageKind.TASK:
+                understanding = self._task(base, evidence, situation)
+                share = understanding.flows[0].score if understanding.flows else 0.0
+            case MessageKind.SLOT_VALUE | MessageKind.CONFIRMATION | MessageKind.DENIAL:
+                understanding = replace(base, intent=_intent(situation.active), slots=evidence.mentions)
+                share = max(share, 0.8) if evidence.mentions else share
+            case MessageKind.CORRECTION:
+                understanding = self._correction(base, evidence, situation)
+                share = max(share, 0.8) if understanding.slots else share
+            case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
+                understanding = replace(base, target=target_of(evidence.utterance))
+            case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
+                understanding = self._aside(base, evidence)
+            case MessageKind.UNKNOWN:
+                understanding = replace(base, slots=evidence.mentions)
+                share = min(share, self.likely)
+        return Reading1(understanding, share)
+
+    def _task(self, base: Understanding, evidence: Evidence, situation: Situation) -> Understanding:
+        spec = self.flows[evidence.flows[0].dact]
+        if situation.active is not None and situation.active.dact == spec.dact:
+            mentions = evidence.mentions
+        else:
+            mentions = self.find_slots(evidence.utterance, evidence.candidates, spec, situation)
+        return replace(base, intent=spec.intent, slots=mentions)
+
+    def _correction(self, base: Understanding, evidence: Evidence, situation: Situation) -> Understanding:
+        """Find what changes: in the active flow, else in the last completed one that has such slots."""
+        mentions = self._replaced(evidence, situation.active, situation.values, dict(evidence.mentions))
+        if mentions or (situation.active is not None and not situation.completed):
+            return replace(base, intent=_intent(situation.active), slots=mentions)
+        for past in situation.completed:
+            found = self.find_slots(evidence.utterance, evidence.candidates, past.spec, situation)
+            found = self._replaced(evidence, past.spec, past.values, found)
+            if found:
+                return replace(base, intent=past.spec.intent, slots=found, target=past.spec.dact)
+        return base
+
+    def _replaced(
+        self,
+        evidence: Evidence,
+        flow: FlowSpec | None,
+        values: Mapping[str, object],
+        mentions: dict[str, Mention],
+    ) -> dict[str, Mention]:
+        """Apply "not Madrid but Porto": the new value goes where the old one stands."""
+        if flow is None:
+            return {}
+        old = {
+            name
+            for candidate in evidence.candidates
+            if is_negated(evidence.utterance, candidate)
+            for name, value in values.items()
+            if any(reading.value == value for reading in candidate.readings.values())
+        }
+        if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
+            return {old.pop(): next(iter(mentions.values()))}
+        return mentions
+
+    def _aside(self, base: Understanding, evidence: Evidence) -> Understanding:
+        if evidence.label.startswith("answer:"):
+            answer = self._answers[evidence.label[7:]]
+            kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
+            return replace(base, kind=kind, digression=answer.digression, target=answer.name)
+        name = evidence.label.removeprefix("kind:")
+        return replace(base, digression=Digression(name) if base.kind is MessageKind.DIGRESSION else None)
+
+
+def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
+    """Whether a filled slot would get another value."""
+    return any(
+        name in values and (mention.value != values[name] or mention.value is None)
+        for name, mention in mentions.items()
+    )
+
+
+def _coverage(evidence: Evidence) -> float:
+    """The share of the words that stand inside of candidates, little words not counted."""
+    inside = sum(candidate.last - candidate.first for candidate in evidence.candidates)
+    words = [word for word in evidence.utterance.words if word.isalnum() and word not in _LITTLE]
+    return min(1.0, inside / len(words)) if words else 0.0
+
+
+def _intent(flow: FlowSpec | None) -> str | None:
+    return flow.intent if flow is not None else None
+
+
+def target_of(utterance: Utterance) -> str | None:
+    """The words of a resumption or cancellation that describe which one."""
+    words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
+    return " ".join(words) or None
+
+
+def _typical_values(flows: Iterable[FlowSpec], extractor: Extractor) -> list[str]:
+    """A few texts of each kind of value the domain has, for the universal examples."""
+    values: dict[str, None] = {}
+    for flow in flows:
+        for slot in flow.slots.values():
+            if not is_boolean(slot) and not is_free_text(slot):
+                values |= dict.fromkeys(list(sample_values(slot, extractor.gazetteer))[:2])
+    return list(values)
+
+
+def _without_spans(example: Example) -> str:
+    """An example's own words, without the values that it mentions."""
+    pieces: list[str] = []
+    position = 0
+    for start, end, _slot in sorted(example.spans):
+        pieces.append(example.text[position:start])
+        position = end
+    return "".join([*pieces, example.text[position:]])
+
+
+_LITTLE = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "on",
+        "in",
+        "at",
+        "to",
+        "from",
+        "for",
+        "of",
+        "it",
+        "its",
+        "it's",
+        "is",
+        "be",
+        "i'd",
+        "like",
+        "i",
+        "want",
+        "please",
+        "and",
+        "no",
+        "not",
+        "my",
+        "with",
+        "by",
+        "make",
+        "that",
+    ]
+)
+_GENERAL = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "to",
+        "back",
+        "go",
+        "let's",
+        "let",
+        "us",
+        "me",
+        "my",
+        "i",
+        "i'd",
+        "want",
+        "like",
+        "would",
+        "please",
+        "can",
+        "could",
+        "we",
+        "you",
+        "return",
+        "continue",
+        "with",
+        "resume",
+        "cancel",
+        "stop",
+        "forget",
+        "about",
+        "that",
+        "this",
+        "it",
+        "never",
+        "mind",
+        "nevermind",
+        "carry",
+        "on",
+        "pick",
+        "up",
+        "where",
+        "left",
+        "off",
+        "were",
+        "was",
+        "now",
+        "okay",
+        "ok",
+        "again",
+        "get",
+        "of",
+        "in",
+        "do",
+        "don't",
+        "need",
+        "any",
+        "more",
+        "anymore",
+        "drop",
+        "quit",
+        "abort",
+        "thing",
+        "other",
+        "one",
+        "previous",
+        "earlier",
+        "first",
+        "last",
+        "task",
+        "request",
+        "and",
+        "for",
+        "what",
+        "doing",
+    ]
+)

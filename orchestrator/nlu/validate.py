@@ -1,0 +1,143 @@
+"""The post-check of every understanding, whoever made it (NL-7).
+
+Unknown flows and slots are dropped, scores ordered and bounded, values judged by their slot types,
+and entity names repaired or declared partial.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from orchestrator.dialogue.slots import Rejected, SlotTypes
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Understanding
+from orchestrator.nlu.extract.answers import parse
+from orchestrator.nlu.extract.dates import find_dates
+from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.found import DATE
+from orchestrator.nlu.extract.gazetteer import entity_kind
+from orchestrator.nlu.extract.kinds import kinds_of, value_kind
+from orchestrator.nlu.situation import Situation
+from orchestrator.types import Dact, Json
+
+MOST_FLOWS = 3
+_OF_ACTIVE = frozenset(
+    {MessageKind.SLOT_VALUE, MessageKind.CONFIRMATION, MessageKind.DENIAL, MessageKind.UNKNOWN}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """`problems`: what had to be dropped or repaired, one sentence each, for the record."""
+
+    understanding: Understanding
+    problems: tuple[str, ...] = ()
+
+
+class Validation:
+    """Checks understandings against one domain."""
+
+    def __init__(self, flows: Mapping[Dact, FlowSpec], types: SlotTypes, extractor: Extractor) -> None:
+        self._flows = flows
+        self._types = types
+        self._extractor = extractor
+
+    def validate(self, understanding: Understanding, situation: Situation) -> Validated:
+        """Make an understanding fit the domain, and say what did not."""
+        problems: list[str] = []
+        flows = self._check_flows(understanding.flows, problems)
+        kind = understanding.kind
+        if kind is MessageKind.TASK and not flows:
+            problems.append("A task without a known flow.")
+            kind = MessageKind.UNKNOWN
+        spec = self._flow_of(kind, flows, understanding, situation)
+        slots = self._check_slots(understanding.slots, spec, situation, problems)
+        intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
+        checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
+        return Validated(checked, tuple(problems))
+
+    def _check_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
+        best: dict[Dact, float] = {}
+        for flow in flows:
+            if flow.dact not in self._flows:
+                problems.append(f"There is no flow {flow.dact[:60]!r}.")
+            elif not math.isfinite(flow.score):
+                problems.append(f"The score of {flow.dact!r} is no number.")
+            else:
+                best[flow.dact] = max(best.get(flow.dact, 0.0), min(1.0, max(0.0, flow.score)))
+        ordered = sorted(best.items(), key=lambda item: (-item[1], item[0]))
+        return tuple(FlowScore(dact, score) for dact, score in ordered[:MOST_FLOWS])
+
+    def _flow_of(
+        self,
+        kind: MessageKind,
+        flows: tuple[FlowScore, ...],
+        understanding: Understanding,
+        situation: Situation,
+    ) -> FlowSpec | None:
+        """The flow whose slots an understanding names."""
+        if kind is MessageKind.TASK:
+            return self._flows[flows[0].dact]
+        if kind is MessageKind.CORRECTION:
+            past = next((f.spec for f in situation.completed if f.spec.dact == understanding.target), None)
+            return past or situation.active
+        return situation.active if kind in _OF_ACTIVE else None
+
+    def _check_slots(
+        self, slots: Mapping[str, Mention], spec: FlowSpec | None, situation: Situation, problems: list[str]
+    ) -> dict[str, Mention]:
+        checked: dict[str, Mention] = {}
+        for name, mention in slots.items():
+            slot = spec.slots.get(name) if spec is not None else None
+            if slot is None:
+                problems.append(f"The flow has no slot {name[:60]!r}.")
+                continue
+            judged = self._judge(mention, slot, situation)
+            if judged.invalid and not mention.invalid:
+                problems.append(f"{name}: {judged.invalid}")
+            checked[name] = judged
+        return checked
+
+    def _judge(self, mention: Mention, slot: SlotSpec, situation: Situation) -> Mention:
+        if mention.value is None or mention.invalid is not None:
+            return mention
+        value: Json = mention.value
+        if slot.entity is not None and type(value) is not list:
+            return self.ground(mention, slot)
+        value = self._repair(value, slot, situation)
+        verdict = self._types.validate(value, slot)
+        if isinstance(verdict, Rejected):
+            return Mention(None, mention.text, invalid=verdict.why)
+        return mention if verdict.value is mention.value else replace(mention, value=verdict.value)
+
+    def ground(self, mention: Mention, slot: SlotSpec) -> Mention:
+        """Find the known entity that a value names: as it is, by name in any case, by nearest name.
+
+        Several that fit become candidates, none makes the value invalid.
+        """
+        kind = entity_kind(slot.entity or "")
+        gazetteer = self._extractor.gazetteer
+        said = str(mention.value)
+        if gazetteer.is_value(kind, mention.value):
+            return mention
+        values = gazetteer.lookup(kind, said) or gazetteer.nearest(kind, said)
+        if len(values) == 1:
+            return Mention(values[0], mention.text or said)
+        if values:
+            return Mention(None, mention.text or said, values)
+        what = (slot.entity or slot.name).replace("_", " ")
+        return Mention(
+            None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know."
+        )
+
+    def _repair(self, value: Json, slot: SlotSpec, situation: Situation) -> Json:
+        """Bring what a model or a form wrote into the slot's own spelling."""
+        if not isinstance(value, str):
+            return value
+        if DATE in kinds_of(slot):
+            found = find_dates(parse(value), situation.today)
+            return found[0].reading.value or value if found else value
+        known = self._extractor.gazetteer.lookup(value_kind(slot.name), value)
+        return known[0] if len(known) == 1 else value

@@ -1,0 +1,24 @@
+"""What RES hands to the Agent: the reply and what goes with it (RS-7). Records only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from orchestrator.dialogue.ambiguity import Question
+from orchestrator.dialogue.frame import Frame
+from orchestrator.types import JsonObject
+
+
+@dataclass(slots=True)
+class Answer:
+    """`parts`: paragraphs in order, the open question last. `templates`: the names that made them."""
+
+    parts: list[str] = field(default_factory=list[str])
+    templates: list[str] = field(default_factory=list[str])
+    actions: list[JsonObject] = field(default_factory=list[JsonObject])
+    question: Question | None = None
+    frame: Frame | None = None
+
+    @property
+    def message(self) -> str:
+        return "\n\n".join(part for part in self.parts if part)

@@ -1,0 +1,135 @@
+"""The open question in words, with suggested replies (RS-2, AM-2). What is unclear was declared before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.res.answer import Answer
+from orchestrator.res.generate import try_template
+from orchestrator.res.show import show_slot, show_slots
+from orchestrator.res.templates import Templates
+from orchestrator.res.words import list_facts, name_doing, name_slot
+from orchestrator.types import Json, JsonObject
+from orchestrator.world.remark import RemarkKind
+from orchestrator.world.world import World
+
+
+def clarify(world: World, answer: Answer, templates: Templates) -> None:
+    """Add the open question, last, and the replies that could answer it.
+
+    A question that was asked too often is followed by ways out instead of being asked alone (AM-4).
+    """
+    handler = world.state.ambiguity
+    entry = handler.current
+    limit = world.domain.config.ambiguity.escalation_turns
+    question = handler.ask(limit=limit, again=world.asks_again)
+    if entry is None or question is None:
+        answer.actions = [write_action(option) for option in _approval_options(world)]
+        return
+    flow = world.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
+    text = _WORDING[entry.level](world, entry, flow, templates)
+    if question.escalate:
+        answer.parts.append(
+            templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else "")
+        )
+        world.flags["escalated"] = True
+    answer.parts.append(text)
+    answer.question = question
+    options = list(question.options)
+    if question.escalate and flow is not None:
+        answer.parts.append(templates.render("offer_way_out", doing=name_doing(flow)))
+        options += ways_out(flow)
+    answer.actions = [write_action(option) for option in options]
+
+
+def _approval_options(world: World) -> list[Option]:
+    """Replies for a call that waits for an approval."""
+    top = world.state.stack.top
+    waiting = [entry for entry in world.state.approvals if top is not None and entry.flow_id == top.flow_id]
+    return [
+        option
+        for entry in waiting
+        for option in (
+            Option("Approve", "approve", {"flow_id": entry.flow_id, "approval_id": entry.approval_id}),
+            Option("Do not approve", "deny", {"flow_id": entry.flow_id, "approval_id": entry.approval_id}),
+        )
+    ]
+
+
+def ways_out(flow: BaseFlow) -> list[Option]:
+    return [
+        Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id}),
+        Option("Help", "help", {}),
+    ]
+
+
+def write_action(option: Option) -> JsonObject:
+    """A suggested reply as clients see it: what to show, and the action to send back."""
+    return {"label": option.label, "name": option.action_name, "payload": option.payload}
+
+
+def _ask_general(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
+    name = "choose_to_cancel" if entry.metadata.get("about") == "limit" else "unclear"
+    return templates.render(name, options=_labels(entry), doing=name_doing(flow) if flow else "")
+
+
+def _ask_partial(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
+    about = entry.metadata.get("about")
+    if about == "task":
+        return templates.render("choose_task", options=_labels(entry))
+    if about == "limit":
+        return templates.render("choose_to_cancel", options=_labels(entry))
+    if about == "correction":
+        return templates.render("confirm_correction", options=_labels(entry), **entry.metadata["shown"])
+    if about == "change":
+        return templates.render("choose_change", options=_labels(entry))
+    values: dict[str, Json] = {"options": _labels(entry), "slot": name_slot(entry.slot or "value")}
+    if flow is None:
+        return templates.render("choose", **values)
+    values["slots"] = show_slots(flow, world.registry, world.now)
+    if about == "rows":
+        own = templates.first(f"{flow.dact}.choose")
+        text = try_template(templates, own, values, world, flow) if own else None
+        return text or templates.render("choose", **values)
+    return templates.render("choose_value", **values)
+
+
+def _ask_specific(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
+    slot = flow.slot(entry.slot) if flow is not None and entry.slot is not None else None
+    if slot is not None and slot.prompt:
+        return slot.prompt
+    return templates.render("ask", slot=name_slot(entry.slot or "value"))
+
+
+def _ask_confirmation(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
+    about = entry.metadata.get("about")
+    if flow is None or about == "retry":
+        return templates.render("retry")
+    if about == "value" and entry.slot is not None:
+        spec = flow.slot(entry.slot)
+        shown = show_slot(entry.candidates[0], spec, world.registry, world.now)
+        return templates.render("confirm_value", slot=name_slot(entry.slot), value=shown)
+    shown: JsonObject = entry.metadata.get("shown", {})
+    values: dict[str, Json] = {
+        "shown": shown,
+        "slots": show_slots(flow, world.registry, world.now),
+        "doing": name_doing(flow),
+        "facts": list_facts(flow, {**flow.values(), **shown}, world.registry, world.now),
+    }
+    own = templates.first(f"{flow.dact}.confirm")
+    text = try_template(templates, own, values, world, flow) if own else None
+    return text or templates.render("confirm", **values)
+
+
+def _labels(entry: Ambiguity) -> list[str]:
+    return [option.label for option in entry.options]
+
+
+_WORDING: Mapping[Level, Callable[[World, Ambiguity, BaseFlow | None, Templates], str]] = {
+    Level.GENERAL: _ask_general,
+    Level.PARTIAL: _ask_partial,
+    Level.SPECIFIC: _ask_specific,
+    Level.CONFIRMATION: _ask_confirmation,
+}

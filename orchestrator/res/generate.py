@@ -1,0 +1,109 @@
+"""Words for what is done and for what there is to say (RS-3): one template per flow type, else the family's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jinja2 import TemplateError
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.domain.model import Domain
+from orchestrator.res.escape import escape_value
+from orchestrator.res.show import show_slots
+from orchestrator.res.templates import Templates
+from orchestrator.res.words import list_facts, name_doing, name_slot
+from orchestrator.telemetry import SignalType, get_logger
+from orchestrator.types import Json, JsonObject
+from orchestrator.world.remark import Remark
+from orchestrator.world.world import World
+
+_log = get_logger(__name__)
+
+
+def context_of(world: World, flow: BaseFlow) -> JsonObject:
+    """What a flow's template can use: slots as shown, raw values, the tools' data by name, outputs, frame."""
+    data = world.findings.get(flow.flow_id, {})
+    frame = world.frames.get(flow.flow_id)
+    return {
+        "flow": {"dact": flow.dact, "title": flow.title, "description": flow.spec.description},
+        "doing": name_doing(flow),
+        "slots": show_slots(flow, world.registry, world.now),
+        "values": flow.values(),
+        "data": data,
+        "outputs": flow.outputs,
+        "facts": list_facts(flow, {**flow.values(), **data}, world.registry, world.now),
+        "rows": _rows_as_text(frame.data) if frame is not None and frame.display_type == "table" else None,
+        "warning": frame.warning if frame is not None else None,
+        "now": world.now,
+        "persona": world.domain.config.persona,
+    }
+
+
+def tell_completed(world: World, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
+    """The answer of a completed flow: its own template, else the intent's, else the family's.
+
+    A template that fails, because a tool gave other data than its author thought of, gives way to
+    the base one: what was done is always told.
+    """
+    values = context_of(world, flow)
+    intent = flow.spec.intent.lower()
+    own = templates.first(flow.dact, intent)
+    base = templates.first(flow.spec.family.value.lower(), "completed") or "completed"
+    text = _try(templates, own, values, world, flow) if own is not None else None
+    if text is not None and own is not None:
+        return own, text
+    return base, templates.render(base, **values)
+
+
+def tell_remark(world: World, remark: Remark, templates: Templates) -> tuple[str, str]:
+    """The words of a remark. `flow_id` among its values becomes what the assistant is about."""
+    name = remark.kind.value
+    values: dict[str, Json] = {"persona": world.domain.config.persona, "doing": "", **remark.values}
+    flow = _find_flow(world, remark.values.get("flow_id"))
+    if flow is not None:
+        values["doing"] = name_doing(flow)
+    elif "dact" in remark.values:
+        values["doing"] = _doing_of(world.domain, remark.values["dact"])
+    return name, templates.render(name, **values)
+
+
+def _doing_of(domain: Domain, dact: str) -> str:
+    flow_type = domain.flows.get(dact)  # pyright: ignore[reportArgumentType]
+    return name_doing(flow_type) if flow_type is not None else name_slot(dact)
+
+
+def _find_flow(world: World, flow_id: str | None) -> BaseFlow | None:
+    if flow_id is None:
+        return None
+    known = [*world.state.stack.flows, *world.finished]
+    return next((flow for flow in known if flow.flow_id == flow_id), None)
+
+
+def try_template(
+    templates: Templates, name: str, values: Mapping[str, Json], world: World, flow: BaseFlow
+) -> str | None:
+    """Fill a domain's template; None, and a record of why, when it does not work."""
+    return _try(templates, name, values, world, flow)
+
+
+def _try(
+    templates: Templates, name: str, values: Mapping[str, Json], world: World, flow: BaseFlow
+) -> str | None:
+    try:
+        text = templates.render(name, **values)
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        _log.warning("A template failed.", template=name, error=str(error), turn=world.turn_id)
+        world.signal("res", SignalType.TEMPLATE, flow.flow_id, template=name, ok=False, why=str(error))
+        return None
+    return text
+
+
+def _rows_as_text(data: Json) -> list[str]:
+    if not isinstance(data, list):
+        return []
+    return [
+        str(escape_value(", ".join(str(value) for value in row.values())))
+        if isinstance(row, dict)
+        else str(row)
+        for row in data[:11]
+    ]

@@ -1,0 +1,306 @@
+"""The gateway's first calls, over the stores in memory: every answer in the form of the interfaces."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import orjson
+
+from gateway.app import create_app
+from gateway.doors import Doors
+from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.waiting import TurnWaiter
+from orchestrator.errors import ParleyError
+from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.sessions import MemorySessions
+from orchestrator.testing.store import MemoryStore
+from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import TurnCommit, Utterance
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import JsonObject, SessionId
+
+PROBLEM = "application/problem+json"
+
+
+class House:
+    """A gateway over one memory store, and the hand of a worker that answers turns."""
+
+    def __init__(self, *, session_limit: int = 100) -> None:
+        store = MemoryStore()
+        self.live = MemoryLiveEvents()
+        self.wakeup = MemoryWakeup()
+        self.lane = MemoryLane(store)
+        self.inbox = MemoryInbox(store, session_limit=session_limit)
+        self.sessions = MemorySessions(store)
+        self.missing: dict[str, str] = {}
+        self.http: httpx.AsyncClient
+
+    async def probe(self) -> dict[str, str]:
+        return self.missing
+
+    def doors(self) -> Doors:
+        return Doors(
+            inbox=self.inbox,
+            sessions=self.sessions,
+            wakeup=self.wakeup,
+            wait=TurnWaiter(self.inbox, self.live).finished,
+            domains=DomainRegistry("travel"),
+            probe=self.probe,
+        )
+
+    async def session(self, **body: object) -> str:
+        answer = await self.http.post("/v1/sessions", json=body)
+        assert answer.status_code == 201, answer.text
+        return answer.json()["session_id"]
+
+    async def submit(self, session_id: str, text: str = "Hello", **body: object) -> httpx.Response:
+        return await self.http.post(f"/v1/sessions/{session_id}/turns", json={"text": text, **body})
+
+    async def answer(self, session_id: str, reply: str) -> None:
+        """What a worker does with the session's next turn."""
+        lease = await self.lane.claim(SessionId(session_id))
+        assert lease is not None
+        state = orjson.dumps({"turns": lease.work.seq})
+        done = TurnCommit(
+            status=TurnStatus.DONE,
+            state=state,
+            diff=b"{}",
+            snapshot=True,
+            result={"reply": reply, "epoch": lease.epoch + 1},
+            utterances=(Utterance("user", "text", "Hello"), Utterance("agent", "text", reply)),
+            events=(Event(lease.session_id, "answer", lease.work.turn_id),),
+        )
+        committed = await self.lane.commit(lease, done)
+        await self.live.publish(lease.session_id, committed.events)
+
+
+@asynccontextmanager
+async def open_house(**options: int) -> AsyncIterator[House]:
+    house = House(**options)
+
+    @asynccontextmanager
+    async def doors() -> AsyncIterator[Doors]:
+        yield house.doors()
+
+    app = create_app(doors)
+    transport = httpx.ASGITransport(app, raise_app_exceptions=False)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=transport, base_url="http://gateway") as house.http,
+    ):
+        yield house
+
+
+def problem(answer: httpx.Response, status: int, code: str) -> JsonObject:
+    assert answer.status_code == status, answer.text
+    assert answer.headers["Content-Type"] == PROBLEM
+    body = answer.json()
+    assert body["code"] == code
+    assert body["status"] == status
+    assert body["detail"]
+    return body
+
+
+async def test_a_turn_is_accepted_with_its_place_and_a_wake_up_is_left() -> None:
+    """RT-1: accepted means stored; the hint follows."""
+    async with open_house() as house:
+        session = await house.session()
+
+        first = await house.submit(session)
+        second = await house.submit(session)
+
+        assert first.status_code == 202
+        assert set(first.json()) == {"turn_id", "seq", "status", "position"}
+        assert [(r.json()["seq"], r.json()["position"], r.json()["status"]) for r in (first, second)] == [
+            (1, 0, "queued"),
+            (2, 1, "queued"),
+        ]
+        assert await house.wakeup.take(limit=5, timeout_s=0) == [session]
+
+
+async def test_waiting_answers_with_the_turn_object_once_it_has_finished() -> None:
+    async with open_house() as house:
+        session = await house.session()
+        turn_id = (await house.submit(session)).json()["turn_id"]
+        await house.answer(session, "Good day")
+
+        answer = await house.http.get(f"/v1/turns/{turn_id}", params={"wait": 5})
+
+        assert answer.status_code == 200
+        turn = answer.json()
+        assert (turn["status"], turn["reply"], turn["text"], turn["epoch"]) == (
+            "done",
+            "Good day",
+            "Hello",
+            1,
+        )
+        wanted = "flows completed tools frame actions ambiguity flags duration_ms seq session_id turn_id"
+        assert set(wanted.split()) <= set(turn)
+
+
+async def test_a_wait_that_runs_out_says_that_the_turn_is_still_queued() -> None:
+    async with open_house() as house:
+        session = await house.session()
+        answer = await house.http.post(
+            f"/v1/sessions/{session}/turns", params={"wait": 0}, json={"text": "Hi there"}
+        )
+        assert answer.status_code == 202
+        assert answer.json()["status"] == "queued"
+        assert answer.json()["reply"] is None
+
+
+async def test_the_same_key_gives_the_same_turn_by_header_and_by_body() -> None:
+    """RT-5: idempotency over HTTP."""
+    async with open_house() as house:
+        session = await house.session()
+        path = f"/v1/sessions/{session}/turns"
+        by_header = await house.http.post(path, json={"text": "Hi there"}, headers={"Idempotency-Key": "k1"})
+        by_body = await house.submit(session, "Hi there", idempotency_key="k1")
+        both = await house.http.post(
+            path, json={"text": "Hi", "idempotency_key": "a"}, headers={"Idempotency-Key": "b"}
+        )
+
+        assert by_header.json()["turn_id"] == by_body.json()["turn_id"]
+        assert problem(both, 422, "invalid_input")["field"] == "idempotency_key"
+
+
+async def test_malformed_input_is_refused_and_names_the_field() -> None:
+    """RT-23: each mistake is one problem; nothing is stored."""
+    async with open_house() as house:
+        session = await house.session()
+        path = f"/v1/sessions/{session}/turns"
+        for body, field in (
+            ({}, "body"),
+            ({"text": "a", "action": {"name": "yes"}}, "body"),
+            ({"text": "   "}, "text"),
+            ({"text": "a\x00b"}, "text"),
+            ({"text": 7}, "text"),
+            ({"action": {"payload": 1}}, "action.name"),
+            ({"text": "a", "sequence": 0}, "sequence"),
+            ({"text": "a", "if_busy": "shout"}, "if_busy"),
+            ({"text": "a", "txet": "b"}, "txet"),
+        ):
+            answer = await house.http.post(path, json=body)
+            assert problem(answer, 422, "invalid_input")["field"] == field
+        for raw in (b'{"text": "caf\xe9"}', b"{", b"[1]", b""):
+            answer = await house.http.post(path, content=raw, headers={"Content-Type": "application/json"})
+            problem(answer, 422, "invalid_input")
+        assert (await house.http.get("/v1/turns")).json() == []
+
+
+async def test_a_body_over_64_kib_is_refused_while_it_is_read() -> None:
+    async with open_house() as house:
+        session = await house.session()
+        path = f"/v1/sessions/{session}/turns"
+        declared = await house.http.post(path, json={"text": "x" * 1_000_000})
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b'{"text": "'
+            for _ in range(100):
+                yield b"x" * 10_000
+
+        streamed = await house.http.post(path, content=chunks())
+
+        problem(declared, 413, "input_too_large")
+        problem(streamed, 413, "input_too_large")
+
+
+async def test_what_is_not_there_is_404() -> None:
+    async with open_house() as house:
+        for call in (
+            "/v1/sessions/none",
+            "/v1/turns/none",
+            "/v1/sessions/none/history",
+            "/v1/sessions/none/state",
+        ):
+            problem(await house.http.get(call), 404, "not_found")
+        problem(await house.submit("none"), 404, "not_found")
+        problem(await house.http.get("/v1/nowhere"), 404, "not_found")
+
+
+async def test_an_unknown_domain_is_refused_by_name_and_a_path_is_no_domain() -> None:
+    async with open_house() as house:
+        for name in ("atlantis", "/etc", "../travel", "travel/"):
+            answer = await house.http.post("/v1/sessions", json={"domain": name})
+            body = problem(answer, 422, "invalid_input")
+            assert body["field"] == "domain"
+            assert "travel" in body["detail"]
+
+
+async def test_a_full_inbox_says_when_to_try_again() -> None:
+    async with open_house(session_limit=1) as house:
+        session = await house.session()
+        await house.submit(session)
+        refused = await house.submit(session)
+        problem(refused, 429, "inbox_full")
+        assert int(refused.headers["Retry-After"]) >= 1
+
+
+async def test_a_busy_session_under_reject_is_409_and_so_is_a_closed_one() -> None:
+    async with open_house() as house:
+        session = await house.session(if_busy="reject")
+        await house.submit(session)
+        problem(await house.submit(session), 409, "session_busy")
+
+        closed = await house.http.delete(f"/v1/sessions/{session}")
+        assert closed.json()["status"] == "closed"
+        problem(await house.submit(session), 409, "session_closed")
+
+
+async def test_history_state_and_rollback() -> None:
+    """ST-2 over HTTP: an earlier state can be read and made current again."""
+    async with open_house() as house:
+        session = await house.session()
+        for reply in ("one", "two"):
+            await house.submit(session)
+            await house.answer(session, reply)
+
+        history = (await house.http.get(f"/v1/sessions/{session}/history")).json()
+        early = (await house.http.get(f"/v1/sessions/{session}/state", params={"epoch": 1})).json()
+        back = await house.http.post(f"/v1/sessions/{session}/rollback", json={"epoch": 1})
+        now = (await house.http.get(f"/v1/sessions/{session}/state")).json()
+
+        assert [line["content"] for line in history] == ["Hello", "one", "Hello", "two"]
+        assert early == {"epoch": 1, "state": {"turns": 1}}
+        assert back.json()["epoch"] == 3
+        assert now == {"epoch": 3, "state": {"turns": 1}}
+        problem(
+            await house.http.post(f"/v1/sessions/{session}/rollback", json={"epoch": 9}), 404, "not_found"
+        )
+
+
+async def test_a_queued_turn_can_be_cancelled_and_listed() -> None:
+    async with open_house() as house:
+        session = await house.session()
+        turn_id = (await house.submit(session)).json()["turn_id"]
+        cancelled = await house.http.post(f"/v1/turns/{turn_id}/cancel")
+        assert cancelled.json()["status"] == "cancelled"
+        listed = (await house.http.get("/v1/turns", params={"status": "cancelled"})).json()
+        assert [turn["turn_id"] for turn in listed] == [turn_id]
+        problem(await house.http.post(f"/v1/turns/{turn_id}/retry"), 409, "refused")
+
+
+async def test_readiness_names_what_is_missing() -> None:
+    async with open_house() as house:
+        assert (await house.http.get("/health/live")).json() == {"status": "live"}
+        assert (await house.http.get("/health/ready")).status_code == 200
+        house.missing = {"redis": "does not answer"}
+        assert "redis" in problem(await house.http.get("/health/ready"), 503, "unavailable")["detail"]
+
+
+async def test_a_surprise_is_a_problem_without_its_secrets() -> None:
+    """AG-4 at the door: the caller learns nothing of the inside."""
+    async with open_house() as house:
+
+        async def broken(*_: object, **__: object) -> None:
+            raise RuntimeError("password=hunter2")
+
+        house.sessions.list = broken
+        answer = await house.http.get("/v1/sessions")
+        assert "hunter2" not in answer.text
+        problem(answer, 500, ParleyError.code)
