@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
@@ -122,7 +123,9 @@ async def _converse(
     finally:
         sending.cancel()
     if answer is None:
-        return Stopped(StopCategory.OUTPUT_TOO_LARGE, f"The result has more than {limits.output_bytes} bytes.")
+        return Stopped(
+            StopCategory.OUTPUT_TOO_LARGE, f"The result has more than {limits.output_bytes} bytes."
+        )
     return _read(answer, await process.wait())
 
 
@@ -167,8 +170,6 @@ def _read(answer: bytes, code: int) -> SandboxResult:
 async def _end(process: asyncio.subprocess.Process) -> None:
     """Whatever is left of the process goes, and is waited for."""
     if process.returncode is None:
-        try:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
             os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
     await asyncio.shield(process.wait())

@@ -11,7 +11,6 @@ import ctypes
 import importlib
 import json
 import os
-import posix  # the functions below must not be found through a module that code can reach
 import resource
 import sys
 import types
@@ -32,9 +31,6 @@ SIGKILL = 9
 OUT_OF_MEMORY = 3
 """The exit code when there is not even memory left to say so."""
 
-# By machine: the number in `seccomp_data.arch`, then the numbers of the only calls that stay allowed:
-# read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn, mremap,
-# madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday, getrandom.
 SYSTEM_CALLS = {
     "x86_64": (
         0xC000003E,
@@ -45,6 +41,11 @@ SYSTEM_CALLS = {
         (63, 64, 222, 226, 215, 214, 134, 135, 139, 216, 233, 93, 94, 98, 124, 128, 113, 169, 278),
     ),
 }
+"""By machine: its number in `seccomp_data.arch`, and the numbers of the only calls that stay allowed.
+
+These are read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn, mremap,
+madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday, getrandom.
+"""
 
 # Events that harmless code causes: namedtuple evaluates a template and looks for its caller's name.
 HARMLESS_EVENTS = frozenset({"exec", "compile", "sys._getframe", "sys._getframemodulename", "builtins.id"})
@@ -56,7 +57,7 @@ BUILTIN_NAMES = """abs all any ascii bin bool bytes callable chr complex dict di
 frozenset hash hex int isinstance issubclass iter len list map max min next oct ord pow range repr reversed round
 set slice sorted str sum tuple zip True False None
 Exception ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError
-NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueError ZeroDivisionError""".split()
+NotImplementedError OverflowError RuntimeError StopIteration TypeError ValueError ZeroDivisionError"""
 
 
 class Instruction(ctypes.Structure):
@@ -128,10 +129,11 @@ def filter_system_calls(libc: Any) -> bool:
 
 def watch_events() -> None:
     """End the process at the first event of the interpreter that reaches outside. Cannot be undone."""
-    end, tell = posix._exit, answer
+    end, tell = os._exit, answer
 
-    def watch(event: str, arguments: object, harmless: frozenset[str] = HARMLESS_EVENTS) -> None:
-        if event not in harmless:
+    def watch(event: str, arguments: tuple[object, ...], harmless: frozenset[str] = HARMLESS_EVENTS) -> None:
+        reflects = event in {"object.__getattr__", "object.__setattr__"} and "__code__" not in arguments
+        if event not in harmless and not reflects:
             tell({"stopped": "forbidden", "message": f"The code tried to use {event}."})
             end(0)
 
@@ -169,14 +171,14 @@ def make_builtins(modules: dict[str, types.SimpleNamespace]) -> dict[str, Any]:
         return modules[name]
 
     source = vars(importlib.import_module("builtins"))
-    return {**{name: source[name] for name in BUILTIN_NAMES}, "__import__": import_name}
+    return {**{name: source[name] for name in BUILTIN_NAMES.split()}, "__import__": import_name}
 
 
-def answer(body: dict[str, Any], encode: Any = json.dumps, write: Any = posix.write) -> None:
+def answer(body: dict[str, Any], encode: Any = json.dumps, write: Any = os.write) -> None:
     send(encode(body), write)
 
 
-def send(text: str, write: Any = posix.write) -> None:
+def send(text: str, write: Any = os.write) -> None:
     data = text.encode()
     while data:
         data = data[write(1, data) :]
@@ -249,8 +251,8 @@ def main() -> None:
     try:
         send(attempt(json.loads(sys.stdin.buffer.read())))
     except MemoryError:
-        posix._exit(OUT_OF_MEMORY)
-    posix._exit(0)
+        os._exit(OUT_OF_MEMORY)
+    os._exit(0)
 
 
 if __name__ == "__main__":

@@ -15,18 +15,24 @@ from orchestrator.pex.guardrails.verdict import Category, Language, Rejected
 MAX_TEXT_CHARACTERS = 100_000
 """Of a model's whole answer; the code in it is bounded by its own rules."""
 
-_FENCE = re.compile(r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+)
 _HIDDEN = re.compile(
     "[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
 )
 _PYTHON_START = re.compile(r"^(?:(?:async\s+)?def|import|from|@|class)\b|^@", re.MULTILINE)
-_SQL_START = re.compile(r"^\s*(?:select|with|from|values|insert|update|delete|create|describe|summarize)\b", re.IGNORECASE)
-_PARAGRAPH = re.compile(r"\n[ \t]*\n(?=[A-Z][a-z]*[ ,:'’])")
-_SQL_WORDS = frozenset(
-    "SELECT FROM WHERE GROUP HAVING ORDER LIMIT UNION INTERSECT EXCEPT JOIN LEFT RIGHT INNER ON WITH AND OR WINDOW "
-    "QUALIFY INSERT UPDATE DELETE DROP CREATE ALTER ATTACH COPY PRAGMA SET CALL LOAD INSTALL EXPORT VALUES".split()
+_SQL_START = re.compile(
+    r"^\s*(?:select|with|from|values|insert|update|delete|create|describe|summarize)\b", re.IGNORECASE
 )
-_LABELS = {Language.PYTHON: frozenset({"python", "py", "python3"}), Language.SQL: frozenset({"sql", "duckdb"})}
+_PARAGRAPH = re.compile(r"\n[ \t]*\n(?=[A-Z][a-z]*[ ,:'’])")
+_SQL_WORD_LIST = """SELECT FROM WHERE GROUP HAVING ORDER LIMIT UNION INTERSECT EXCEPT JOIN LEFT RIGHT INNER ON WITH AND OR
+WINDOW QUALIFY INSERT UPDATE DELETE DROP CREATE ALTER ATTACH COPY PRAGMA SET CALL LOAD INSTALL EXPORT VALUES"""
+_SQL_WORDS = frozenset(_SQL_WORD_LIST.split())
+_LABELS = {
+    Language.PYTHON: frozenset({"python", "py", "python3"}),
+    Language.SQL: frozenset({"sql", "duckdb"}),
+}
 
 
 def extract_code(raw: str, language: Language) -> str | Rejected:

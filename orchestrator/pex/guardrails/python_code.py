@@ -48,13 +48,31 @@ class PythonRules:
 
 _ALLOWED_NODES: tuple[type[ast.AST], ...] = (
     *(ast.Module, ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Expr, ast.Pass),
-    *(ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.For, ast.While, ast.If, ast.Break, ast.Continue),
+    *(
+        ast.Assign,
+        ast.AugAssign,
+        ast.AnnAssign,
+        ast.Delete,
+        ast.For,
+        ast.While,
+        ast.If,
+        ast.Break,
+        ast.Continue,
+    ),
     *(ast.Raise, ast.Try, ast.ExceptHandler, ast.Assert, ast.Import, ast.ImportFrom, ast.alias),
     *(ast.Match, ast.match_case, ast.MatchValue, ast.MatchSingleton, ast.MatchSequence, ast.MatchMapping),
     *(ast.MatchStar, ast.MatchAs, ast.MatchOr),
     *(ast.BoolOp, ast.NamedExpr, ast.BinOp, ast.UnaryOp, ast.Lambda, ast.IfExp, ast.Dict, ast.Set),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.comprehension, ast.Compare, ast.Call),
-    *(ast.keyword, ast.FormattedValue, ast.JoinedStr, ast.Constant, ast.Attribute, ast.Subscript, ast.Starred),
+    *(
+        ast.keyword,
+        ast.FormattedValue,
+        ast.JoinedStr,
+        ast.Constant,
+        ast.Attribute,
+        ast.Subscript,
+        ast.Starred,
+    ),
     *(ast.Name, ast.List, ast.Tuple, ast.Slice),
     *(ast.expr_context, ast.boolop, ast.operator, ast.unaryop, ast.cmpop),
 )
@@ -94,7 +112,9 @@ def check_python(code: str, entities: Entities | None, rules: PythonRules) -> Ap
 
 def _parse(code: str, rules: PythonRules) -> ast.Module | Rejected:
     if len(code) > rules.max_characters:
-        return Rejected(Category.TOO_LARGE, f"The code has more than {rules.max_characters} characters. Shorten it.")
+        return Rejected(
+            Category.TOO_LARGE, f"The code has more than {rules.max_characters} characters. Shorten it."
+        )
     try:
         tree = ast.parse(code)
     except SyntaxError as error:
@@ -124,7 +144,9 @@ def _depth(tree: ast.AST) -> int:
 
 def _find_function(tree: ast.Module) -> ast.FunctionDef | Rejected:
     """The one function; around it only imports and a docstring."""
-    definitions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    definitions = [
+        node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     others = [
         node
@@ -148,7 +170,11 @@ def _find_function(tree: ast.Module) -> ast.FunctionDef | Rejected:
 
 
 def _is_docstring(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
+    return (
+        isinstance(node, ast.Expr)
+        and isinstance(node.value, ast.Constant)
+        and isinstance(node.value.value, str)
+    )
 
 
 def _faults(
@@ -182,7 +208,9 @@ def _faults(
 def _forbidden_syntax(node: ast.AST) -> Rejected:
     line = getattr(node, "lineno", 1)
     repair = _SYNTAX_REPAIRS.get(type(node), "Write it with plain statements.")
-    return Rejected(Category.FORBIDDEN_SYNTAX, f"{type(node).__name__} in line {line} is not allowed. {repair}")
+    return Rejected(
+        Category.FORBIDDEN_SYNTAX, f"{type(node).__name__} in line {line} is not allowed. {repair}"
+    )
 
 
 def _identifier_faults(node: ast.AST) -> Iterator[Rejected]:
@@ -194,7 +222,9 @@ def _identifier_faults(node: ast.AST) -> Iterator[Rejected]:
         for name in found:
             if isinstance(name, str) and name.startswith("__"):
                 category = (
-                    Category.FORBIDDEN_ATTRIBUTE if isinstance(node, ast.Attribute) else Category.FORBIDDEN_NAME
+                    Category.FORBIDDEN_ATTRIBUTE
+                    if isinstance(node, ast.Attribute)
+                    else Category.FORBIDDEN_NAME
                 )
                 yield Rejected(category, f"{name} is not allowed: no name may start with two underscores.")
 
@@ -209,7 +239,9 @@ def _import_faults(node: ast.Import | ast.ImportFrom, rules: PythonRules) -> Ite
             )
             return
         if isinstance(node, ast.Import) and "." in name:
-            yield Rejected(Category.FORBIDDEN_IMPORT, f"Write `from {name} import …` with the names you need.")
+            yield Rejected(
+                Category.FORBIDDEN_IMPORT, f"Write `from {name} import …` with the names you need."
+            )
     if isinstance(node, ast.ImportFrom) and node.module in rules.allowed_imports:
         for alias in node.names:
             if alias.name not in public_names(node.module):
@@ -335,7 +367,11 @@ def _bound_names(tree: ast.AST) -> frozenset[str]:
                 bound.add(name)
             case ast.alias(name=name, asname=alias):
                 bound.add(alias or name)
-            case ast.ExceptHandler(name=str(name)) | ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
                 bound.add(name)
             case ast.MatchMapping(rest=str(name)):
                 bound.add(name)

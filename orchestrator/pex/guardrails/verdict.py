@@ -16,6 +16,18 @@ class Language(StrEnum):
     SQL = "sql"
 
 
+class Statement(StrEnum):
+    """The kinds of SQL statement that a tool may take. Only SELECT leaves data as it is."""
+
+    SELECT = "select"
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    CREATE_TABLE = "create_table"
+    ALTER_TABLE = "alter_table"
+    DROP_TABLE = "drop_table"
+
+
 class Category(StrEnum):
     """Why code is rejected."""
 
@@ -72,7 +84,7 @@ class ApprovedSql:
     """
 
     code: str
-    statement: str
+    statement: Statement
     tables: frozenset[str]
 
 
