@@ -19,6 +19,7 @@ from functools import lru_cache
 from orchestrator.errors import InvalidInput
 from orchestrator.pex.guardrails import python_names as names
 from orchestrator.pex.guardrails.nearest import find_nearest
+from orchestrator.pex.guardrails.python_keys import find_unknown_keys
 from orchestrator.pex.guardrails.verdict import ApprovedPython, Category, Entities, Rejected
 
 DEFAULT_IMPORTS = ("math", "statistics", "datetime", "re", "json", "collections", "itertools")
@@ -51,7 +52,7 @@ _ALLOWED_NODES: tuple[type[ast.AST], ...] = (
     *(
         ast.Assign,
         ast.AugAssign,
-        ast.AnnAssign,
+       
         ast.Delete,
         ast.For,
         ast.While,
@@ -97,10 +98,10 @@ def check_python(code: str, entities: Entities | None, rules: PythonRules) -> Ap
     function = _find_function(tree)
     if isinstance(function, Rejected):
         return function
+    ast.fix_missing_locations(_DropAnnotations().visit(tree))
     rejected = next(_faults(tree, function, entities, rules), None)
     if rejected:
         return rejected
-    _drop_annotations(function)
     arguments = function.args
     return ApprovedPython(
         code=ast.unparse(tree),
@@ -202,7 +203,7 @@ def _faults(
             case _:
                 pass
     if entities is not None:
-        yield from _key_faults(tree, entities)
+        yield from find_unknown_keys(tree, entities)
 
 
 def _forbidden_syntax(node: ast.AST) -> Rejected:
@@ -217,16 +218,10 @@ def _identifier_faults(node: ast.AST) -> Iterator[Rejected]:
     """Names may stand in many fields of many nodes: any with two underscores in front is refused."""
     if isinstance(node, ast.Constant):
         return
-    for _, value in ast.iter_fields(node):
-        found = value if isinstance(value, list) else [value]
-        for name in found:
-            if isinstance(name, str) and name.startswith("__"):
-                category = (
-                    Category.FORBIDDEN_ATTRIBUTE
-                    if isinstance(node, ast.Attribute)
-                    else Category.FORBIDDEN_NAME
-                )
-                yield Rejected(category, f"{name} is not allowed: no name may start with two underscores.")
+    category = Category.FORBIDDEN_ATTRIBUTE if isinstance(node, ast.Attribute) else Category.FORBIDDEN_NAME
+    for _, name in ast.iter_fields(node):
+        if isinstance(name, str) and name.startswith("__"):
+            yield Rejected(category, f"{name} is not allowed: no name may start with two underscores.")
 
 
 def _import_faults(node: ast.Import | ast.ImportFrom, rules: PythonRules) -> Iterator[Rejected]:
@@ -303,43 +298,6 @@ def _name_faults(node: ast.Name, bound: frozenset[str]) -> Iterator[Rejected]:
     yield Rejected(Category.FORBIDDEN_NAME, f"{name} in line {node.lineno} is not defined.{hint}", nearest)
 
 
-def _key_faults(tree: ast.Module, entities: Entities) -> Iterator[Rejected]:
-    """Keys that are read must be known, unless the code writes them itself."""
-    known = {*entities, *(column for columns in entities.values() for column in columns)}
-    written = set(_written_keys(tree))
-    for key in _read_keys(tree):
-        if key not in known and key not in written:
-            nearest = find_nearest(key, known)
-            hint = f" Did you mean {nearest!r}?" if nearest else ""
-            yield Rejected(Category.UNKNOWN_ENTITY, f"There is no table or column {key!r}.{hint}", nearest)
-
-
-def _read_keys(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(slice=ast.Constant(value=str(key)), ctx=ast.Load()):
-                yield key
-            case ast.Call(func=ast.Attribute(attr="get"), args=[ast.Constant(value=str(key)), *_]):
-                yield key
-            case _:
-                pass
-
-
-def _written_keys(tree: ast.AST) -> Iterator[str]:
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(slice=ast.Constant(value=str(key)), ctx=ast.Store()):
-                yield key
-            case ast.Dict(keys=keys):
-                yield from (k.value for k in keys if isinstance(k, ast.Constant) and isinstance(k.value, str))
-            case ast.Call(func=ast.Name(id="dict"), keywords=keywords):
-                yield from (k.arg for k in keywords if k.arg)
-            case ast.Call(func=ast.Attribute(attr="setdefault"), args=[ast.Constant(value=str(key)), *_]):
-                yield key
-            case _:
-                pass
-
-
 def _module_names(tree: ast.AST) -> dict[str, str]:
     """What each imported module is called in the code."""
     return {
@@ -380,12 +338,20 @@ def _bound_names(tree: ast.AST) -> frozenset[str]:
     return frozenset(bound)
 
 
-def _drop_annotations(function: ast.FunctionDef) -> None:
+class _DropAnnotations(ast.NodeTransformer):
     """They would be evaluated, and name what is not imported."""
-    function.returns = None
-    for node in ast.walk(function):
-        if isinstance(node, ast.arg):
-            node.annotation = None
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - the name that `ast` looks for
+        node.returns = None
+        return self.generic_visit(node)
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+        plain = ast.Pass() if node.value is None else ast.Assign(targets=[node.target], value=node.value)
+        return self.generic_visit(ast.copy_location(plain, node))
 
 
 @lru_cache(maxsize=64)

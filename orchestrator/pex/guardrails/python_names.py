@@ -1,6 +1,7 @@
 """The names that guarded Python may and may not use: data, no logic."""
 
-_SAFE_BUILTINS = """abs all any ascii bin bool bytes chr complex dict divmod enumerate filter float format frozenset hash hex
+_SAFE_BUILTINS = """
+abs all any ascii bin bool bytes chr complex dict divmod enumerate filter float format frozenset hash hex
     int isinstance issubclass iter len list map max min next oct ord pow range repr reversed round set slice
     sorted str sum tuple zip callable
     Exception ArithmeticError AssertionError AttributeError IndexError KeyError LookupError NameError
@@ -8,7 +9,8 @@ _SAFE_BUILTINS = """abs all any ascii bin bool bytes chr complex dict divmod enu
     """
 SAFE_BUILTINS = frozenset(_SAFE_BUILTINS.split())
 
-_NEVER_IMPORTED = """asyncio atexit ast builtins bdb cffi code codecs codeop concurrent contextvars copyreg ctypes cProfile dbm dis
+_NEVER_IMPORTED = """
+asyncio atexit ast builtins bdb cffi code codecs codeop concurrent contextvars copyreg ctypes cProfile dbm dis
     distutils doctest ensurepip fcntl faulthandler fileinput ftplib gc getpass glob gzip http imaplib imp
     importlib inspect io linecache logging lzma marshal mmap multiprocessing nntplib nt operator os pathlib
     pdb pickle pickletools pkgutil platform poplib posix posixpath pprint profile pty pwd py_compile pydoc
@@ -20,7 +22,8 @@ _NEVER_IMPORTED = """asyncio atexit ast builtins bdb cffi code codecs codeop con
 NEVER_IMPORTED = frozenset(_NEVER_IMPORTED.split())
 """Modules that no configuration can allow: they read files, start processes, or lead to those that do."""
 
-_FORBIDDEN_ATTRIBUTES = """ag_await ag_code ag_frame ag_running cr_await cr_code cr_frame cr_origin cr_running f_back f_builtins
+_FORBIDDEN_ATTRIBUTES = """
+ag_await ag_code ag_frame ag_running cr_await cr_code cr_frame cr_origin cr_running f_back f_builtins
     f_code f_globals f_lasti f_lineno f_locals f_trace format_map func_code func_globals gi_code gi_frame
     gi_running gi_yieldfrom mro tb_frame tb_lasti tb_lineno tb_next with_traceback
     """

@@ -224,14 +224,15 @@ def _faults(tree: exp.Expr, rules: SqlRules) -> Iterator[Rejected]:
         elif isinstance(node, _CHANGING) and node is not tree:
             yield _not_taken(f"{node.key.upper()} inside a statement", rules)
         elif isinstance(node, exp.Table):
-            yield from _source_faults(node)
+            yield from _source_faults(node.this)
+        elif isinstance(node, exp.Summarize | exp.Describe | exp.Pivot) and isinstance(node.this, exp.Literal):
+            yield from _source_faults(node.this)
         elif isinstance(node, exp.Func):
             yield from _function_faults(node, rules)
 
 
-def _source_faults(table: exp.Table) -> Iterator[Rejected]:
-    """Functions where a table is expected: few are harmless."""
-    source = table.this
+def _source_faults(source: exp.Expr) -> Iterator[Rejected]:
+    """Functions and texts where a table is expected: few are harmless."""
     if isinstance(source, exp.Identifier | exp.Alias):
         return
     name = _function_name(source) if isinstance(source, exp.Func) else source.key
