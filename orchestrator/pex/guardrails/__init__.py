@@ -3,6 +3,7 @@
 from orchestrator.pex.guardrails.apply import apply_guardrails
 from orchestrator.pex.guardrails.extraction import activate_guardrails, extract_code
 from orchestrator.pex.guardrails.python_code import PythonRules, check_python
+from orchestrator.pex.guardrails.run import run_guarded
 from orchestrator.pex.guardrails.sql import READ_ONLY, SqlRules, check_sql, database_settings
 from orchestrator.pex.guardrails.verdict import (
     ApprovedPython,
@@ -33,4 +34,5 @@ __all__ = [
     "check_sql",
     "database_settings",
     "extract_code",
+    "run_guarded",
 ]

@@ -52,7 +52,6 @@ _ALLOWED_NODES: tuple[type[ast.AST], ...] = (
     *(
         ast.Assign,
         ast.AugAssign,
-       
         ast.Delete,
         ast.For,
         ast.While,
@@ -341,7 +340,7 @@ def _bound_names(tree: ast.AST) -> frozenset[str]:
 class _DropAnnotations(ast.NodeTransformer):
     """They would be evaluated, and name what is not imported."""
 
-    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:  # noqa: N802 - the name that `ast` looks for
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
         return self.generic_visit(node)
 
@@ -349,7 +348,7 @@ class _DropAnnotations(ast.NodeTransformer):
         node.annotation = None
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         plain = ast.Pass() if node.value is None else ast.Assign(targets=[node.target], value=node.value)
         return self.generic_visit(ast.copy_location(plain, node))
 

@@ -223,12 +223,14 @@ def _faults(tree: exp.Expr, rules: SqlRules) -> Iterator[Rejected]:
             )
         elif isinstance(node, _CHANGING) and node is not tree:
             yield _not_taken(f"{node.key.upper()} inside a statement", rules)
-        elif isinstance(node, exp.Table):
-            yield from _source_faults(node.this)
-        elif isinstance(node, exp.Summarize | exp.Describe | exp.Pivot) and isinstance(node.this, exp.Literal):
+        elif isinstance(node, exp.Table) or _reads_text(node):
             yield from _source_faults(node.this)
         elif isinstance(node, exp.Func):
             yield from _function_faults(node, rules)
+
+
+def _reads_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Summarize | exp.Describe | exp.Pivot) and isinstance(node.this, exp.Literal)
 
 
 def _source_faults(source: exp.Expr) -> Iterator[Rejected]:

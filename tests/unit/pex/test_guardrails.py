@@ -60,7 +60,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("sample", HOSTILE_SQL, ids=str)
-def test_the_connection_stops_what_reaches_outside_without_the_guardrails(sample: Sample, database: Path) -> None:
+def test_the_connection_stops_what_reaches_outside_without_the_guardrails(
+    sample: Sample, database: Path
+) -> None:
     secret_variable = duckdb.sql("select 'secret' as s")  # noqa: F841 - a sample asks for it by name
     settings = database_settings(memory_mb=64, threads=1)
 
@@ -138,7 +140,10 @@ def test_an_unknown_name_comes_with_the_nearest_known_one(code: str, suggestion:
 
 
 def test_python_may_read_known_keys_and_its_own() -> None:
-    code = "def f(rows):\n    out = {'total': 0}\n    for row in rows:\n        out['total'] += row['amount']\n    return out['total']"
+    code = (
+        "def f(rows):\n    out = {'total': 0}\n"
+        "    for row in rows:\n        out['total'] += row['amount']\n    return out['total']"
+    )
 
     assert isinstance(apply_guardrails(code, Language.PYTHON, ENTITIES), ApprovedPython)
     rejected = apply_guardrails(code.replace("amount", "ammount"), Language.PYTHON, ENTITIES)
@@ -255,7 +260,13 @@ def test_an_answer_without_code_is_empty_or_no_code(language: Language) -> None:
     assert isinstance(refusal, Rejected)
 
 
-DEEP = ["-" * 19_000 + "1", "not " * 4_900 + "1", "lambda:" * 2_800 + "1", "a" + ".b" * 9_900, "a**" * 6_000 + "1"]
+DEEP = [
+    "-" * 19_000 + "1",
+    "not " * 4_900 + "1",
+    "lambda:" * 2_800 + "1",
+    "a" + ".b" * 9_900,
+    "a**" * 6_000 + "1",
+]
 
 
 @pytest.mark.parametrize("expression", DEEP, ids=lambda text: text[:6])
