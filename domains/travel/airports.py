@@ -104,11 +104,11 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 
 
 def _names_of(airport: Airport, *, alone: bool) -> list[str]:
-    """The airport's name, also without its last words, and `alone`, without its city: Gatwick."""
+    """The airport's name without its last words, and `alone`, also without its city: Gatwick."""
     short = airport.name
     for kind in _KINDS:
         short = short.removesuffix(kind)
-    names = [airport.name, short, *([short.removeprefix(airport.city).lstrip(" -/")] if alone else [])]
+    names = [short, *([short.removeprefix(airport.city).lstrip(" -/")] if alone else [])]
     return [name for name in names if name != airport.city]
 
 

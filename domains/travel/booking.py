@@ -185,7 +185,7 @@ class Bookings(Service):
         """A booking the caller may see: their own, or one that belongs to no known user."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
         if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
-            message = f"I find no booking {booking_ref.upper()}. A reference looks like PX7K2M."
+            message = f"I find no booking {booking_ref.upper()}. Please look at the reference again."
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
         return booking
 

@@ -28,11 +28,11 @@ def check_day(day: str, airport: Airport, now: float) -> date:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{day!r} is no day of the calendar.") from None
     today = datetime.fromtimestamp(now, zone_of(airport.code)).date()
     if wanted < today:
-        message = f"{_long(wanted)} is in the past. Which day do you mean?"
+        message = f"{show_day(wanted)} is in the past; please name a day from today on."
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
     if wanted > today + timedelta(days=SALE_DAYS):
         last = today + timedelta(days=SALE_DAYS)
-        message = f"Flights are on sale until {_long(last)}; {_long(wanted)} is too far ahead."
+        message = f"Flights are on sale until {show_day(last)}; {show_day(wanted)} is too far ahead."
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
     return wanted
 
@@ -46,5 +46,5 @@ def fits_hours(departs: str, time_of_day: str) -> bool:
     return first <= departs <= last
 
 
-def _long(day: date) -> str:
+def show_day(day: date) -> str:
     return f"{day:%A} {day.day} {day:%B} {day.year}"

@@ -5,12 +5,12 @@ Both keep what they own in the records they are given; nothing is held in memory
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
 from domains.travel.airports import airports
 from domains.travel.booking import Bookings
-from domains.travel.rules import HOURS, check_day, find_airport, fits_hours, zone_of
+from domains.travel.rules import HOURS, check_day, find_airport, fits_hours, show_day, zone_of
 from domains.travel.seats import Timetable, find_flight, free_seats, route_of
 from domains.travel.timetable import CURRENCY, SHORTEST_KM, number_from
 from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
@@ -100,7 +100,7 @@ class Flights(Service):
             wanted = day or datetime.fromtimestamp(call.now, ZoneInfo("UTC")).date().isoformat()
             found = await self.timetable.find_number(number, wanted)
             if found is None:
-                message = f"I know no flight {number} on {wanted}. I can search for flights on its route."
+                message = f"I know no flight {number} on {show_day(date.fromisoformat(wanted))}."
                 raise ToolFailure(FailureCategory.NOT_FOUND, message)
             flight = found
         return self._report(flight, call.now)

@@ -17,7 +17,7 @@ from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.model import Domain, Implementation
-from orchestrator.domain.problems import Problems, SourceFile, suggest
+from orchestrator.domain.problems import Problems, SourceFile, shorten, suggest
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.types import Dact, JsonObject
 
@@ -90,7 +90,7 @@ def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
     text = str(name_or_path)
     if text in (names := shipped_domains()):
         return (shipped_folder() or Path()).resolve() / text
-    place = SourceFile(text or "domain")
+    place = SourceFile("domain")
     try:
         folder = Path(text).expanduser().resolve()
         is_folder, exists = folder.is_dir(), folder.exists()
@@ -98,11 +98,12 @@ def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
         folder, is_folder, exists = Path(), False, False
     if not text or not exists:
         hint = suggest(text, names) or f"; shipped are {', '.join(names)}"
-        problems.add(place, (), f"there is no such domain, neither shipped nor as a folder{hint}")
+        message = f"There is no domain {shorten(text)}, neither shipped nor as a folder{hint}."
+        problems.add(place, (), message)
     elif not is_folder:
-        problems.add(place, (), "is no folder; a domain is a folder with an ontology.yaml")
+        problems.add(place, (), f"{shorten(text)} is no folder; a domain is a folder with an ontology.yaml.")
     elif not (folder / "ontology.yaml").is_file():
-        problems.add(place, (), "has no ontology.yaml, which every domain needs")
+        problems.add(place, (), f"{shorten(text)} has no ontology.yaml, which every domain needs.")
     else:
         return folder
     return None

@@ -19,6 +19,8 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     state = turn.state
     state.archive(turn.world.finished, limits)
     state.flags.has_plan = current_plan(state.stack) is not None
+    if state.stack.top is None:
+        state.flags.natural_birth = True
     state.trace.append(_trace(turn))
     state.prune(limits)
 

@@ -8,10 +8,12 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
-from orchestrator.res.words import name_doing, name_purpose, name_slot, name_task
+from orchestrator.res.words import name_doing, name_purpose, name_slot_of, name_task
 from orchestrator.world.remark import RemarkKind
 
 MOST_TASKS_NAMED = 12
+WORTH_OFFERING = 0.1
+"""Below this share a flow is not offered when a message was not understood."""
 
 
 def digress(turn: RunningTurn, understood: Understanding) -> None:
@@ -55,13 +57,17 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
     options = [
         Option(name_task(flows[score.dact]), "start_flow", {"dact": score.dact})
         for score in understood.flows[: turn.world.domain.config.ambiguity.max_choices]
-        if score.dact in flows
+        if score.dact in flows and score.score >= WORTH_OFFERING
     ]
     state.ambiguity.declare(Level.GENERAL, options=options, turn_id=turn.work.turn_id)
 
 
 def leave_open(turn: RunningTurn) -> None:
-    """Nothing changes; the open question, if there is one, is asked again without counting a round."""
+    """Nothing changes; a task's open question is asked again without counting a round.
+
+    What we did not understand before is not asked about any more.
+    """
+    turn.state.ambiguity.resolve(level=Level.GENERAL)
     turn.world.asks_again = True
     turn.carry_on = turn.state.ambiguity.current is None and turn.state.stack.active is not None
 
@@ -83,7 +89,7 @@ def _explain(turn: RunningTurn) -> None:
     slot = flow.slot(entry.slot) if entry.slot is not None else None
     turn.world.remark(
         RemarkKind.CLARIFICATION,
-        slot=name_slot(entry.slot) if entry.slot is not None else None,
+        slot=name_slot_of(flow, entry.slot) if entry.slot is not None else None,
         description=slot.description if slot is not None else None,
         level=entry.level.value,
         purpose=name_purpose(flow),
@@ -108,15 +114,16 @@ def _tell_status(turn: RunningTurn) -> None:
         RemarkKind.STATUS,
         flow_id=active.flow_id,
         filled=_filled(turn, active),
-        missing=[name_slot(slot.name) for slot in active.missing()],
+        missing=[name_slot_of(active, slot.name) for slot in active.missing()],
         waiting=[name_doing(flow) for flow in turn.state.stack.interrupted()],
     )
 
 
 def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
     return [
-        {"name": name_slot(name), "value": shown(turn, flow, name, slot.value)}
+        {"name": name_slot_of(flow, name), "value": shown(turn, flow, name, slot.value)}
         for name, slot in flow.slots.items()
+        if (spec := flow.slot(name)) is not None and spec.description
     ]
 
 

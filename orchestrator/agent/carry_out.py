@@ -1,4 +1,4 @@
-"""The `keep_going` loop: PEX carries out the active flow, RES clears the stack, until only the user can go on (AG-1)."""
+"""The `keep_going` loop: PEX carries out, RES clears the stack, until only the user can go on (AG-1)."""
 
 from __future__ import annotations
 

@@ -8,9 +8,12 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.correction import Correction, apply_changes, correct, reopen
 from orchestrator.dialogue.flow import BaseFlow, Labels
 from orchestrator.dialogue.records import EffectNote
-from orchestrator.res.words import name_slot
+from orchestrator.res.words import name_slot_of
 from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
+
+KEEP, REPEAT, COMPENSATE = "keep_effect", "repeat_effect", "compensate_effect"
+DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
 
 
 def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
@@ -31,7 +34,7 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
 def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
     changes = [
         {
-            "name": name_slot(change.slot),
+            "name": name_slot_of(flow, change.slot),
             "old": None if change.before is None else shown(turn, flow, change.slot, change.before),
             "new": shown(turn, flow, change.slot, change.after),
         }
@@ -39,16 +42,19 @@ def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
     ]
     if changes:
         turn.world.remark(RemarkKind.CORRECTED, changes=changes)
-    if result.cleared:
-        turn.world.remark(RemarkKind.CLEARED, names=[name_slot(name) for name in result.cleared])
+    cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
+    if cleared:
+        turn.world.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
 
 
 def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
     """Offer the slots of a flow, and to stop it."""
     options = [
-        Option(f"Change the {name_slot(name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name})
+        Option(
+            f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
+        )
         for name in flow.spec.slots
-        if name in flow.slots
+        if name in flow.slots and flow.spec.slots[name].description
     ]
     turn.state.ambiguity.declare(
         Level.PARTIAL,
@@ -89,11 +95,25 @@ def _ask_what_should_happen(turn: RunningTurn, result: Correction) -> None:
     """Tell what was done with the old value; nothing is changed until the user decides."""
     turn.state.ambiguity.declare(
         Level.PARTIAL,
-        options=result.options,
+        options=_options(turn, result),
         turn_id=turn.work.turn_id,
         metadata={"about": "correction", "shown": _shown_decision(turn, result)},
     )
     turn.carry_on = False
+
+
+def _options(turn: RunningTurn, result: Correction) -> list[Option]:
+    """The three ways out, in words that people use for the values."""
+    wished = " and ".join(str(shown(turn, result.flow, c.slot, c.after)) for c in result.changed)
+    labels = {
+        KEEP: "Leave it as it is",
+        COMPENSATE: f"Undo it and do it again with {wished}",
+        REPEAT: f"Do it once more with {wished}",
+    }
+    return [
+        Option(labels.get(option.action_name, option.label), option.action_name, option.payload)
+        for option in result.options
+    ]
 
 
 def _shown_decision(turn: RunningTurn, result: Correction) -> JsonObject:
@@ -102,7 +122,7 @@ def _shown_decision(turn: RunningTurn, result: Correction) -> JsonObject:
         "done": [note.summary for note in result.effects],
         "changes": [
             {
-                "name": name_slot(change.slot),
+                "name": name_slot_of(flow, change.slot),
                 "old": shown(turn, flow, change.slot, change.before),
                 "new": shown(turn, flow, change.slot, change.after),
             }

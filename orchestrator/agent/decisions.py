@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from orchestrator.agent.asides import leave_open
-from orchestrator.agent.corrections import repeat_with_changes
+from orchestrator.agent.corrections import KEEP, REPEAT, repeat_with_changes
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
-
-KEEP, REPEAT, COMPENSATE = "keep_effect", "repeat_effect", "compensate_effect"
-DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
 
 
 async def decide(turn: RunningTurn, modules: Modules, name: str) -> None:

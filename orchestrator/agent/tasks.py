@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, Labels, ProblemKind, SlotProblem
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.pex.approve import drop_grant
@@ -29,7 +31,6 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             for other in cancelled:
                 world.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
-            turn.state.inherit(flow)
         case Existing(flow):
             if not was_active:
                 world.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
@@ -48,8 +49,28 @@ def enter(turn: RunningTurn, flow: BaseFlow) -> None:
 def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     """Put the values of a message into a flow; what does not fit becomes the open question."""
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id)
+    if flow.started_at == turn.world.now:
+        inherit(turn, flow)
     drop_stale_candidate(turn, flow, labels)
     turn.carry_on = not ask_about(turn, flow, problems)
+
+
+def inherit(turn: RunningTurn, flow: BaseFlow) -> None:
+    """Give a starting flow what completed ones found (FS-7), unless the user speaks of something else.
+
+    Who looked for flights to Rome and now books one from Paris does not want Rome's date.
+    """
+    for name in turn.state.inherit(flow):
+        giver = next(done for done in reversed(turn.state.completed) if done.outputs.get(name) is not None)
+        if _contradicts(flow, giver):
+            flow.clear(name)
+
+
+def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
+    return any(
+        held.source is SlotSource.USER and giver.outputs.get(name, held.value) != held.value
+        for name, held in flow.slots.items()
+    )
 
 
 def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
@@ -66,13 +87,12 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
 
 def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
     """Say why values did not fit and ask about the first; False when all did."""
-    problems = [problem for problem in problems if problem.kind is not ProblemKind.UNKNOWN_SLOT]
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
             turn.world.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
-    if not problems:
+    first = next((problem for problem in problems if _is_worth_asking(flow, problem)), None)
+    if first is None:
         return False
-    first = problems[0]
     several = first.kind is ProblemKind.SEVERAL
     turn.state.ambiguity.declare(
         Level.PARTIAL if several else Level.SPECIFIC,
@@ -84,6 +104,14 @@ def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) ->
         metadata={"about": "value"},
     )
     return True
+
+
+def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
+    """Not about slots that the flow does not have, nor about an invalid value that it can do without."""
+    slot = flow.slot(problem.slot)
+    if slot is None:
+        return False
+    return problem.kind is ProblemKind.SEVERAL or slot.priority is not Priority.OPTIONAL
 
 
 def shown(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Json:

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.react import Action
 from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import SignalType
 from orchestrator.types import JsonObject
+from orchestrator.world.remark import RemarkKind
 
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
-    """Fill `turn.understanding`; note the prediction in the state."""
+    """Fill `turn.understanding` and note the prediction; an action that is none leaves a remark instead."""
     world, state, given = turn.world, turn.state, turn.work.input
     if given.action is not None:
-        understood = modules.nlu.react(read_action(given.action), state, world)
+        try:
+            understood = modules.nlu.react(read_action(given.action), state, world)
+        except InvalidInput as error:
+            world.failed_check("nlu", "action", str(error))
+            world.remark(RemarkKind.BAD_ACTION)
+            return
     else:
         understood = await modules.nlu.think(given.text or "", state, world, _make_call(turn))
     turn.understanding = understood
@@ -36,7 +43,7 @@ def read_action(body: JsonObject) -> Action:
     name, payload = body.get("name"), body.get("payload")
     if not isinstance(name, str) or not name:
         raise InvalidInput("An action needs a name.", field="action.name")
-    return Action(name, payload if isinstance(payload, dict) else {})
+    return Action(name, payload if is_object(payload) else {})
 
 
 def _make_call(turn: RunningTurn) -> CallContext:

@@ -14,6 +14,7 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.json_values import is_object
+from orchestrator.dialogue.slots import SLOT_TYPES
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.domain.compile_entities import compile_answers, compile_entities
 from orchestrator.domain.compile_flows import Vocabulary, compile_flows
@@ -75,7 +76,8 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
     types = compile_slot_types(
         ontology.slot_types, ontology.flows, sources.services, sources.ontology, problems
     )
-    vocabulary = Vocabulary(intents, ontology.entities, list(types.types.types), tools, sources.skills)
+    type_names = [*SLOT_TYPES, *ontology.slot_types]
+    vocabulary = Vocabulary(intents, ontology.entities, type_names, tools, sources.skills)
     specs = compile_flows(ontology.flows, vocabulary, sources.ontology, problems)
     policies = _assign_policies(ontology, specs, sources, problems)
     entities = compile_entities(ontology.entities, sources.services, sources.ontology, problems)

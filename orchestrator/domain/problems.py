@@ -22,6 +22,15 @@ from orchestrator.types import Json, JsonObject
 Path = tuple[str | int, ...]
 Model = TypeVar("Model", bound=BaseModel)
 
+_KINDS = {
+    "model_type": "a mapping",
+    "dict_type": "a mapping",
+    "mapping_type": "a mapping",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+}
 _ROUNDS = 20
 """Bound on validate-and-prune; a broken entry is clean after two or three."""
 
@@ -104,15 +113,18 @@ def _explain(model: type[BaseModel], mistake: Any) -> str:
         return f"unknown key{suggest(key, _keys_at(model, location[:-1]))}"
     if mistake["type"] == "missing":
         return "is missing"
+    if (kind := _KINDS.get(mistake["type"])) is not None:
+        return f"should be {kind} (it is {shorten(mistake['input'])})"
     message = str(mistake["msg"]).removeprefix("Value error, ").removeprefix("Input ")
     if mistake["type"] == "string_type" and isinstance(mistake["input"], int | float):
         return f"should be text; put it in quotes (it is read as {mistake['input']!r})"
     if (location and location[-1] == "[key]") or isinstance(mistake["input"], dict | list):
         return message
-    return f"{message} (it is {_shorten(mistake['input'])})"
+    return f"{message} (it is {shorten(mistake['input'])})"
 
 
-def _shorten(value: Json) -> str:
+def shorten(value: Json) -> str:
+    """The value as a mistake quotes it: on one line, at most 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "…"
 

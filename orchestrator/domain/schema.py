@@ -225,10 +225,14 @@ class TurnEntry(Entry):
 
 
 class ConversationEntry(Entry):
-    """`now`: the date and time at which the conversation starts, ISO."""
+    """`now`: the date and time at which the conversation starts, ISO.
+
+    `config`: sections laid over the domain's own, to try a variant of it.
+    """
 
     name: str = ""
     now: str | None = None
+    config: JsonObject = Field(default_factory=JsonObject)
     requirements: tuple[str, ...] = ()
     turns: tuple[TurnEntry, ...] = ()
 

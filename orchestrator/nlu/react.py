@@ -6,7 +6,7 @@ For actions `target` is the identifier of the flow that the payload names, or el
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import cast
 
 from orchestrator.dialogue.specification import FlowSpec
@@ -165,7 +165,7 @@ def _decide_effect(
     action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]
 ) -> Understanding:
     """What should happen after a correction that came too late (IR-4); `target` names the decision."""
-    return _say(MessageKind.CORRECTION, action, target=action.name)
+    return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 
 
 _REACTIONS: Mapping[str, _Reaction] = {

@@ -145,6 +145,14 @@ class System1:
         opinion = self.classifier.classify(delexicalize(utterance, candidates))
         return {dact: opinion.probabilities.get(flow_label(dact), 0.0) for dact in self.flows}
 
+    def kind_of_part(self, text: str, situation: Situation) -> MessageKind:
+        """The likeliest kind of one sentence of a message, from the classifier and the context alone."""
+        utterance = tokenize(text)
+        candidates = self.extractor.find(utterance, situation.today)
+        opinion = self.classifier.classify(delexicalize(utterance, candidates))
+        label, share = best_label(weigh(opinion.probabilities, situation))
+        return kind_of_label(label) if share >= self.likely else MessageKind.UNKNOWN
+
     def slots_for(self, text: str, flow: FlowSpec, situation: Situation) -> dict[str, Mention]:
         """What a cleaned message says for the slots of a given flow."""
         utterance = tokenize(text)

@@ -118,7 +118,12 @@ def _ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: Json
         ),
     )
     run.world.findings[run.flow.flow_id] = run.data
-    run.world.state.ambiguity.declare(Level.CONFIRMATION, flow_id=run.flow.flow_id, turn_id=run.world.turn_id)
+    run.world.state.ambiguity.declare(
+        Level.CONFIRMATION,
+        flow_id=run.flow.flow_id,
+        turn_id=run.world.turn_id,
+        metadata={"about": "candidate", "shown": policy.summary(run, arguments)},
+    )
     return NeedsInput()
 
 

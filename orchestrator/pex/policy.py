@@ -134,9 +134,13 @@ class BasePolicy:
         return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
 
     def effect_summary(self, run: Execution, data: JsonObject) -> str:
-        """What was done, in words for the user: begins small, ends without a full stop."""
+        """What was done, as it goes on after "I have already": ``booked your flight (PX7K2M)``.
+
+        The verb is the YAML's option `done`; without it the task is named.
+        """
+        done = self.spec.options.get("done") or f"done this: {run.flow.title}"
         references = [str(data[name]) for name in self.spec.outputs if isinstance(data.get(name), str)]
-        return " ".join([run.flow.title, *references[:1]])
+        return f"{done} ({references[0]})" if references else str(done)
 
     def note_effect(self, run: Execution, tool: Tool, arguments: JsonObject, data: JsonObject) -> None:
         """Remember what was done with which values, so that a correction can name it (RT-12)."""

@@ -57,5 +57,10 @@ def _ask_what_to_do(run: Execution, tool: Tool, arguments: JsonObject) -> NeedsI
         slots=fingerprint(run.flow),
     )
     write_candidate(run.flow, candidate)
-    run.world.state.ambiguity.declare(Level.CONFIRMATION, flow_id=run.flow.flow_id, turn_id=run.world.turn_id)
+    run.world.state.ambiguity.declare(
+        Level.CONFIRMATION,
+        flow_id=run.flow.flow_id,
+        turn_id=run.world.turn_id,
+        metadata={"about": "retry"},
+    )
     return NeedsInput()

@@ -40,8 +40,7 @@ def _output_well_formed(run: Execution) -> str | None:
     frame = run.frame
     if frame is None or frame.data is None or not frame.display_type:
         return "The frame lacks data or a display type."
-    missing = [name for name in run.flow.spec.outputs if name not in run.flow.outputs]
-    return f"Outputs are missing: {', '.join(missing)}." if missing else None
+    return None
 
 
 def _no_duplicate_flows(run: Execution) -> str | None:

@@ -19,6 +19,19 @@ class Answer:
     question: Question | None = None
     frame: Frame | None = None
 
+    leads: bool = False
+    """Whether the last paragraph leads over to the next sentence."""
+
+    def add(self, text: str, *, leads: bool = False) -> None:
+        """Add a paragraph; after one that leads over, a single line continues it."""
+        if not text or text in self.parts:
+            return
+        if self.leads and "\n" not in text and "\n" not in self.parts[-1]:
+            self.parts[-1] += f" {text}"
+        else:
+            self.parts.append(text)
+        self.leads = leads
+
     @property
     def message(self) -> str:
         return "\n\n".join(part for part in self.parts if part)

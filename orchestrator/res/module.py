@@ -11,7 +11,27 @@ from orchestrator.res.generate import tell_completed, tell_remark
 from orchestrator.res.start import start
 from orchestrator.res.templates import Templates
 from orchestrator.telemetry import SignalType
+from orchestrator.world.remark import RemarkKind
 from orchestrator.world.world import World
+
+LEADING = frozenset(
+    {
+        RemarkKind.BACK_TO,
+        RemarkKind.CANCELLED,
+        RemarkKind.CLEARED,
+        RemarkKind.CORRECTED,
+        RemarkKind.DECLINED,
+        RemarkKind.FAILED,
+        RemarkKind.INVALID_VALUE,
+        RemarkKind.MADE_ROOM,
+        RemarkKind.NOT_UNDERSTOOD,
+        RemarkKind.RESUMED,
+        RemarkKind.STAYS,
+        RemarkKind.UNDONE,
+        RemarkKind.UNKNOWN_OUTCOME,
+    }
+)
+"""Remarks that a question may follow in the same paragraph."""
 
 
 class RES:
@@ -29,18 +49,20 @@ class RES:
         clarify(world, answer, self._templates)
         answer.frame = display(world)
         if not answer.message:
-            answer.parts.append(self._templates.render("anything_else"))
+            answer.add(self._templates.render("anything_else"))
         finish(world, answer)
         world.signal("res", SignalType.TEMPLATE, templates=answer.templates)
         return answer
 
     def _generate(self, world: World, answer: Answer) -> None:
         for part in world.story:
-            teller = tell_completed if isinstance(part, BaseFlow) else tell_remark
-            name, text = teller(world, part, self._templates)  # pyright: ignore[reportArgumentType]
+            if isinstance(part, BaseFlow):
+                name, text = tell_completed(world, part, self._templates)
+                answer.add(text)
+            else:
+                name, text = tell_remark(world, part, self._templates)
+                answer.add(text, leads=part.kind in LEADING)
             answer.templates.append(name)
-            if text and text not in answer.parts:
-                answer.parts.append(text)
 
     def apologise(self, world: World, done: list[str]) -> Answer:
         """The safe message for an unexpected error (AG-4); `done`: what tools have done for good."""

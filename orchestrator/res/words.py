@@ -7,9 +7,21 @@ from orchestrator.res.show import show_slot
 from orchestrator.types import JsonObject
 from orchestrator.world.registry import Registry
 
+LONGEST_TITLE = 5
+"""Words; a longer description explains a slot, it does not name it."""
+
 
 def name_slot(name: str) -> str:
     return name.replace("_", " ")
+
+
+def name_slot_of(flow: BaseFlow | type[BaseFlow], name: str) -> str:
+    """What people call a slot: a short description that begins with "the", else its name."""
+    slot = flow.spec.slots.get(name)
+    words = slot.description.split(" ") if slot is not None else []
+    if words[:1] == ["the"] and len(words) <= LONGEST_TITLE:
+        return " ".join(words[1:])
+    return name_slot(name)
 
 
 def name_doing(flow: BaseFlow | type[BaseFlow]) -> str:

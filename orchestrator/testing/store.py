@@ -14,7 +14,7 @@ from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
 from orchestrator.turns.result import unanswered
 from orchestrator.turns.step import Step
-from orchestrator.turns.turn import FINISHED, IfBusy, TurnInput, TurnRecord, TurnStatus
+from orchestrator.turns.turn import FINISHED, IfBusy, TurnInput, TurnRecord, TurnStatus, require_transition
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
 
 _BEGINNING = Epoch(0)
@@ -171,6 +171,7 @@ class MemoryStore:
 
     def end(self, session: MemorySession, turn: MemoryTurn, status: TurnStatus, error: str | None) -> None:
         """End a turn without an answer, and those merged into it."""
+        require_transition(turn.status, status)
         for row in (turn, *session.merged(turn)):
             result = unanswered(row.session_id, row.turn_id, row.seq, session.epoch, status, row.input.text)
             if row is not turn:

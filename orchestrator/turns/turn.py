@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from orchestrator.errors import IllegalTransition
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
 
 
@@ -17,7 +18,7 @@ class TurnStatus(StrEnum):
     DONE = "done"
     """Answered and committed."""
     FAILED = "failed"
-    """Ended without an answer of the assistant: past its deadline, or merged or gapped away."""
+    """Ended without an answer of the assistant: past its deadline, or gapped away."""
     CANCELLED = "cancelled"
     """Ended by the user or an operator before it was committed."""
     REJECTED = "rejected"
@@ -27,8 +28,17 @@ class TurnStatus(StrEnum):
 
 
 TURN_TRANSITIONS: dict[TurnStatus, frozenset[TurnStatus]] = {
+    # A turn that was merged into another ends as that one does; one that was handed back too often is
+    # quarantined when it is to be taken up again.
     TurnStatus.QUEUED: frozenset(
-        {TurnStatus.RUNNING, TurnStatus.CANCELLED, TurnStatus.REJECTED, TurnStatus.FAILED}
+        {
+            TurnStatus.RUNNING,
+            TurnStatus.DONE,
+            TurnStatus.CANCELLED,
+            TurnStatus.REJECTED,
+            TurnStatus.FAILED,
+            TurnStatus.QUARANTINED,
+        }
     ),
     TurnStatus.RUNNING: frozenset(
         {
@@ -56,6 +66,12 @@ FINISHED = frozenset(
     }
 )
 """A waiting caller gets its answer in these; only an operator moves a turn out of quarantine."""
+
+
+def require_transition(present: TurnStatus, wanted: TurnStatus) -> None:
+    """Raises IllegalTransition when a turn cannot go from one status to the other."""
+    if wanted not in TURN_TRANSITIONS[present]:
+        raise IllegalTransition(f"A turn that is {present} cannot become {wanted}.")
 
 
 class IfBusy(StrEnum):

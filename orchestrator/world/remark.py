@@ -17,6 +17,8 @@ class RemarkKind(StrEnum):
     GREETING = "greeting"
     REJECTED = "rejected"
     """A message turned away before it was understood; `why` names the check."""
+    BAD_ACTION = "bad_action"
+    """A click that means nothing (any more)."""
     CORRECTED = "corrected"
     CLEARED = "cleared"
     """Values that no longer hold after a correction."""

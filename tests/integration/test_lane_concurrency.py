@@ -275,6 +275,24 @@ async def test_a_commit_whose_answer_was_lost_is_found(stage: Stage) -> None:
     assert len(await stage.sessions.history(DEFAULT_TENANT, session)) == 4
 
 
+async def test_the_search_for_the_next_turn_does_not_start_further_back_for_ever(stage: Stage) -> None:
+    """RT-19: a cancelled turn leaves no hole behind in a session that is never idle."""
+    session = await stage.session(*"abcdef")
+    third = (await stage.inbox.turns(DEFAULT_TENANT, session_id=session))[3]
+    await stage.inbox.cancel(DEFAULT_TENANT, third.turn_id)
+    lane = await stage.lane()
+    lease = await lane.claim(session)
+    for _ in range(4):
+        assert lease is not None
+        committed = await lane.commit(lease, commit_for(lease))
+        assert committed.next is not None
+        lease = replace(lease, epoch=committed.epoch, work=committed.next)
+    assert lease is not None
+    assert lease.work.input.text == "f"
+    done = await stage.run("SELECT done_seq, pending FROM lanes WHERE session_id = %s", session)
+    assert done == [(5, 1)]
+
+
 async def test_broken_connections_are_replaced(stage: Stage) -> None:
     """RT-18: a server that restarted is noticed when a connection is taken, not by a failing turn."""
     session = await stage.session("one")

@@ -10,14 +10,14 @@ import psutil
 import pytest
 
 from orchestrator.adapters.sandbox import Layer, PythonSandbox, worker
-from orchestrator.pex.guardrails import PythonRules, Rejected, run_guarded
+from orchestrator.pex.guardrails import Rejected, run_guarded
 from orchestrator.pex.guardrails.python_names import SAFE_BUILTINS
 from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
-from tests.unit.pex.guardrail_samples import Sample, read_benign, read_hostile
+from tests.unit.pex.guardrail_samples import RULES, Sample, read_benign, read_hostile
 
 HOSTILE = read_hostile("python")
 BENIGN = read_benign("python")
-ALL_IMPORTS = frozenset(PythonRules().allowed_imports)
+ALL_IMPORTS = frozenset(RULES.allowed_imports)
 QUICK = SandboxLimits(wall_s=20, cpu_s=1, memory_bytes=192 * 1024 * 1024)
 """Endless loops are ended by their processor time, so that a busy machine changes nothing."""
 
@@ -99,14 +99,14 @@ async def test_nothing_runs_where_the_network_cannot_be_given_up() -> None:
 
 @pytest.mark.parametrize("sample", BENIGN, ids=str)
 async def test_benign_code_passes_the_guardrails_and_gives_its_result(sample: Sample) -> None:
-    result = await run_guarded(sample.code, sample.arguments, PythonSandbox(), limits=QUICK)
+    result = await run_guarded(sample.code, sample.arguments, PythonSandbox(), rules=RULES, limits=QUICK)
 
     assert result == Returned(sample.result)
 
 
 async def test_rejected_code_never_reaches_the_sandbox() -> None:
     result = await run_guarded(
-        "import os\ndef f():\n    return os.getpid()", {}, PythonSandbox(), limits=QUICK
+        "import os\ndef f():\n    return os.getpid()", {}, PythonSandbox(), rules=RULES, limits=QUICK
     )
 
     assert isinstance(result, Rejected)
@@ -119,6 +119,7 @@ async def test_rejected_code_never_reaches_the_sandbox() -> None:
         ("def f():\n    return {1, 2}", "TypeError: Object of type set is not JSON serializable"),
         ("def f():\n    return float('nan')", "ValueError: Out of range float values"),
         ("def f(x):\n    return x", "TypeError: f() missing 1 required positional argument: 'x'"),
+        ("def f():\n    return chr(0xD800)", "The result is no text"),
         ("def f():\n    raise ValueError('no rows')", "ValueError in line 2: no rows"),
     ],
 )
@@ -182,7 +183,7 @@ async def test_a_cancelled_run_leaves_no_process() -> None:
     running = asyncio.create_task(
         run("def f():\n    while True:\n        pass", SandboxLimits(wall_s=60, cpu_s=60))
     )
-    while not children() - before:  # noqa: ASYNC110 - nobody tells when the process is there
+    while not children() - before:
         await asyncio.sleep(0.01)
 
     running.cancel()

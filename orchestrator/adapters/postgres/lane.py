@@ -49,6 +49,12 @@ class _Held:
 
 
 class PostgresLane:
+    """The lanes as one worker process sees them: one object per `WorkerLiveness`.
+
+    It remembers what it holds, so that a claim in vain costs no statement, and so that a lease of its own
+    whose reply was lost can be claimed again.
+    """
+
     def __init__(
         self,
         database: Database,
@@ -237,7 +243,7 @@ class PostgresLane:
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
         if not self._held:
             return []
-        asked = dict(self._held)
+        asked = dict(sorted(self._held.items()))
         arguments = {
             "session_ids": list(asked),
             "tokens": [held.token for held in asked.values()],

@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.models import events, lanes, turns
 from orchestrator.turns.result import unanswered
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnStatus, require_transition
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId
 
 NOW = func.clock_timestamp()
@@ -94,6 +94,7 @@ async def end_turn(
     connection: AsyncConnection, lane: Row[Any], turn: Row[Any], status: TurnStatus, error: str | None
 ) -> None:
     """End a turn without an answer: its row, those merged into it, the lane's counters, one event."""
+    require_transition(TurnStatus(turn.status), status)
     rows = select(turns).where(
         or_(
             turns.c.turn_id == turn.turn_id,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import select
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Self
+from typing import Any, LiteralString, Self
 
 import orjson
 import psycopg
@@ -19,14 +19,11 @@ from psycopg.types.json import set_json_loads
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from orchestrator.adapters.postgres.sql import Statement
+from orchestrator.adapters.postgres.sql import Statement, parse
 from orchestrator.errors import InvalidInput, Unavailable
-from orchestrator.telemetry import get_logger
 from orchestrator.types import Json
 
 Connection = psycopg.AsyncConnection[TupleRow]
-
-_log = get_logger(__name__)
 
 _KEEPALIVE = {
     "connect_timeout": 5,
@@ -140,16 +137,20 @@ class Database:
             async with self.pool.connection() as connection:
                 await connection.execute("SELECT 1")
 
-    async def fetch_one(self, statement: Statement, arguments: Mapping[str, Any]) -> TupleRow | None:
+    async def fetch_one(
+        self, statement: Statement | LiteralString, arguments: Mapping[str, Any]
+    ) -> TupleRow | None:
         """Run one statement of the hot path, committed on return; its first row."""
         async with self.pool.connection() as connection:
-            cursor = await connection.execute(statement.text, statement.ordered(arguments))
+            cursor = await _execute(connection, statement, arguments)
             return await cursor.fetchone()
 
-    async def fetch_all(self, statement: Statement, arguments: Mapping[str, Any]) -> list[TupleRow]:
+    async def fetch_all(
+        self, statement: Statement | LiteralString, arguments: Mapping[str, Any]
+    ) -> list[TupleRow]:
         """Run one statement of the hot path, committed on return; all its rows."""
         async with self.pool.connection() as connection:
-            cursor = await connection.execute(statement.text, statement.ordered(arguments))
+            cursor = await _execute(connection, statement, arguments)
             return await cursor.fetchall()
 
     @asynccontextmanager
@@ -168,6 +169,14 @@ def engine_url(database_url: str) -> str:
 
 def _dump_json(value: Json) -> str:
     return orjson.dumps(value).decode()
+
+
+async def _execute(
+    connection: Connection, statement: Statement | LiteralString, arguments: Mapping[str, Any]
+) -> psycopg.AsyncCursor[TupleRow]:
+    """Text that is in no file is numbered when it is first seen."""
+    numbered = statement if isinstance(statement, Statement) else parse(statement)
+    return await connection.execute(numbered.text, numbered.ordered(arguments))
 
 
 async def _configure(connection: Connection) -> None:

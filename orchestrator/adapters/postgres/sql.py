@@ -39,6 +39,7 @@ def statement(name: str) -> Statement:
     return parse(source(name))
 
 
+@cache
 def parse(written: str) -> Statement:
     """A statement from its source text."""
     names: dict[str, int] = {}

@@ -19,7 +19,7 @@ def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connectio
     A reply that was lost may belong to a command that was carried out, so nothing is retried here
     (redis-py's own ten retries would apply a script twice).
     """
-    return Redis.from_url(
+    return Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # untyped keyword arguments
         url,
         socket_connect_timeout=CONNECT_TIMEOUT_S,
         socket_timeout=reply_timeout_s,
@@ -32,4 +32,6 @@ def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connectio
 
 def read_script(name: str) -> str:
     """The text of `lua/<name>.lua`."""
-    return (resources.files(__package__) / "lua" / f"{name}.lua").read_text(encoding="utf-8")
+    return (resources.files("orchestrator.adapters.redis") / "lua" / f"{name}.lua").read_text(
+        encoding="utf-8"
+    )

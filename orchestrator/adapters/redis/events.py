@@ -39,7 +39,7 @@ class RedisEvents:
     """Implements `ports.events.LiveEvents`. Belongs to one event loop; `close` it there."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._redis: Any = redis
         self._channels: dict[str, _Channel] = {}
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None

@@ -24,7 +24,7 @@ OUT_OF_MEMORY = 3
 ANSWER_OVERHEAD_BYTES = 4096
 DEFAULT_LIMITS = SandboxLimits()
 
-_ENDED_BY = {
+_ENDED_BY: dict[int, Stopped] = {
     signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The code used more processor time than it may."),
     signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The code tried to reach the system around it."),
     signal.SIGXFSZ: Stopped(StopCategory.FORBIDDEN, "The code tried to write a file."),
@@ -151,12 +151,14 @@ async def _receive(stream: asyncio.StreamReader, most: int) -> bytes | None:
 def _read(answer: bytes, code: int) -> SandboxResult:
     if code < 0:
         crash = Stopped(StopCategory.ERROR, f"The interpreter was ended by signal {-code}.")
-        return _ENDED_BY.get(signal.Signals(-code), crash)
+        return _ENDED_BY.get(-code, crash)
     try:
         body = orjson.loads(answer)
     except orjson.JSONDecodeError:
         if code == OUT_OF_MEMORY:
             return Stopped(StopCategory.MEMORY, "The code used more memory than it may.")
+        if code == 0:
+            return Stopped(StopCategory.ERROR, "The result is no text or number that JSON can hold.")
         return Stopped(StopCategory.UNAVAILABLE, f"The process ended with code {code} and without an answer.")
     match body:
         case {"returned": value}:

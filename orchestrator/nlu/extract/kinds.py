@@ -53,7 +53,9 @@ def is_free_text(slot: SlotSpec) -> bool:
 
 
 def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
-    """The kinds that may fill a slot, the most telling first."""
+    """The kinds that may fill a slot, the most telling first. An exact form admits nothing else."""
+    if slot.pattern and type_name(slot) == "exact":
+        return (pattern_kind(slot.name),)
     return _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
 
 

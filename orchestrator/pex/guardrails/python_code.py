@@ -16,23 +16,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
+from orchestrator.domain.configuration import Guardrails
 from orchestrator.errors import InvalidInput
 from orchestrator.pex.guardrails import python_names as names
 from orchestrator.pex.guardrails.nearest import find_nearest
 from orchestrator.pex.guardrails.python_keys import find_unknown_keys
 from orchestrator.pex.guardrails.verdict import ApprovedPython, Category, Entities, Rejected
 
-DEFAULT_IMPORTS = ("math", "statistics", "datetime", "re", "json", "collections", "itertools")
-
 
 @dataclass(frozen=True, slots=True)
 class PythonRules:
-    """`allowed_imports`: modules of the standard library (`guardrails` in domain.yaml).
+    """`allowed_imports`: modules of the standard library; none unless the domain names them.
 
     `max_depth`: of nested expressions and blocks together.
     """
 
-    allowed_imports: tuple[str, ...] = DEFAULT_IMPORTS
+    allowed_imports: tuple[str, ...] = ()
     max_characters: int = 20_000
     max_depth: int = 60
 
@@ -45,6 +44,11 @@ class PythonRules:
                     "the standard library can.",
                     field="guardrails.allowed_imports",
                 )
+
+    @classmethod
+    def from_config(cls, section: Guardrails) -> PythonRules:
+        """The rules of a domain, from the section `guardrails` of its configuration."""
+        return cls(allowed_imports=section.allowed_imports)
 
 
 _ALLOWED_NODES: tuple[type[ast.AST], ...] = (
@@ -229,7 +233,7 @@ def _import_faults(node: ast.Import | ast.ImportFrom, rules: PythonRules) -> Ite
         if name not in rules.allowed_imports or (isinstance(node, ast.ImportFrom) and node.level):
             yield Rejected(
                 Category.FORBIDDEN_IMPORT,
-                f"{name} cannot be imported. Allowed are: {', '.join(rules.allowed_imports)}.",
+                f"{name} cannot be imported. Allowed are: {', '.join(rules.allowed_imports) or 'none'}.",
             )
             return
         if isinstance(node, ast.Import) and "." in name:

@@ -15,7 +15,7 @@ import orjson
 from orchestrator.agent.durable import DurableSteps
 from orchestrator.bootstrap import Ports
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
+from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import TurnStatus
 
@@ -46,7 +46,6 @@ class CountingAgent:
             diff=orjson.dumps(state),
             snapshot=False,
             result={"reply": reply, "count": state["count"]},
-            utterances=(Utterance("user", "text", text), Utterance("agent", "text", reply)),
             events=(Event(lease.session_id, "answer", work.turn_id, {"reply": reply}),),
         )
 

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import yaml
+
+from orchestrator.domain.configuration import Guardrails
+from orchestrator.pex.guardrails import PythonRules
+
+DEFAULTS = yaml.safe_load(resources.files("orchestrator.domain").joinpath("defaults.yaml").read_text("utf-8"))
+RULES = PythonRules.from_config(Guardrails(**DEFAULTS["guardrails"]))
 
 FOLDER = Path(__file__).with_name("hostile")
 

@@ -22,7 +22,7 @@ from orchestrator.pex.guardrails import (
     apply_guardrails,
     database_settings,
 )
-from tests.unit.pex.guardrail_samples import ENTITIES, Sample, make_database, read_benign, read_hostile
+from tests.unit.pex.guardrail_samples import ENTITIES, RULES, Sample, make_database, read_benign, read_hostile
 
 HOSTILE_PYTHON = read_hostile("python")
 HOSTILE_SQL = read_hostile("sql")
@@ -32,7 +32,7 @@ BENIGN_SQL = read_benign("sql")
 
 @pytest.mark.parametrize("sample", [s for s in HOSTILE_PYTHON if s.guard], ids=str)
 def test_hostile_python_is_rejected_with_its_category(sample: Sample) -> None:
-    verdict = apply_guardrails(sample.code, Language.PYTHON, None)
+    verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
 
     assert isinstance(verdict, Rejected), verdict
     assert verdict.category == sample.guard, verdict
@@ -94,7 +94,7 @@ def test_benign_sql_passes_and_answers_as_it_was_written(sample: Sample, databas
 
 @pytest.mark.parametrize("sample", BENIGN_PYTHON, ids=str)
 def test_benign_python_passes_as_one_function(sample: Sample) -> None:
-    verdict = apply_guardrails(sample.code, Language.PYTHON, None)
+    verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
 
     assert isinstance(verdict, ApprovedPython), verdict
     tree = ast.parse(verdict.code)
@@ -209,6 +209,7 @@ def test_a_domain_names_the_modules() -> None:
     code = "import random\ndef f():\n    return random.random()"
 
     assert isinstance(apply_guardrails(code, Language.PYTHON, None), Rejected)
+    assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=RULES), Rejected)
     rules = PythonRules(allowed_imports=("random",))
     assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=rules), ApprovedPython)
 

@@ -20,18 +20,22 @@ WITH lane AS (
     RETURNING session_id, tenant_id, lease_token, epoch, done_seq
 ), next AS (
     SELECT candidate.turn_id
-    FROM lane
-    JOIN turns AS candidate ON candidate.session_id = lane.session_id AND candidate.seq > lane.done_seq
-    WHERE candidate.finished_at IS NULL
-      AND candidate.merged_into IS NULL
-      AND (candidate.client_sequence IS NULL
-           OR candidate.client_sequence = 1
-           OR EXISTS (SELECT FROM turns AS predecessor
-                      WHERE predecessor.session_id = candidate.session_id
-                        AND predecessor.client_sequence = candidate.client_sequence - 1
-                        AND predecessor.finished_at IS NOT NULL))
-    ORDER BY candidate.seq
-    LIMIT 1
+    FROM lane CROSS JOIN LATERAL (
+        SELECT turns.turn_id
+        FROM turns
+        WHERE turns.session_id = %(session_id)s
+          AND turns.seq > lane.done_seq
+          AND turns.finished_at IS NULL
+          AND turns.merged_into IS NULL
+          AND (turns.client_sequence IS NULL
+               OR turns.client_sequence = 1
+               OR EXISTS (SELECT FROM turns AS predecessor
+                          WHERE predecessor.session_id = turns.session_id
+                            AND predecessor.client_sequence = turns.client_sequence - 1
+                            AND predecessor.finished_at IS NOT NULL))
+        ORDER BY turns.seq
+        LIMIT 1
+    ) AS candidate
 ), turn AS (
     UPDATE turns
     SET status = 'running',

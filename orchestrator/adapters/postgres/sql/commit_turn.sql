@@ -16,6 +16,12 @@ WITH lane AS (
         next_event = next_event + %(event_count)s,
         done_seq = CASE WHEN pending = 1 THEN next_seq - 1
                         WHEN done_seq = %(seq)s - 1 THEN %(seq)s
+                        -- cancelled and merged turns leave holes; one that waits for its predecessor does not
+                        WHEN NOT EXISTS (SELECT FROM turns AS earlier
+                                         WHERE earlier.session_id = %(session_id)s
+                                           AND earlier.seq > lanes.done_seq AND earlier.seq < %(seq)s
+                                           AND earlier.finished_at IS NULL
+                                           AND earlier.merged_into IS NULL) THEN %(seq)s
                         ELSE done_seq END,
         lease_owner = CASE WHEN pending > 1 THEN lease_owner END,
         lease_until = CASE WHEN pending > 1 THEN clock_timestamp() + %(ttl_s)s * interval '1 second' END,
@@ -76,22 +82,25 @@ WITH lane AS (
     FROM lane, json_to_recordset(%(outbox)s::json) AS entry (kind text, payload json)
 ), next AS (
     SELECT candidate.turn_id
-    FROM lane
-    CROSS JOIN turn AS finished
-    JOIN turns AS candidate ON candidate.session_id = %(session_id)s AND candidate.seq > lane.done_seq
-    WHERE lane.pending > 0
-      AND candidate.finished_at IS NULL
-      AND candidate.turn_id <> %(turn_id)s
-      AND candidate.merged_into IS NULL
-      AND (candidate.client_sequence IS NULL
-           OR candidate.client_sequence = 1
-           OR candidate.client_sequence = finished.client_sequence + 1
-           OR EXISTS (SELECT FROM turns AS predecessor
-                      WHERE predecessor.session_id = candidate.session_id
-                        AND predecessor.client_sequence = candidate.client_sequence - 1
-                        AND predecessor.finished_at IS NOT NULL))
-    ORDER BY candidate.seq
-    LIMIT 1
+    FROM lane CROSS JOIN turn AS finished CROSS JOIN LATERAL (
+        SELECT turns.turn_id
+        FROM turns
+        WHERE lane.pending > 0
+          AND turns.session_id = %(session_id)s
+          AND turns.seq > lane.done_seq
+          AND turns.finished_at IS NULL
+          AND turns.turn_id <> %(turn_id)s
+          AND turns.merged_into IS NULL
+          AND (turns.client_sequence IS NULL
+               OR turns.client_sequence = 1
+               OR turns.client_sequence = finished.client_sequence + 1
+               OR EXISTS (SELECT FROM turns AS predecessor
+                          WHERE predecessor.session_id = turns.session_id
+                            AND predecessor.client_sequence = turns.client_sequence - 1
+                            AND predecessor.finished_at IS NOT NULL))
+        ORDER BY turns.seq
+        LIMIT 1
+    ) AS candidate
 ), following AS (
     UPDATE turns
     SET status = 'running',

@@ -1,0 +1,54 @@
+"""What each flow of a domain may do: its tools and their tags, for people who review a domain."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.domain.model import Domain, ToolSpec
+from orchestrator.types import Dact, ToolId
+
+TAGS = ("accesses_private_data", "receives_untrusted_input", "communicates_externally")
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSummary:
+    """`changes`: the tools that are not idempotent. `tags`: joined over all tools (PX-3)."""
+
+    dact: Dact
+    intent: str
+    tools: tuple[ToolId, ...]
+    changes: tuple[ToolId, ...]
+    tags: tuple[str, ...]
+    confirms: bool
+    needs_approval: bool
+
+    def __str__(self) -> str:
+        parts = [f"{self.dact} ({self.intent}): {', '.join(self.tools) or 'no tools'}"]
+        if self.changes:
+            parts.append(f"changes things with {', '.join(self.changes)}" + (", after a yes" * self.confirms))
+        if self.tags:
+            parts.append(", ".join(tag.replace("_", " ") for tag in self.tags))
+        if self.needs_approval:
+            parts.append("needs an approval")
+        return "; ".join(parts)
+
+
+def summarize(domain: Domain) -> list[FlowSummary]:
+    """One summary for each flow, in the order of the ontology."""
+    return [_summarize_flow(flow.spec, domain.tools) for flow in domain.flows.values()]
+
+
+def _summarize_flow(spec: FlowSpec, tools: Mapping[ToolId, ToolSpec]) -> FlowSummary:
+    used = [tools[use.tool_id] for use in spec.tools]
+    tags = tuple(tag for tag in TAGS if any(getattr(tool, tag) for tool in used))
+    return FlowSummary(
+        dact=spec.dact,
+        intent=spec.intent,
+        tools=tuple(tool.tool_id for tool in used),
+        changes=tuple(tool.tool_id for tool in used if not tool.idempotent),
+        tags=tags,
+        confirms=spec.confirm,
+        needs_approval=len(tags) == len(TAGS) or any(tool.requires_approval for tool in used),
+    )

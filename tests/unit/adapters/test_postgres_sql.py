@@ -1,0 +1,37 @@
+"""The named statements: arguments become numbers once, and the fence stands where it should."""
+
+from __future__ import annotations
+
+from importlib import resources
+
+import pytest
+
+from orchestrator.adapters.postgres import sql
+
+NAMES = sorted(
+    entry.name.removesuffix(".sql")
+    for entry in resources.files("orchestrator.adapters.postgres").joinpath("sql").iterdir()
+)
+
+
+def test_an_argument_has_one_number_however_often_it_is_used() -> None:
+    parsed = sql.parse("-- of a: %(x)s\nSELECT %(b)s, %(a)s::text, %(b)s -- not: a whole line\n")
+    assert parsed.text == "SELECT $1, $2::text, $1 -- not: a whole line\n"
+    assert parsed.names == ("b", "a")
+    assert parsed.ordered({"a": 1, "b": 2, "more": 3}) == [2, 1]
+    with pytest.raises(KeyError):
+        parsed.ordered({"a": 1})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_statement_says_what_it_takes(name: str) -> None:
+    header = "".join(line for line in sql.source(name).splitlines(keepends=True) if line.startswith("--"))
+    assert "Arguments:" in header
+    for argument in sql.statement(name).names:
+        assert argument in header, f"{argument} is not in the header of {name}.sql"
+
+
+def test_the_fence_is_one_line() -> None:
+    """RT-3: the condition that protects is written once, by itself."""
+    lines = [line.strip() for line in sql.source("commit_turn").splitlines()]
+    assert lines.count("AND lease_token = %(token)s AND lanes.epoch = %(epoch)s") == 1

@@ -1,0 +1,198 @@
+"""A folder becomes a domain: flows, slot types, tools, policies, configuration."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+
+from orchestrator.adapters.domain_folder import check_domain, default_config, load_domain, shipped_domains
+from orchestrator.dialogue.slots import Rejected, Valid
+from orchestrator.dialogue.specification import Family, Priority
+from orchestrator.domain.summary import summarize
+from parley.commands.domain import scaffold
+from tests.unit.domain.factories import ONTOLOGY, SERVICES, TOOLS, edit, write_domain
+
+
+def test_the_example_of_the_interfaces_loads_as_it_stands(tmp_path: Path) -> None:
+    """FS-1, FS-4: `date` is taken from the library without being declared."""
+    loaded = load_domain(write_domain(tmp_path))
+
+    spec = loaded.domain.flows["book_flight"].spec
+    assert (spec.dax, spec.family, spec.confirm) == ("02B", Family.TRANSFORM, True)
+    assert spec.slots["origin"].priority is Priority.REQUIRED
+    assert spec.tools[0].slot_mapping == {
+        "from": "origin",
+        "to": "destination",
+        "day": "date",
+        "cabin": "cabin",
+    }
+    assert loaded.domain.slot_types.find("date") is not None
+    assert loaded.domain.slot_types.find("money") is None
+    assert list(loaded.services) == ["Flights"]
+
+
+def test_an_ontology_alone_is_a_domain(tmp_path: Path) -> None:
+    (tmp_path / "ontology.yaml").write_text('flows: {talk: {dax: "001", intent: Converse}}')
+    assert list(load_domain(tmp_path).domain.flows) == ["talk"]
+
+
+def test_a_domain_names_its_intents(tmp_path: Path) -> None:
+    ontology = "intents: {Transform: Book}\n" + edit(ONTOLOGY, ("intent: Transform", "intent: Book"))
+    spec = load_domain(write_domain(tmp_path, {"ontology.yaml": ontology})).domain.flows["book_flight"].spec
+    assert (spec.intent, spec.family) == ("Book", Family.TRANSFORM)
+
+
+def test_own_slot_types_judge_by_pattern_or_by_validator(tmp_path: Path) -> None:
+    """FS-4: a value that fails says why."""
+    types = """\
+slot_types:
+  code: {pattern: "[A-Z]{2}[0-9]+", uppercase: true, description: such as AB12}
+  even: {validator: check_even}
+"""
+    validator = """
+
+def check_even(value):
+    if value % 2:
+        raise ValueError(f"{value} is odd.")
+    return value
+"""
+    ontology = types + edit(
+        ONTOLOGY,
+        ("cabin:       {type", "code: {type: code}\n      even: {type: even}\n      cabin:       {type"),
+    )
+    loaded = load_domain(
+        write_domain(tmp_path, {"ontology.yaml": ontology, "services.py": SERVICES + validator})
+    )
+    slots, types_ = loaded.domain.flows["book_flight"].spec.slots, loaded.domain.slot_types
+
+    assert types_.validate("ab12", slots["code"]) == Valid("AB12")
+    assert types_.validate("12", slots["code"]) == Rejected("That is no code; it is such as AB12.")
+    assert types_.validate(4, slots["even"]) == Valid(4)
+    assert types_.validate(3, slots["even"]) == Rejected("3 is odd.")
+
+
+def test_inputs_that_a_mapping_leaves_out_take_the_slot_of_their_name(tmp_path: Path) -> None:
+    ontology = edit(ONTOLOGY, (", cabin: cabin}}", "}}"))
+    spec = load_domain(write_domain(tmp_path, {"ontology.yaml": ontology})).domain.flows["book_flight"].spec
+    assert spec.tools[0].slot_mapping["cabin"] == "cabin"
+
+
+def test_an_input_that_an_earlier_tool_returns_takes_no_slot(tmp_path: Path) -> None:
+    tools = (
+        TOOLS
+        + """\
+  flight_check:
+    service: Flights.book
+    idempotent: true
+    input_schema: {type: object, properties: {cabin: {type: string}}}
+    output_schema: {type: object, properties: {cabin: {type: string}}}
+"""
+    )
+    ontology = edit(
+        ONTOLOGY, (", cabin: cabin}}", "}}"), ("tools:\n", "tools:\n      - {tool_id: flight_check}\n")
+    )
+    files = {"ontology.yaml": ontology, "tools.yaml": tools}
+    spec = load_domain(write_domain(tmp_path, files)).domain.flows["book_flight"].spec
+    assert spec.tools[0].slot_mapping == {"cabin": "cabin"}
+    assert "cabin" not in spec.tools[1].slot_mapping
+
+
+def test_policies_are_found_by_dact_or_by_name_and_may_import_their_folder(tmp_path: Path) -> None:
+    """PX-1."""
+    policies = """\
+from ..services import Flights
+
+
+class BookFlight:
+    dact = "book_flight"
+    service = Flights
+
+
+class Search:
+    pass
+"""
+    reading = "class Search:\n    pass\n"
+    ontology = edit(ONTOLOGY, ("intent: Read", "intent: Read\n    policy: Search"))
+    loaded = load_domain(
+        write_domain(
+            tmp_path,
+            {
+                "ontology.yaml": ontology,
+                "policies/transform_policies.py": policies.split("\n\n\nclass Search", maxsplit=1)[0] + "\n",
+                "policies/read_policies.py": reading,
+            },
+        )
+    )
+    assert {dact: policy.__name__ for dact, policy in loaded.policies.items()} == {
+        "book_flight": "BookFlight",
+        "search_flights": "Search",
+    }
+    assert loaded.policies["book_flight"].service is loaded.services["Flights"]
+
+
+def test_two_folders_of_one_name_keep_their_code_apart(tmp_path: Path) -> None:
+    first = load_domain(write_domain(tmp_path / "a" / "shop"))
+    second = load_domain(write_domain(tmp_path / "b" / "shop"))
+    assert first.domain.name == second.domain.name == "shop"
+    assert first.services["Flights"] is not second.services["Flights"]
+
+
+def test_entities_come_from_the_file_or_from_a_provider(tmp_path: Path) -> None:
+    provider = """
+from orchestrator.domain.services import EntityValue
+
+
+def airports(country):
+    return [EntityValue("OSL", "Oslo", (country,))]
+"""
+    ontology = edit(
+        ONTOLOGY,
+        ("{values: {OSL: [Oslo], MAD: [Madrid]}}", "{provider: airports, options: {country: Norway}}"),
+    )
+    loaded = load_domain(
+        write_domain(tmp_path, {"ontology.yaml": ontology, "services.py": SERVICES + provider})
+    )
+    assert loaded.domain.entities["airport"].values[0].aliases == ("Norway",)
+
+
+def test_sections_are_laid_over_the_defaults_and_frozen(tmp_path: Path) -> None:
+    """CO-5."""
+    overrides = (
+        "memory: {completed_flows: 3}\nflow_management: {max_stack_depth: 2, on_limit_reached: ask_user}\n"
+    )
+    config = load_domain(write_domain(tmp_path, {"domain.yaml": overrides})).domain.config
+
+    assert config.memory.completed_flows == 3
+    assert config.memory.max_history_messages == default_config().memory.max_history_messages == 50
+    assert config.flow_management.max_stack_depth == 2
+    with pytest.raises(ValidationError):
+        config.memory.completed_flows = 5  # type: ignore[misc]
+
+
+def test_words_of_yaml_mean_what_they_say(tmp_path: Path) -> None:
+    """`no` is a country and `off` a word, not booleans; times stay times."""
+    ontology = 'entities: {x: {values: [no, on, 12:30, 2026-01-02]}}\nflows: {a: {dax: "001", intent: Read}}'
+    (tmp_path / "ontology.yaml").write_text(ontology)
+    (tmp_path / "domain.yaml").write_text("generation: {naturalize: off}")
+    domain = load_domain(tmp_path).domain
+    assert [value.canonical for value in domain.entities["x"].values] == ["no", "on", "12:30", "2026-01-02"]
+    assert domain.config.generation.naturalize == "off"
+
+
+def test_what_is_shipped_and_what_is_scaffolded_is_in_order(tmp_path: Path) -> None:
+    assert "travel" in shipped_domains()
+    assert {name: check_domain(name) for name in shipped_domains()} == {
+        name: [] for name in shipped_domains()
+    }
+    assert check_domain(scaffold("notes", tmp_path)) == []
+
+
+def test_the_summary_names_tools_changes_and_tags() -> None:
+    lines = {flow.dact: str(flow) for flow in summarize(load_domain("travel").domain)}
+    assert lines["cancel_booking"] == (
+        "cancel_booking (Book): booking_get, booking_cancel; changes things with booking_cancel, after a yes; "
+        "accesses private data"
+    )
+    assert lines["search_flights"] == "search_flights (Find): flight_search"

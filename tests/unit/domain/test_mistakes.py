@@ -1,0 +1,227 @@
+"""A broken folder: every mistake is named, each with its place, and nothing else is said."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.domain_folder import check_domain, load_domain
+from orchestrator.errors import ConfigurationError
+from tests.unit.domain.factories import ONTOLOGY, SERVICES, TOOLS, edit, write_domain
+
+TURN = "conversations.0.turns.0"
+
+
+def find(folder: Path) -> dict[str, str]:
+    """Messages by place without line numbers."""
+    found: dict[str, str] = {}
+    for problem in check_domain(folder):
+        file, _, path = problem.place.partition(": ")
+        found[f"{file.split(':')[0]}: {path}" if path else file.split(":")[0]] = problem.message
+    return found
+
+
+def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
+    """FS-5: every mistake at once, with its place in the file."""
+    ontology = edit(
+        ONTOLOGY,
+        ('dax: "02B"', 'dax: "2B"'),
+        ("intent: Transform", "intent: Transfrom"),
+        ("edge_flows: [search_flights]", "edge_flows: [serch_flights]"),
+        ("type: date", "type: dates"),
+        ("confirm: true", "confrim: true"),
+    )
+    problems = check_domain(write_domain(tmp_path, {"ontology.yaml": ontology}))
+
+    assert [str(problem) for problem in problems] == [
+        "ontology.yaml:23: flows.book_flight.confrim: unknown key; did you mean 'confirm'?",
+        "ontology.yaml:9: flows.book_flight.dax: should be three hexadecimal digits (it is '2B')",
+        "ontology.yaml:10: flows.book_flight.intent: there is no intent 'Transfrom'; did you mean 'Transform'?",
+        (
+            "ontology.yaml:13: flows.book_flight.edge_flows.0: there is no flow 'serch_flights'; "
+            "did you mean 'search_flights'?"
+        ),
+        (
+            "ontology.yaml:19: flows.book_flight.slots.date.type: there is no slot type 'dates'; "
+            "did you mean 'date'?"
+        ),
+    ]
+
+
+def test_twenty_mistakes_in_every_kind_of_file_are_twenty_problems(tmp_path: Path) -> None:
+    ontology = """\
+intents: {Read: Find, Transform: Find}
+slot_types:
+  code: {pattern: "("}
+entities:
+  airport: {provider: Airprots}
+flows:
+  Search: {dax: "001", intent: Read}
+  find_flight: {dax: "00A", intent: Read, fallback: nothing, mode: skill}
+  book_flight:
+    dax: "00a"
+    intent: Transform
+    examples: ["book {orgin}"]
+    inputs: [flight_id]
+    slots:
+      origin: {type: source, entity: airprot}
+      cabin: {type: category}
+      place: {type: base, priority: elective, group: where}
+      bags: {type: level, minimum: 5, maximum: 1}
+    tools:
+      - {tool_id: flight_bok}
+      - {tool_id: flight_book, slot_mapping: {from: orgin, whence: origin}}
+"""
+    tools = edit(
+        TOOLS,
+        ("Flights.book", "Flights.bok"),
+        ("output_schema: {type: object}", "output_schema: {type: objekt}"),
+    )
+    folder = write_domain(
+        tmp_path,
+        {
+            "ontology.yaml": ontology,
+            "tools.yaml": tools,
+            "domain.yaml": "thresholds: {confident: 2}\nsesion: {}\ncommands: [{pattern: x, flow: nowhere}]\n",
+            "templates/find_flight.md.j2": "{% if %}",
+            "policies/read_policies.py": 'class Find:\n    dact = "find_flights"\n',
+        },
+    )
+
+    assert set(find(folder)) == {
+        "domain.yaml: thresholds.confident",
+        "domain.yaml: sesion",
+        "domain.yaml: commands.0.flow",
+        "tools.yaml: tools.flight_book.service",
+        "tools.yaml: tools.flight_book.output_schema.type",
+        "ontology.yaml: intents.Transform",
+        "ontology.yaml: slot_types.code.pattern",
+        "ontology.yaml: entities.airport.provider",
+        "ontology.yaml: flows.Search",
+        "ontology.yaml: flows.find_flight.fallback",
+        "ontology.yaml: flows.find_flight.mode",
+        "ontology.yaml: flows.book_flight.dax",
+        "ontology.yaml: flows.book_flight.examples.0",
+        "ontology.yaml: flows.book_flight.inputs.0",
+        "ontology.yaml: flows.book_flight.slots.origin.entity",
+        "ontology.yaml: flows.book_flight.slots.cabin.values",
+        "ontology.yaml: flows.book_flight.slots.place.group",
+        "ontology.yaml: flows.book_flight.slots.bags.minimum",
+        "ontology.yaml: flows.book_flight.tools.0.tool_id",
+        "ontology.yaml: flows.book_flight.tools.1.slot_mapping.from",
+        "ontology.yaml: flows.book_flight.tools.1.slot_mapping.whence",
+        "ontology.yaml: flows.book_flight.tools.1.slot_mapping",
+        "templates/find_flight.md.j2: line 1",
+        "policies/read_policies.py: Find.dact",
+    }
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "words"),
+    [
+        ({"ontology.yaml": "flows: [\n"}, "ontology.yaml: line 2, column 1", "is no YAML"),
+        ({"ontology.yaml": b"flows: \xff\xfe"}, "ontology.yaml", "is not UTF-8 text (byte 8)"),
+        ({"ontology.yaml": ""}, "ontology.yaml", "is empty"),
+        ({"ontology.yaml": "- a\n- b\n"}, "ontology.yaml", "should be a mapping"),
+        ({"ontology.yaml": "[" * 5000 + "]" * 5000}, "ontology.yaml", "nested too deeply"),
+        ({"ontology.yaml": "a: !!python/object:os.system {}\n"}, "ontology.yaml: line 1, column 4", "constructor"),
+        ({"services.py": "import nothing_of_this_name\n"}, "services.py: import", "ModuleNotFoundError"),
+        ({"services.py": "def broken(:\n"}, "services.py: import", "SyntaxError"),
+        ({"services.py": "raise SystemExit(3)\n"}, "services.py: import", "SystemExit"),
+        ({"policies/other.py": ""}, "policies/other.py", "none of the seven policy files"),
+        ({"skills/book/SKILL.md": "---\nname: a\ndescription: b\n---\n"}, "skills/book/SKILL.md", "no flow"),
+        ({"skills/book_flight/SKILL.md": "Do it."}, "skills/book_flight/SKILL.md", "front matter"),
+        ({"templates/book_fligth.md.j2": "Hi"}, "templates/book_fligth.md.j2", "did you mean 'book_flight'?"),
+        ({"evaluations/a.yaml": "conversations: [{turns: [{}]}]"}, f"evaluations/a.yaml: {TURN}", "user text"),
+        ({"domain.yaml": "persona: Bob\n"}, "domain.yaml: persona", "should be a mapping"),
+        ({"domain.yaml": "language\n"}, "domain.yaml", "sections"),
+    ],
+)  # fmt: skip
+def test_a_mistake_has_one_line(
+    tmp_path: Path, files: dict[str, str | bytes], place: str, words: str
+) -> None:
+    problems = find(write_domain(tmp_path, files))
+
+    assert words in problems[place]
+    assert not any("\n" in message for message in problems.values())
+
+
+@pytest.mark.parametrize(
+    "name", ["no-such-domain", "travle", "a\nb", "", "/no/such/folder", "a\0b", "x" * 5000]
+)
+def test_a_domain_that_is_not_there_is_one_line(name: str) -> None:
+    (problem,) = check_domain(name)
+    assert problem.message.startswith("There is no domain ")
+    assert len(str(problem).splitlines()) == 1
+    assert len(str(problem)) < 200
+
+
+def test_a_file_is_no_domain(tmp_path: Path) -> None:
+    path = tmp_path / "domain"
+    path.write_text("text")
+    assert "is no folder" in check_domain(path)[0].message
+
+
+def test_a_folder_without_ontology_is_one_problem(tmp_path: Path) -> None:
+    (problem,) = check_domain(tmp_path)
+    assert "has no ontology.yaml, which every domain needs" in problem.message
+
+
+def test_a_dact_that_stands_twice_is_named_with_its_line(tmp_path: Path) -> None:
+    """FS-5: dacts differ."""
+    again = '  search_flights: {dax: "00F", intent: Read, outputs: [flight_id]}\n'
+    problems = check_domain(write_domain(tmp_path, {"ontology.yaml": ONTOLOGY + again}))
+    assert [str(problem) for problem in problems] == [
+        "ontology.yaml:26: flows.search_flights: is here a second time"
+    ]
+
+
+def test_a_dax_belongs_to_one_flow(tmp_path: Path) -> None:
+    ontology = edit(ONTOLOGY, ('"001"', '"02b"'))
+    assert find(write_domain(tmp_path, {"ontology.yaml": ontology})) == {
+        "ontology.yaml: flows.book_flight.dax": "'02B' is already the dax of search_flights"
+    }
+
+
+def test_a_domain_has_at_most_64_flows(tmp_path: Path) -> None:
+    """FS-5."""
+    flows = "".join(f'  flow_{number}: {{dax: "{number:03X}", intent: Read}}\n' for number in range(65))
+    problems = find(write_domain(tmp_path, {"ontology.yaml": f"flows:\n{flows}"}))
+    assert problems == {"ontology.yaml: flows": "there are 65 flows; a domain has at most 64"}
+
+
+def test_a_domain_has_at_most_four_slot_types_of_its_own(tmp_path: Path) -> None:
+    """FS-4: those it takes from the library count too."""
+    types = "slot_types:\n" + "".join(f'  own_{letter}: {{pattern: "{letter}"}}\n' for letter in "abcd")
+    problems = find(write_domain(tmp_path, {"ontology.yaml": types + ONTOLOGY}))
+    assert list(problems) == ["ontology.yaml: slot_types"]
+
+
+def test_a_method_must_take_what_its_schema_names(tmp_path: Path) -> None:
+    services = SERVICES.replace("**inputs", "*, day, seat, call")
+    problems = check_domain(write_domain(tmp_path, {"services.py": services}))
+    assert [problem.message for problem in problems] == [
+        "Flights.book takes no 'from', which input_schema has",
+        "Flights.book takes no 'to', which input_schema has",
+        "Flights.book takes no 'cabin', which input_schema has",
+        "Flights.book needs 'seat', which input_schema does not require",
+    ]
+
+
+def test_a_required_input_that_nothing_gives_is_named(tmp_path: Path) -> None:
+    ontology = edit(ONTOLOGY, (", day: date", ""))
+    problems = find(write_domain(tmp_path, {"ontology.yaml": ontology}))
+    assert problems == {
+        "ontology.yaml: flows.book_flight.tools.0.slot_mapping": (
+            "nothing gives the required input 'day' of flight_book"
+        )
+    }
+
+
+def test_loading_raises_with_every_problem(tmp_path: Path) -> None:
+    """CO-5."""
+    ontology = edit(ONTOLOGY, ("intent: Read", "intent: Raed"), ("intent: Transform", "intent: Tarnsform"))
+    with pytest.raises(ConfigurationError) as caught:
+        load_domain(write_domain(tmp_path, {"ontology.yaml": ontology}))
+    assert len(caught.value.problems) == 2

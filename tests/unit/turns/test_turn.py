@@ -1,0 +1,33 @@
+"""A turn's states: the table is complete, and what has ended stays ended."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import IllegalTransition
+from orchestrator.turns.result import SAFE_REPLIES, unanswered
+from orchestrator.turns.turn import FINISHED, TURN_TRANSITIONS, TurnStatus, require_transition
+from orchestrator.types import Epoch, SessionId, TurnId
+
+
+def test_every_status_has_its_row() -> None:
+    assert set(TURN_TRANSITIONS) == set(TurnStatus)
+
+
+def test_only_quarantine_can_be_left_again() -> None:
+    """RT-6"""
+    assert {status for status in FINISHED if TURN_TRANSITIONS[status]} == {TurnStatus.QUARANTINED}
+
+
+def test_other_changes_are_refused() -> None:
+    require_transition(TurnStatus.RUNNING, TurnStatus.QUARANTINED)
+    with pytest.raises(IllegalTransition):
+        require_transition(TurnStatus.DONE, TurnStatus.CANCELLED)
+
+
+@pytest.mark.parametrize("status", sorted(FINISHED - {TurnStatus.DONE}))
+def test_an_ending_without_an_answer_has_a_safe_reply(status: TurnStatus) -> None:
+    """RT-6: complete, in the form of the interfaces."""
+    result = unanswered(SessionId("s"), TurnId("t"), 3, Epoch(2), status, "hello")
+    assert (result["status"], result["reply"]) == (status.value, SAFE_REPLIES[status])
+    assert (result["seq"], result["epoch"], result["text"]) == (3, 2, "hello")
