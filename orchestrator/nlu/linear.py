@@ -1,6 +1,7 @@
 """A linear model over sparse features: trained by scikit-learn at start-up, applied by dictionaries.
 
-The libraries that only training needs are imported there. Knows features and labels only; what they mean is the business of `classifier` and `roles`.
+The libraries that only training needs are imported there. Knows features and labels only; what
+they mean is the business of `classifier` and `roles`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 
 Features = Mapping[str, float]
 Weights = "np.ndarray[Any, np.dtype[np.float64]]"
+_FOLDS_TRIED = 1
 _TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.3)
 
 
@@ -66,9 +68,11 @@ def _matrix(rows: Sequence[Features], index: Mapping[str, int]) -> Any:
 def _fit(matrix: Any, targets: Any, strength: float) -> tuple[Any, Any]:
     """Weights as (feature, label) and bias by label; two labels are spread over two columns."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415
 
-    model: Any = LogisticRegression(C=strength, max_iter=400, tol=1e-3, class_weight="balanced")
-    model.fit(matrix, targets)
+    model: Any = LogisticRegression(C=strength, max_iter=150, tol=3e-3, class_weight="balanced")
+    with threadpool_limits(1):  # small matrices: more threads only wait for each other
+        model.fit(matrix, targets)
     weights: Any = np.asarray(model.coef_)
     bias: Any = np.asarray(model.intercept_)
     if len(weights) == 1:
@@ -84,7 +88,7 @@ def _calibrate(matrix: Any, targets: Any, labels: int, strength: float) -> float
         return 1.0
     order = np.arange(count)
     held: list[tuple[Any, Any]] = []
-    for fold in range(folds):
+    for fold in range(_FOLDS_TRIED):
         inside = order % folds != fold
         if len(set(targets[inside].tolist())) < labels:
             continue

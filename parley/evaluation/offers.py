@@ -6,6 +6,8 @@ from annotated dialogues; at measure time nothing but the text is read.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
@@ -22,6 +24,7 @@ from parley.evaluation.dataset import Dialogue, Frame, Service, Turn
 
 NOTHING = "-"
 _SURE = 0.5
+_PARTS = re.compile(r"(?<=[.!?])\s+|,?\s+and\s+")
 _ACTS = ("OFFER_INTENT", "CONFIRM", "OFFER", "REQUEST", "NOTIFY_SUCCESS", "NOTIFY_FAILURE", "INFORM", "REQ_MORE", "GOODBYE")
 
 
@@ -39,8 +42,10 @@ class SystemReader:
     """Reads system utterances for one service."""
 
     def __init__(
-        self, service: Service, flow: FlowSpec, extractor: Extractor, roles: Roles, acts: LinearModel, asked: LinearModel, intents: LinearModel
+        self, service: Service, flow: FlowSpec, extractor: Extractor, roles: Roles, acts: LinearModel, asked: LinearModel, intents: LinearModel,
+        wishes: LinearModel, lasting: frozenset[str],
     ) -> None:  # fmt: skip
+        """`lasting`: the slots whose offered values enter the state when the offer is taken."""
         self._service = service
         self._flow = flow
         self._extractor = extractor
@@ -48,6 +53,8 @@ class SystemReader:
         self._acts = acts
         self._asked = asked
         self._intents = intents
+        self._wishes = wishes
+        self.lasting = lasting
 
     @classmethod
     def train(cls, service: Service, flow: FlowSpec, dialogues: Sequence[Dialogue], extractor: Extractor) -> SystemReader:
@@ -67,7 +74,9 @@ class SystemReader:
                 intents.append((turn.text, intent))
         roles = Roles.train(own, extractor, flow.slots)
         learn = _Learner(extractor)
-        return cls(service, flow, extractor, roles, learn(acts), learn(asked), learn(intents))
+        wishes = learn(_wishes(dialogues, service))
+        lasting = lasting_slots(service, dialogues)
+        return cls(service, flow, extractor, roles, learn(acts), learn(asked), learn(intents), wishes, lasting)
 
     def read(self, text: str) -> Heard:
         """Read one system utterance."""
@@ -87,6 +96,49 @@ class SystemReader:
             intent if intent in self._service.intents else None,
             values,
         )
+
+
+    def requested(self, text: str) -> frozenset[str]:
+        """The slots that a user's message asks about."""
+        slots: set[str] = set()
+        for part in _PARTS.split(clean(text)):
+            utterance = tokenize(part)
+            features = features_of(delexicalize(utterance, self._extractor.find(utterance, TODAY)))
+            best = _best(self._wishes, features)
+            if best in self._service.slots:
+                slots.add(best)
+        return frozenset(slots)
+
+
+def lasting_slots(service: Service, dialogues: Iterable[Dialogue]) -> frozenset[str]:
+    """The tracked slots that were in the state at least every second time after their offer was taken."""
+    kept: Counter[str] = Counter()
+    dropped: Counter[str] = Counter()
+    for dialogue in dialogues:
+        offered: set[str] = set()
+        for turn in dialogue.turns:
+            frame = turn.frame(service.name)
+            if frame is None:
+                continue
+            if not turn.user:
+                offered |= {act.slot for act in frame.acts if act.name in {"OFFER", "CONFIRM"}}
+            elif frame.state is not None and any(act.name in {"SELECT", "AFFIRM"} for act in frame.acts):
+                kept.update(offered & frame.state.keys())
+                dropped.update(offered - frame.state.keys())
+                offered = set()
+    return frozenset(slot.name for slot in service.tracked if kept[slot.name] >= dropped[slot.name])
+
+
+def _wishes(dialogues: Iterable[Dialogue], service: Service) -> list[tuple[str, str]]:
+    """Users' sentences with the slot that they ask about, of all services that have such a slot."""
+    wishes: list[tuple[str, str]] = []
+    for dialogue in dialogues:
+        for turn in dialogue.turns:
+            for frame in turn.frames if turn.user else ():
+                slots = [act.slot for act in frame.acts if act.name == "REQUEST" and act.slot]
+                if len(slots) <= 1 and (not slots or slots[0] in service.slots):
+                    wishes.append((turn.text, slots[0] if slots else NOTHING))
+    return wishes
 
 
 class _Learner:

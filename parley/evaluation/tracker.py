@@ -10,11 +10,10 @@ import re
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.understanding import Mention, MessageKind
+from orchestrator.dialogue.understanding import Mention, MessageKind, Understanding
 from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.text import clean
-from orchestrator.types import Dact
 from parley.evaluation.compile import TODAY
 from parley.evaluation.dataset import NO_INTENT, Service
 from parley.evaluation.metrics import Prediction
@@ -22,6 +21,7 @@ from parley.evaluation.offers import Heard, SystemReader
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|,\s+(?=(?:and|but|then|also)\b)")
 _SURE = 0.5
+_VERY_SURE = 0.8
 
 
 @dataclass(slots=True)
@@ -39,38 +39,42 @@ class Tracker:
 
     def hear(self, text: str) -> None:
         """Take in what the system said."""
-        self.heard = self.reader.read(text)
-        if self.heard.act in {"OFFER", "CONFIRM"}:
-            if self.heard.act == "CONFIRM":
-                self.offered |= self.heard.values
-            else:
-                self.offered = dict(self.heard.values)
-        elif self.heard.act in {"REQUEST", "OFFER_INTENT", "INFORM"}:
-            self.offered |= self.heard.values
-        elif self.heard.act in {"NOTIFY_SUCCESS", "REQ_MORE", "GOODBYE"}:
-            self.offered = {}
+        heard = self.heard = self.reader.read(text)
+        values = {name: value for name, value in heard.values.items() if name in self.reader.lasting}
+        match heard.act:
+            case "OFFER":
+                self.offered = {name: value for name, value in values.items() if name not in self.state}
+            case "CONFIRM":
+                self.offered = values
+            case "REQUEST" | "OFFER_INTENT":
+                self.offered |= {name: value for name, value in values.items() if name not in self.state}
+            case "NOTIFY_SUCCESS" | "REQ_MORE" | "GOODBYE":
+                self.offered = {}
+            case _:
+                pass
 
     def follow(self, text: str) -> Prediction:
         """Take in what the user said; the state after it."""
         text = clean(text)
-        reading = self.system1.think(text, self._situation())
-        understanding = reading.understanding
-        kinds = self._kinds(text)
-        accepts = MessageKind.CONFIRMATION in kinds
+        understanding = self.system1.think(text, self._situation()).understanding
+        kinds, flow, share = self._parts(text)
+        if understanding.kind is MessageKind.TASK and understanding.flows and understanding.flows[0].score > share:
+            flow, share = str(understanding.flows[0].dact), understanding.flows[0].score
+        accepts = MessageKind.CONFIRMATION in kinds or understanding.kind is MessageKind.CONFIRMATION
         refuses = MessageKind.DENIAL in kinds
-        new_intent = self._next_intent(understanding.kind, kinds, understanding.flows, accepts)
-        moved = new_intent not in {self.intent, NO_INTENT} and self.intent != NO_INTENT
+        before = self.intent
+        self.intent = self._next_intent(kinds | {understanding.kind}, flow, share, accepts=accepts, refuses=refuses)
+        moved = self.intent not in {before, NO_INTENT} and before != NO_INTENT
         if (accepts or (moved and not refuses)) and self.offered:
             self.state |= self.offered
             self.offered = {}
         elif refuses:
             self.offered = {}
-        self.intent = new_intent
-        for name, mention in self._mentions(text).items():
+        for name, mention in self._mentions(text, understanding).items():
             value = self._value(name, mention)
             if value is not None:
                 self.state[name] = value
-        return Prediction(self.intent, dict(self.state))
+        return Prediction(self.intent, dict(self.state), self.reader.requested(text))
 
     def _situation(self) -> Situation:
         active = self.flows.get(self.intent) or next(iter(self.flows.values()), None)
@@ -78,34 +82,42 @@ class Tracker:
         asked = self.heard.asked if not confirming else None
         return Situation(TODAY, active, values=dict(self.state), asked=asked, confirming=confirming)
 
-    def _kinds(self, text: str) -> set[MessageKind]:
+    def _parts(self, text: str) -> tuple[set[MessageKind], str, float]:
+        """The kinds of a message's sentences, and the likeliest flow of any of them."""
         situation = self._situation()
-        return {
-            self.system1.kind_of_part(part, situation) for part in _SENTENCE.split(text) if part.strip()
-        }
+        kinds: set[MessageKind] = set()
+        flow, best = "", 0.0
+        for part in _SENTENCE.split(text):
+            if not part.strip():
+                continue
+            kinds.add(self.system1.kind_of_part(part, situation))
+            for dact, share in self.system1.opinion(part, situation).items():
+                if share > best:
+                    flow, best = str(dact), share
+        return kinds, flow, best
 
-    def _next_intent(self, kind: MessageKind, kinds: set[MessageKind], flows: tuple, accepts: bool) -> str:
-        if self.heard.intent is not None and accepts and kind is not MessageKind.TASK:
-            return self.heard.intent
-        best = flows[0] if flows else None
-        if best is not None and (self.intent == NO_INTENT or best.score >= _SURE):
-            if kind is MessageKind.TASK or best.score >= _SURE:
-                return str(best.dact)
-            if kind not in {MessageKind.CHITCHAT, MessageKind.DENIAL, MessageKind.CONFIRMATION}:
-                return str(best.dact)
-        closing = self.heard.act in {"NOTIFY_SUCCESS", "REQ_MORE", "OFFER_INTENT", "NOTIFY_FAILURE"}
-        if kind is MessageKind.CHITCHAT or (closing and kind is MessageKind.DENIAL):
+    def _next_intent(
+        self, kinds: set[MessageKind], flow: str, share: float, *, accepts: bool, refuses: bool
+    ) -> str:
+        proposed = self.heard.intent
+        if proposed is not None and accepts and not refuses and share < _VERY_SURE:
+            return proposed
+        if share >= _SURE:
+            return flow
+        closing = self.heard.act in {"REQ_MORE", "OFFER_INTENT"} or proposed is not None
+        if closing and (refuses or (MessageKind.CHITCHAT in kinds and not accepts)):
             return NO_INTENT
+        if self.intent == NO_INTENT and flow and not (refuses and share < _SURE / 2):
+            return flow if self.heard.act not in {"REQ_MORE", "GOODBYE", "NOTIFY_SUCCESS"} or share > 0.2 else NO_INTENT
         return self.intent
 
-    def _mentions(self, text: str) -> dict[str, Mention]:
+    def _mentions(self, text: str, understanding: Understanding) -> dict[str, Mention]:
         situation = self._situation()
         flow = situation.active
         if flow is None:
             return {}
-        reading = self.system1.think(text, situation).understanding
-        if reading.kind in {MessageKind.SLOT_VALUE, MessageKind.CORRECTION} and reading.slots:
-            return dict(reading.slots)
+        if understanding.kind in {MessageKind.SLOT_VALUE, MessageKind.CORRECTION} and understanding.slots:
+            return dict(understanding.slots)
         return self.system1.slots_for(text, flow, situation)
 
     def _value(self, name: str, mention: Mention) -> str | None:
@@ -117,6 +129,3 @@ class Tracker:
             return value if value in slot.values else None
         return mention.text or None
 
-
-def first_dact(flows: dict[str, FlowSpec]) -> Dact:
-    return Dact(next(iter(flows), ""))

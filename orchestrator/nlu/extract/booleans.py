@@ -34,6 +34,8 @@ _NO = frozenset(
 )
 _PREFIXES = ("has_", "is_", "with_", "have_", "needs_", "wants_", "add_", "include_", "includes_")
 _REACH = 4
+_SENTENCE_ENDS = frozenset({".", "!", "?", ",", ";", "and", "but"})
+_QUESTION_WORDS = frozenset({"is", "are", "does", "do", "did", "has", "was", "will", "what", "which", "how"})
 
 
 def polarity(words: list[str]) -> bool | None:
@@ -63,7 +65,7 @@ def find_booleans(utterance: Utterance, slots: Iterable[SlotSpec]) -> dict[str, 
             continue
         for phrase in cue_phrases(slot):
             place = _place(utterance.words, phrase)
-            if place is not None:
+            if place is not None and not _is_asked_about(utterance.words, place):
                 found[slot.name] = (
                     _wanted(utterance, slot, phrase, place),
                     utterance.surface(place, place + len(phrase)),
@@ -76,6 +78,14 @@ def _wanted(utterance: Utterance, slot: SlotSpec, phrase: list[str], place: int)
     meant = slot.synonyms.get(" ".join(phrase), "true").lower() != "false"
     before = utterance.words[max(0, place - _REACH) : place]
     return meant != any(word in _NO for word in before)
+
+
+def _is_asked_about(words: list[str], place: int) -> bool:
+    """Whether the sentence around is a question about the thing, not a wish: "is it furnished?"."""
+    start = place
+    while start > 0 and words[start - 1] not in _SENTENCE_ENDS:
+        start -= 1
+    return words[start] in _QUESTION_WORDS
 
 
 def _place(words: list[str], phrase: list[str]) -> int | None:

@@ -65,6 +65,7 @@ _DAY = rf"(\d{{1,2}}(?!\d)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s+(\d{4})\b)?"
 _WEEKDAY = rf"({_any(_WEEKDAYS)})"
 _AMOUNT = rf"(\d{{1,3}}|{_any(_AMOUNTS)})"
+_THIS_MONTH = r"(?:\s+of\s+(?:this|the)\s+month\b)?"
 _PREFIX = rf"(?:{_WEEKDAY}\b,?\s+(?:the\s+)?)?"
 
 GATE = re.compile(
@@ -264,7 +265,12 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
         _read_weekday,
     ),
     (_compiled(r"\b(?:(next|this|coming)\s+)(weekend)\b|\b(next)\s+(week|month)\b"), _read_week),
-    (_compiled(rf"\b(the\s+)(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?\b"
-               r"(?!\s+(?:one|option|flight|of\s+(?!the month)))"
-               rf"|\b(?:on\s+)?(\d{{1,2}})(?:st|nd|rd|th)\b"), _read_ordinal),
+    (
+        _compiled(
+            rf"\b(the\s+)(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?\b{_THIS_MONTH}"
+            r"(?!\s+(?:one|option|flight|of\s))"
+            rf"|\b(\d{{1,2}})(?:st|nd|rd|th)\b{_THIS_MONTH}"
+        ),
+        _read_ordinal,
+    ),
 )  # fmt: skip

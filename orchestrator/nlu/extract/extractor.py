@@ -76,13 +76,14 @@ class Extractor:
 
     def find(self, utterance: Utterance, today: date) -> list[Candidate]:
         """Find candidates in the order of the text; they do not overlap."""
-        found = self.gazetteer.find(utterance)
+        typed: list[Found] = []
         if self._dates:
-            found += find_dates(utterance, today)
+            typed += find_dates(utterance, today)
         if self._times:
-            found += find_times(utterance)
+            typed += find_times(utterance)
         if self._money:
-            found += find_money(utterance)
+            typed += find_money(utterance)
+        found = self.gazetteer.find(utterance) + typed
         if self._ranges:
             found += find_ranges(utterance)
         if self._codes:
@@ -93,7 +94,7 @@ class Extractor:
             found += find_numbers(utterance)
         for kind, pattern in self._patterns.items():
             found += find_pattern(utterance, kind, pattern)
-        found += find_names(utterance, self._common)
+        found += find_names(utterance, self._common, typed)
         if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:
             found += find_quotes(utterance)
         return self._settle(utterance, found)

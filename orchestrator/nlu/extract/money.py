@@ -22,7 +22,7 @@ GATE = re.compile(
 )
 _AMOUNT = r"\d{1,3}(?:,\d{3})+(?:\.\d{1,2})?|\d{1,12}(?:\.\d{1,2})?"
 _WORDS = "|".join(sorted((name for name in CURRENCIES if name.isalpha()), key=len, reverse=True))
-_SIGN_FIRST = re.compile(rf"(US\$|[$€£¥₹]|\b(?:{_WORDS})\b)\s?({_AMOUNT})\s?([km]\b)?", re.IGNORECASE)
+_SIGN_FIRST = re.compile(rf"(US\$|[$€£¥₹]|\b(?:{_WORDS})\b)\s?({_AMOUNT})(?:\s?([km])\b)?", re.IGNORECASE)
 _SIGN_LAST = re.compile(rf"(?<![\w.,])({_AMOUNT})\s?([km])?\s?([$€£¥₹]|\b(?:{_WORDS})\b)", re.IGNORECASE)
 _FACTORS = {"k": 1_000, "m": 1_000_000}
 

@@ -87,10 +87,11 @@ _NEVER = frozenset(
     ]
 )
 LONGEST = 8
+_REGION = 2
 
 
-def find_names(utterance: Utterance, common: frozenset[str]) -> list[Found]:
-    """Find runs of capitalised words ("Sing To Me Instead").
+def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found]) -> list[Found]:
+    """Find runs of capitalised words ("Sing To Me Instead"), which stop at dates, times and amounts.
 
     Words of `common` (those the examples write in small letters) do not begin a name at the start
     of a sentence, where capitals mean nothing.
@@ -99,12 +100,14 @@ def find_names(utterance: Utterance, common: frozenset[str]) -> list[Found]:
     if text.isupper():
         return []
     found: list[Found] = []
+    blocked = {token for item in typed for token in range(*utterance.token_span(item.start, item.end))}
     index, count = 0, len(words)
     while index < count:
-        if not _begins(text, starts, words, index, common):
+        if index in blocked or not _begins(text, starts, words, index, common):
             index += 1
             continue
         last = _extent(text, starts, words, index)
+        last = next((token for token in range(index + 1, last) if token in blocked), last)
         found.append(
             Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]]))
         )
@@ -139,8 +142,22 @@ def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
             last += 1
             continue
         break
-    while last > first + 1 and words[last - 1] in _INSIDE:
+    while last > first + 1 and (words[last - 1] in _INSIDE or _counts_something(text, starts, words, last)):
         last -= 1
+    return _with_region(text, starts, words, last)
+
+
+def _counts_something(text: str, starts: list[int], words: list[str], last: int) -> bool:
+    """Whether a number at the end of a run belongs to the words after it: "Vs Earthquakes 1 ticket"."""
+    ends_in_number = words[last - 1].isdigit()
+    return ends_in_number and last < len(words) and text[starts[last]].islower()
+
+
+def _with_region(text: str, starts: list[int], words: list[str], last: int) -> int:
+    """Take in a region after a comma: "Fresno, CA"."""
+    region = last + 1
+    if region < len(words) and words[last] == "," and len(words[region]) == _REGION and text[starts[region]].isupper():
+        return region + 1
     return last
 
 
