@@ -58,6 +58,13 @@ class Validation:
         checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
         return Validated(checked, tuple(problems))
 
+    def ground_values(
+        self, slots: Mapping[str, Mention], spec: FlowSpec, situation: Situation
+    ) -> tuple[dict[str, Mention], list[str]]:
+        """Judge and repair values for the slots of one flow; also says what was wrong with them."""
+        problems: list[str] = []
+        return self._check_slots(slots, spec, situation, problems), problems
+
     def _check_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
         best: dict[Dact, float] = {}
         for flow in flows:

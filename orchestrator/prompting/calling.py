@@ -62,7 +62,9 @@ class CallContext:
     def within(self, seconds: float, clock: Callable[[], float]) -> "CallContext":
         """Make the same with a nearer deadline, if it is nearer."""
         latest = clock() + seconds
-        return self if self.deadline is not None and self.deadline <= latest else replace(self, deadline=latest)
+        return (
+            self if self.deadline is not None and self.deadline <= latest else replace(self, deadline=latest)
+        )
 
 
 @dataclass(slots=True)
