@@ -22,8 +22,9 @@ class ModelChoice:
 class ModelConfig:
     """How calls are made. `default` is None when no model is to be used.
 
-    `stream_timeout_s` bounds a streamed answer, `timeout_s` any other, `patience_s` all attempts at one. Names of `max_tokens_per_prompt` and
-    `per_prompt` are prompt identifiers; names of `prices` are models, without which a call costs nothing.
+    `stream_timeout_s` bounds a streamed answer, `timeout_s` any other, `patience_s` all attempts at one.
+    Names of `max_tokens_per_prompt` and `per_prompt` are prompt identifiers; names of `prices` are models,
+    without which a call costs nothing.
     """
 
     default: ModelChoice | None = None
