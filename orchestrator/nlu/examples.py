@@ -17,6 +17,7 @@ from orchestrator.types import Dact
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 VARIANTS = 3
+_GENERAL_WORDS = frozenset({"number", "of", "num", "count", "name", "type", "the", "new", "is", "has"})
 _SAMPLES: dict[str, tuple[str, ...]] = {
     DATE: ("tomorrow", "May 3rd", "next Friday", "2031-04-12"),
     TIME: ("7 pm", "10:30", "half past six"),
@@ -116,6 +117,9 @@ def role_examples(flow: FlowSpec, samples: Mapping[str, Sequence[str]]) -> Itera
         words = name.replace("_", " ")
         forms = ["{%s}", "it's {%s}", "I said {%s}", "make it {%s}", f"{words} {{%s}}", f"the {words} is {{%s}}",
                  f"change the {words} to {{%s}}", f"with {words} {{%s}}"]  # fmt: skip
+        nouns = [word for word in name.split("_") if word not in _GENERAL_WORDS]
+        if nouns:
+            forms += [f"{{%s}} {nouns[-1]}", f"{{%s}} {nouns[-1].removesuffix('s')}", f"with {{%s}} {nouns[-1]}"]
         for turn, form in enumerate(forms):
             text, spans = fill(form.replace("%s", name), samples, turn)
             yield Example(text, None, spans, name if turn < 4 else None, dact=flow.dact)

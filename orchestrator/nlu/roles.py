@@ -28,6 +28,9 @@ _REACH = 4
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
+_BEFORE_PRONOUN = frozenset(
+    ["which", "that", "this", "the", "best", "another", "good", "first", "last", "any", "every", "no", "other", "cheap"]
+)
 _NEGATIONS = frozenset({"not", "isn't", "never"})
 
 
@@ -57,7 +60,8 @@ def context_features(
         (f"r2:{right[0]} {right[1]}", 0.5),
         (f"n:{kind} {same}", 0.5),
         (f"kl:{kind} {left[0]}", 0.7),
-        (f"q:{asked} {kind}" if asked else "q:", 1.5),
+        (f"q:{asked} {kind}" if asked else "q:", 0.8),
+        (f"q:{asked}" if asked else "q:", 0.8),
     ]
     features += [(f"a:{word}", 0.35) for word in left]
     features += [(f"z:{word}", 0.25) for word in right]
@@ -132,7 +136,7 @@ class Roles:
         """Give each slot of the flow its likeliest value; each value fills one slot at most."""
         guesses: list[Guess] = []
         for position, candidate in enumerate(candidates):
-            if not is_negated(utterance, candidate):
+            if not is_negated(utterance, candidate) and not _is_pronoun(utterance, candidate):
                 guesses += self._guesses(utterance, candidates, position, flow, asked)
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
@@ -261,6 +265,15 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
     ):
         return True
     return " ".join(before[-2:]) in {"instead of", "rather than"}
+
+
+def _is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
+    """Whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
+    words, first = utterance.words, candidate.first
+    if candidate.last != first + 1 or words[first] != "one":
+        return False
+    after = words[first + 1] if first + 1 < len(words) else ""
+    return (first > 0 and words[first - 1] in _BEFORE_PRONOUN) or after in {"way", "of", "that", "which"}
 
 
 def _extend(mention: Mention, other: Mention) -> Mention:

@@ -63,8 +63,10 @@ class SystemReader:
         acts: list[tuple[str, str]] = []
         asked: list[tuple[str, str]] = []
         intents: list[tuple[str, str]] = []
-        for turn, frame in _system_frames(dialogues):
+        for turn, frame, current in _system_frames(dialogues):
             act, slot, intent = _label(frame)
+            if act == "CONFIRM" and current is not None:
+                intent = current
             acts.append((turn.text, act))
             mine = frame.service == service.name
             if mine or slot in flow.slots:
@@ -166,12 +168,16 @@ def _best(model: LinearModel, features: dict[str, float]) -> str | None:
     return label if share >= _SURE and label != NOTHING else None
 
 
-def _system_frames(dialogues: Iterable[Dialogue]) -> Iterable[tuple[Turn, Frame]]:
+def _system_frames(dialogues: Iterable[Dialogue]) -> Iterable[tuple[Turn, Frame, str | None]]:
+    """The system's turns with each frame, and the user's intent at that time."""
     for dialogue in dialogues:
+        intents: dict[str, str | None] = {}
         for turn in dialogue.turns:
-            if not turn.user:
-                for frame in turn.frames:
-                    yield turn, frame
+            for frame in turn.frames:
+                if turn.user:
+                    intents[frame.service] = frame.intent
+                else:
+                    yield turn, frame, intents.get(frame.service)
 
 
 def _label(frame: Frame) -> tuple[str, str, str]:

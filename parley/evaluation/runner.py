@@ -131,11 +131,16 @@ def follow(tracker: Tracker, dialogue: Dialogue, watch: Watch | None = None) -> 
     total = Tally()
     before: dict[str, tuple[str, ...]] = {}
     heard = ""
+    current = ""
     for number, turn in enumerate(dialogue.turns):
         if not turn.user:
             heard = turn.text
-            tracker.hear(turn.text)
+            if current == service.name:
+                tracker.hear(turn.text)
+            else:
+                tracker.miss()
             continue
+        current = turn.frames[-1].service if turn.frames else current
         frame = turn.frame(service.name)
         if frame is None:
             continue

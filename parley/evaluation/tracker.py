@@ -22,6 +22,7 @@ from parley.evaluation.offers import Heard, SystemReader
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|,\s+(?=(?:and|but|then|also)\b)")
 _SURE = 0.5
 _VERY_SURE = 0.8
+_IDLE = frozenset({MessageKind.CHITCHAT, MessageKind.DENIAL, MessageKind.CONFIRMATION})
 
 
 @dataclass(slots=True)
@@ -38,8 +39,10 @@ class Tracker:
     heard: Heard = field(default_factory=Heard)
 
     def hear(self, text: str) -> None:
-        """Take in what the system said."""
+        """Take in what the system said to the user's last turn with this service."""
         heard = self.heard = self.reader.read(text)
+        if heard.act == "CONFIRM" and heard.intent is not None:
+            self.intent = heard.intent
         values = {name: value for name, value in heard.values.items() if name in self.reader.lasting}
         match heard.act:
             case "OFFER":
@@ -52,6 +55,10 @@ class Tracker:
                 self.offered = {}
             case _:
                 pass
+
+    def miss(self) -> None:
+        """Note that the system's turn was about another service."""
+        self.heard = Heard()
 
     def follow(self, text: str) -> Prediction:
         """Take in what the user said; the state after it."""
@@ -107,8 +114,8 @@ class Tracker:
         closing = self.heard.act in {"REQ_MORE", "OFFER_INTENT"} or proposed is not None
         if closing and (refuses or (MessageKind.CHITCHAT in kinds and not accepts)):
             return NO_INTENT
-        if self.intent == NO_INTENT and flow and not (refuses and share < _SURE / 2):
-            return flow if self.heard.act not in {"REQ_MORE", "GOODBYE", "NOTIFY_SUCCESS"} or share > 0.2 else NO_INTENT
+        if self.intent == NO_INTENT and flow and not kinds <= _IDLE:
+            return flow
         return self.intent
 
     def _mentions(self, text: str, understanding: Understanding) -> dict[str, Mention]:

@@ -88,6 +88,8 @@ _NEVER = frozenset(
 )
 LONGEST = 8
 _REGION = 2
+_SHORT_FORMS = frozenset({"st", "dr", "mr", "mrs", "ms", "jr", "sr", "ft", "mt", "no", "vs"})
+_ADDRESS_DIGITS = 3
 
 
 def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found]) -> list[Found]:
@@ -137,7 +139,7 @@ def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
         if words[last] in _TIGHT and (
             (ahead < limit and text[starts[ahead]].isupper()) or words[last] == "'s"
         ):
-            if words[last] == "." and len(words[last - 1]) > 3:
+            if words[last] == "." and not _is_short_form(words[last - 1]):
                 break
             last += 1
             continue
@@ -145,6 +147,14 @@ def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
     while last > first + 1 and (words[last - 1] in _INSIDE or _counts_something(text, starts, words, last)):
         last -= 1
     return _with_region(text, starts, words, last)
+
+
+def _is_house_number(word: str) -> bool:
+    return word.isdigit() and len(word) >= _ADDRESS_DIGITS
+
+
+def _is_short_form(word: str) -> bool:
+    return len(word) == 1 or word in _SHORT_FORMS
 
 
 def _counts_something(text: str, starts: list[int], words: list[str], last: int) -> bool:

@@ -12,7 +12,7 @@ _HOURS = {word: value for word, value in UNITS.items() if 1 <= value <= 12}
 _MINUTES = {"quarter": 15, "half": 30, "ten": 10, "twenty": 20, "five": 5, "twenty-five": 25}
 _PART = r"(?:\s+(?:o'?clock|sharp))?(?:\s+(?:in the|at|this)\s+(morning|afternoon|evening|night))?"
 _HOUR = r"(\d{1,2}|" + "|".join(_HOURS) + r")"
-_MERIDIEM = r"([ap])\.?\s?m\b\.?"
+_MERIDIEM = r"([ap])(?:\.\s?m\.|\.?\s?m\b)"
 
 _CLOCK = re.compile(rf"\b(\d{{1,2}})[:.h](\d{{2}})(?!\d|[./]\d)(?:\s?{_MERIDIEM})?{_PART}", re.IGNORECASE)
 _SHORT = re.compile(rf"\b{_HOUR}\s?{_MERIDIEM}", re.IGNORECASE)

@@ -79,7 +79,17 @@ def test_a_chain_of_differences_rebuilds_each_state(states: list[Any]) -> None:
 
 @pytest.mark.parametrize(
     ("left", "right"),
-    [(1, True), (0, False), (1, 1.0), (0.0, -0.0), (None, False), ("", None), ([], {}), ([1], [True])],
+    [
+        (1, True),
+        (0, False),
+        (1, 1.0),
+        (0.0, -0.0),
+        (None, False),
+        ("", None),
+        ([], {}),
+        ([1], [True]),
+        ([{"a": 1}], [{"a": True}]),
+    ],
 )
 def test_values_that_only_look_equal_are_told_apart(left: Any, right: Any) -> None:
     assert not same(left, right)

@@ -146,6 +146,16 @@ def test_pl2_reorder() -> None:
     assert plan.revision == revision + 1
 
 
+def test_pl2_a_plan_within_the_plan_is_reordered_with_its_own_flows() -> None:
+    stack = FlowStack()
+    plan, (party, hotel) = push_plan(stack, PLAN_PARTY, FIND_HOTEL)
+    stack.plan([RENT_CAR(0.0)], party.flow_id, 1.0)
+    reorder(stack, plan.flow_id, ["find_hotel"], 2.0)
+    assert [flow.dact for flow in stack.flows] == ["plan_trip", "plan_party", "rent_car", "find_hotel"]
+    assert stack.active is hotel
+    assert stack.check() == []
+
+
 def test_pl2_expand() -> None:
     stack = FlowStack()
     plan, (book, hotel) = push_plan(stack, BOOK_FLIGHT, FIND_HOTEL)

@@ -217,6 +217,14 @@ def test_fs12_a_plan_counts_as_one() -> None:
     assert {flow.standing for flow in flows} == {PLAN_ABANDONED}
 
 
+def test_fs12_a_flow_that_serves_a_plan_needs_no_room_of_its_own() -> None:
+    stack = FlowStack()
+    plan, _ = push_plan(stack, BOOK_FLIGHT)
+    car = RENT_CAR(0.0, plan_id=plan.flow_id)
+    assert stack.push(car, 5.0, limit=DepthLimit(1, OnLimit.REJECT_NEW)) == Pushed(car)
+    assert [step.dact for step in plan.steps] == ["book_flight", "rent_car"]
+
+
 def test_fs13_flows_that_waited_too_long_are_found_then_given_up() -> None:
     stack = FlowStack()
     book, check, hotel = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL)
