@@ -19,6 +19,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import psutil
+import psycopg
 
 from benchmarks.measure import Measurement, Meter, Phase
 from orchestrator.adapters.postgres.migrate import migrate
@@ -27,6 +28,16 @@ from parley.embedded import Stores, stores
 SESSIONS = 16
 DRAIN_SESSIONS, DRAIN_TURNS = 200, 10
 BAR_CPU = 2.5
+PLAIN = ["say something", "say something else"]
+BOOKING = [
+    "Book a flight from Oslo to Madrid tomorrow",
+    "economy please",
+    "show me flights from Berlin to Rome on Friday",
+    "yes",
+    "what can you do?",
+    "cancel that",
+]
+SAID = {"by hand": PLAIN, "echo": PLAIN, "travel": BOOKING}
 
 
 async def main() -> None:
@@ -34,7 +45,6 @@ async def main() -> None:
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
         # The hand-written task reads its addresses from the environment when it is imported.
         os.environ.update(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
-        migrate(running.database_url)
         async with _candidates(running, Path(folder), arguments.only) as candidates:
             results = await _measure(candidates, arguments.rounds, arguments.turns)
     _report(results)
@@ -54,12 +64,24 @@ async def _candidates(running: Stores, folder: Path, only: list[str] | None) -> 
 
     makers = {
         "by hand": lambda: run_by_hand(running, folder),
-        "echo": lambda: run_ours(running, folder, name="echo", application="benchmarks.echo", domain="echo"),
+        "echo": lambda: run_ours(_own(running, 1), folder, name="echo", application="benchmarks.echo", domain="echo"),
+        "travel": lambda: run_ours(_own(running, 2), folder, name="travel", application="workers.app", domain="travel"),
     }
     async with AsyncExitStack() as stack:
         yield [
             await stack.enter_async_context(make()) for name, make in makers.items() if not only or name in only
         ]
+
+
+def _own(running: Stores, number: int) -> Stores:
+    """A database and a Redis number of its own, so that no candidate takes another's sessions."""
+    name = f"candidate_{number}"
+    with psycopg.connect(running.database_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    base, redis_base = running.database_url.rpartition("/")[0], running.redis_url.rpartition("/")[0]
+    own = Stores(f"{base}/{name}", f"{redis_base}/{number}")
+    migrate(own.database_url)
+    return own
 
 
 async def _measure(candidates: list, rounds: int, turns: int) -> dict[tuple[str, str], list[Measurement]]:
@@ -78,7 +100,7 @@ async def _measure(candidates: list, rounds: int, turns: int) -> dict[tuple[str,
 async def _closed_loop(candidate, prefix: str, turns: int) -> Measurement:
     sessions = [f"{candidate.name}-{prefix}-{n}".replace(" ", "_") for n in range(SESSIONS)]
     await candidate.prepare(sessions)
-    texts = [f"say number {n}" for n in range(turns)]
+    texts = [SAID[candidate.name][n % len(SAID[candidate.name])] for n in range(turns)]
     phase = Phase(_meter(candidate))
     times = await asyncio.gather(*(candidate.converse(session, texts) for session in sessions))
     return phase.end(SESSIONS * turns, [one for several in times for one in several])
@@ -87,7 +109,7 @@ async def _closed_loop(candidate, prefix: str, turns: int) -> Measurement:
 async def _drain(candidate, prefix: str, turns: int) -> Measurement:
     sessions = [f"{candidate.name}-{prefix}-{n}".replace(" ", "_") for n in range(DRAIN_SESSIONS)]
     await candidate.prepare(sessions)
-    texts = [f"say number {n}" for n in range(turns)]
+    texts = [SAID[candidate.name][n % len(SAID[candidate.name])] for n in range(turns)]
     _signal_all(candidate, signal.SIGSTOP)
     try:
         await asyncio.gather(*(candidate.enqueue(session, texts) for session in sessions))

@@ -107,7 +107,8 @@ def score_frame(
     new = {slot: values for slot, values in reference.items() if before.get(slot) != values}
     said = {slot: value for slot, value in prediction.state.items() if prediction_before.get(slot) != value}
     tally.actual, tally.predicted = len(new), len(said)
-    tally.true = sum(1 for slot, value in said.items() if slot in new and match(service, slot, new[slot], value) >= SAME)
+    right = (slot in new and match(service, slot, new[slot], value) >= SAME for slot, value in said.items())
+    tally.true = sum(right)
     return tally
 
 

@@ -65,12 +65,18 @@ class Tracker:
         text = clean(text)
         understanding = self.system1.think(text, self._situation()).understanding
         kinds, flow, share = self._parts(text)
-        if understanding.kind is MessageKind.TASK and understanding.flows and understanding.flows[0].score > share:
+        if (
+            understanding.kind is MessageKind.TASK
+            and understanding.flows
+            and understanding.flows[0].score > share
+        ):
             flow, share = str(understanding.flows[0].dact), understanding.flows[0].score
         accepts = MessageKind.CONFIRMATION in kinds or understanding.kind is MessageKind.CONFIRMATION
         refuses = MessageKind.DENIAL in kinds
         before = self.intent
-        self.intent = self._next_intent(kinds | {understanding.kind}, flow, share, accepts=accepts, refuses=refuses)
+        self.intent = self._next_intent(
+            kinds | {understanding.kind}, flow, share, accepts=accepts, refuses=refuses
+        )
         moved = self.intent not in {before, NO_INTENT} and before != NO_INTENT
         if (accepts or (moved and not refuses)) and self.offered:
             self.state |= self.offered
@@ -135,4 +141,3 @@ class Tracker:
             value = str(mention.value)
             return value if value in slot.values else None
         return mention.text or None
-

@@ -43,6 +43,7 @@ class RedisEvents:
         self._channels: dict[str, _Channel] = {}
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
+        self._telling = asyncio.Lock()
         self.failures = 0
         """Messages that could not be published since the start."""
 
@@ -101,13 +102,14 @@ class RedisEvents:
 
     async def _tell(self, command: str, name: str) -> None:
         """Send a (un)subscription; its confirmation is read by the reader."""
-        if self._pubsub is None:
-            self._pubsub = self._redis.pubsub()
-        try:
-            await getattr(self._pubsub, command)(name)
-        except (RedisError, OSError) as error:
-            # The reader subscribes to everything again when it has reconnected.
-            _log.warning("A channel could not be changed.", command=command, error=str(error))
+        async with self._telling:  # else each of several first callers would open a connection
+            if self._pubsub is None:
+                self._pubsub = self._redis.pubsub()
+            try:
+                await getattr(self._pubsub, command)(name)
+            except (RedisError, OSError) as error:
+                # The reader subscribes to everything again when it has reconnected.
+                _log.warning("A channel could not be changed.", command=command, error=str(error))
         if self._reader is None:
             self._reader = asyncio.create_task(self._read(), name="live events")
 
