@@ -116,7 +116,8 @@ class Validation:
         value = self._repair(value, slot, situation)
         verdict = self._types.validate(value, slot)
         if isinstance(verdict, Rejected):
-            return Mention(None, mention.text, invalid=verdict.why)
+            why = _why_no_date(value, slot, situation) or verdict.why
+            return Mention(None, mention.text, invalid=why)
         return mention if verdict.value is mention.value else replace(mention, value=verdict.value)
 
     def ground(self, mention: Mention, slot: SlotSpec) -> Mention:
@@ -148,3 +149,11 @@ class Validation:
             return found[0].reading.value or value if found else value
         known = self._extractor.gazetteer.lookup(value_kind(slot.name), value)
         return known[0] if len(known) == 1 else value
+
+
+def _why_no_date(value: Json, slot: SlotSpec, situation: Situation) -> str | None:
+    """What is wrong with the words for a date, if dates know better than the slot's type."""
+    if not isinstance(value, str) or DATE not in kinds_of(slot):
+        return None
+    found = find_dates(parse(value), situation.today)
+    return found[0].reading.invalid if found else None
