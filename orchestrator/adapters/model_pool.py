@@ -1,0 +1,158 @@
+"""The models of one process: its endpoints, one board of breakers, and one Prompt Engineer per configuration.
+
+What a domain asks of models is in its configuration, where they are in the environment's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from orchestrator.adapters.openai import Endpoint, OpenAIChat
+from orchestrator.domain.configuration import DomainConfig
+from orchestrator.ports.spending import SpendingStore
+from orchestrator.prompting import (
+    DEFAULT_PROVIDER,
+    BreakerBoard,
+    BreakerPolicy,
+    CircuitView,
+    ModelChoice,
+    ModelConfig,
+    Pacing,
+    PromptEngineer,
+    circuit_signal,
+    load_prompts,
+    read_model_config,
+    read_voters,
+)
+from orchestrator.settings import Settings
+from orchestrator.telemetry import RecordSignal, drop_signal, get_logger
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+_log = get_logger(__name__)
+
+
+def read_endpoints(settings: Settings) -> dict[str, Endpoint]:
+    """The endpoints that the environment configures, by provider name; empty for System 1 alone.
+
+    An address without a key is one, and so is a key without an address.
+    """
+    endpoints = {
+        name: Endpoint(
+            base_url=further.base_url,
+            api_key=further.api_key.get_secret_value() if further.api_key else "",
+            token_limit_field=further.token_limit_field,
+            extra_body=further.extra_body,
+        )
+        for name, further in settings.model_endpoints.items()
+    }
+    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
+    url = settings.openai_base_url or (OPENAI_URL if key else "")
+    if url:
+        endpoints[DEFAULT_PROVIDER] = _first_endpoint(url, key)
+    return endpoints
+
+
+def _first_endpoint(url: str, key: str) -> Endpoint:
+    if url.rstrip("/") != OPENAI_URL:
+        return Endpoint(base_url=url, api_key=key)
+    # OpenAI itself accepts metadata only with requests that it stores, and has renamed the limit.
+    return Endpoint(
+        base_url=url,
+        api_key=key,
+        token_limit_field="max_completion_tokens",  # noqa: S106
+        extra_body={"store": True},
+    )
+
+
+class ModelPool:
+    """Gives out Prompt Engineers. They belong to the event loop on which they are first used."""
+
+    def __init__(
+        self,
+        endpoints: Mapping[str, Endpoint],
+        *,
+        model: str,
+        fallback: str | None = None,
+        breaker: BreakerPolicy | None = None,
+        spending: SpendingStore | None = None,
+        record: RecordSignal = drop_signal,
+        pacing: Pacing | None = None,
+    ) -> None:
+        """Make one; nothing is connected yet.
+
+        Args:
+            endpoints: by provider name.
+            model: where a domain names none.
+            fallback: likewise.
+            breaker: when a model is left alone, and for how long.
+            spending: counters shared with other processes; None counts in this one.
+            record: receives a signal for every call and every change of a breaker.
+            pacing: time and chance.
+        """
+        self._endpoints = dict(endpoints)
+        self._model = ModelChoice(model)
+        self._fallback = ModelChoice(fallback) if fallback else None
+        self._spending = spending
+        self._record = record
+        self._pacing = pacing or Pacing()
+        self._board = BreakerBoard(
+            breaker or BreakerPolicy(), self._pacing.clock, lambda view: record(circuit_signal(view))
+        )
+        self._clients: dict[str, OpenAIChat] = {}
+        self._engineers: list[tuple[ModelConfig, PromptEngineer]] = []
+
+    @property
+    def configured(self) -> bool:
+        """Whether there is any endpoint."""
+        return bool(self._endpoints)
+
+    @property
+    def circuits(self) -> tuple[CircuitView, ...]:
+        """The breakers' states in this process."""
+        return self._board.views()
+
+    def engineer(self, config: DomainConfig) -> PromptEngineer | None:
+        """The engineer for a domain, shared by all whose models are configured alike; None without a model.
+
+        Raises:
+            ConfigurationError: a prompt that ships is broken.
+        """
+        if not self._endpoints:
+            return None
+        wanted = read_model_config(config, self._model, self._fallback)
+        if not self._can_serve(wanted, read_voters(config)):
+            return None
+        known = next((engineer for config, engineer in self._engineers if config == wanted), None)
+        if known is not None:
+            return known
+        engineer = PromptEngineer(
+            self._open_clients(),
+            load_prompts(),
+            wanted,
+            spending=self._spending,
+            record=self._record,
+            pacing=self._pacing,
+            board=self._board,
+        )
+        self._engineers.append((wanted, engineer))
+        return engineer
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        clients, self._clients = list(self._clients.values()), {}
+        self._engineers.clear()
+        await asyncio.gather(*(client.aclose() for client in clients))
+
+    def _can_serve(self, wanted: ModelConfig, voters: tuple[ModelChoice, ...]) -> bool:
+        choices = {*wanted.choices(None), *wanted.per_prompt.values(), *voters}
+        missing = sorted({choice.provider for choice in choices} - self._endpoints.keys())
+        if missing:
+            _log.warning("Some models have no endpoint and are not asked.", providers=missing)
+        return any(choice.provider in self._endpoints for choice in choices)
+
+    def _open_clients(self) -> dict[str, OpenAIChat]:
+        if not self._clients:
+            self._clients = {name: OpenAIChat(endpoint) for name, endpoint in self._endpoints.items()}
+        return self._clients
