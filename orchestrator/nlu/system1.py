@@ -44,6 +44,8 @@ from orchestrator.types import Dact
 LIKELY = 0.35
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
+_SURE_OF_YES = 0.75
+"""A yes may do something that lasts: what is not plainly one is asked about again."""
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
@@ -192,6 +194,8 @@ class System1:
     def _decide(self, evidence: Evidence, situation: Situation) -> MessageKind:
         kind = kind_of_label(evidence.label)
         if evidence.share < self.likely or (evidence.known < KNOWN and not evidence.candidates):
+            kind = MessageKind.UNKNOWN
+        if kind is MessageKind.CONFIRMATION and evidence.share < _SURE_OF_YES:
             kind = MessageKind.UNKNOWN
         if situation.active is None:
             return self._decide_alone(kind, evidence, situation)
