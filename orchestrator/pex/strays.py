@@ -11,6 +11,8 @@ import contextvars
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from orchestrator.telemetry import get_logger
 from orchestrator.types import ToolId
@@ -27,7 +29,7 @@ class Strays:
 
     def __init__(self) -> None:
         self._running: Counter[ToolId] = Counter()
-        self._futures: set[asyncio.Future[object]] = set()
+        self._futures: set[asyncio.Future[Any]] = set()
 
     def count(self, tool_id: ToolId) -> int:
         """How many given-up calls of a tool still run."""
@@ -36,7 +38,7 @@ class Strays:
     def too_many(self, tool_id: ToolId) -> bool:
         return self._running[tool_id] >= STRAYS_PER_TOOL
 
-    def add(self, tool_id: ToolId, future: asyncio.Future[object]) -> None:
+    def add(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         """Hear a given-up call out without waiting for it."""
         if future.done():
             self._hear(tool_id, future)
@@ -45,12 +47,12 @@ class Strays:
         self._futures.add(future)
         future.add_done_callback(lambda _: self._forget(tool_id, future))
 
-    def _forget(self, tool_id: ToolId, future: asyncio.Future[object]) -> None:
+    def _forget(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         self._futures.discard(future)
         self._running[tool_id] -= 1
         self._hear(tool_id, future)
 
-    def _hear(self, tool_id: ToolId, future: asyncio.Future[object]) -> None:
+    def _hear(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         if not future.cancelled() and (error := future.exception()) is not None:
             _log.warning("A tool that nobody waited for broke.", tool=tool_id, error=str(error))
 
@@ -95,13 +97,18 @@ def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object
 
     def run() -> None:
         try:
-            result = context.run(work)
+            settle = partial(future.set_result, context.run(work))
         except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
-            settle, value = future.set_exception, error
-        else:
-            settle, value = future.set_result, result
+            settle = partial(future.set_exception, _fit_for_future(error))
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle, value)
+            loop.call_soon_threadsafe(settle)
 
     threading.Thread(target=run, name=f"tool {tool_id}", daemon=True).start()
     return future
+
+
+def _fit_for_future(error: BaseException) -> Exception:
+    """An exit that a tool asks for must not end the loop, and a future takes no StopIteration."""
+    if isinstance(error, Exception) and not isinstance(error, StopIteration):
+        return error
+    return RuntimeError(f"The tool raised {type(error).__name__}.")

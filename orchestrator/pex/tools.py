@@ -109,7 +109,7 @@ class ToolRunner:
             return ToolError(FailureCategory.TIMEOUT, f"{name} did not answer in time.", undecided=True)
         except Unavailable:
             return ToolError(FailureCategory.SERVER_ERROR, f"{name} cannot be reached.", undecided=True)
-        except Exception:  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
+        except (Exception, SystemExit):  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
             _log.exception("A tool broke.", tool=request.spec.tool_id, turn=call.idempotency_key)
             return ToolError(FailureCategory.SERVER_ERROR, f"{name} did not work.", undecided=True)
         if is_object(data):

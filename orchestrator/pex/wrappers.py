@@ -198,7 +198,7 @@ class StopWaiting:
         except asyncio.CancelledError:
             self._let_go(request, future)
             raise
-        if done:
+        if done and not future.cancelled():
             return future.result()
         self._let_go(request, future)
         return ToolError(FailureCategory.TIMEOUT, f"{spec.name} did not answer in time.", undecided=True)
