@@ -5,6 +5,7 @@ What the files mean, and what is wrong with them, is said in `domain.compile`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -12,9 +13,9 @@ from pathlib import Path
 
 from orchestrator.adapters.domain_code import forget, import_policies, import_services, shipped_folder
 from orchestrator.adapters.yaml_source import parse_yaml, read_text, read_yaml
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain
+from orchestrator.domain.compile_skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.domain.problems import Problems, SourceFile, shorten, suggest
@@ -23,6 +24,7 @@ from orchestrator.types import Dact, JsonObject
 
 DEFAULTS = Path(configuration.__file__).with_name("defaults.yaml")
 TEMPLATE_SUFFIX = ".md.j2"
+_FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,25 +145,21 @@ def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
     return {path.name.removesuffix(TEMPLATE_SUFFIX): text for path, text in texts.items() if text is not None}
 
 
-def _read_skills(folder: Path, problems: Problems) -> dict[str, str]:
-    skills: dict[str, str] = {}
+def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
+    skills: dict[str, SkillSource] = {}
     for path in sorted((folder / "skills").glob("*/SKILL.md")):
         name = f"skills/{path.parent.name}/SKILL.md"
         text = read_text(path, name, problems)
         if text is not None:
-            _check_front_matter(text, name, problems)
-            skills[path.parent.name] = text
+            skills[path.parent.name] = _split_skill(text, name, problems)
     return skills
 
 
-def _check_front_matter(text: str, name: str, problems: Problems) -> None:
-    """A skill begins with its name and description between two lines of dashes."""
-    parts = text.split("---", maxsplit=2)
+def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
+    """A skill begins with front matter between two lines of dashes; its lines count from the file's top."""
+    parts = _FENCE.split(text, maxsplit=2)
     if len(parts) < 3 or parts[0].strip():
         problems.add(SourceFile(name), (), "should begin with front matter: name and description between ---")
-        return
-    matter = parse_yaml(parts[1], name, problems)
-    keys = matter.body if is_object(matter.body) else JsonObject()
-    for key in ("name", "description"):
-        if not isinstance(keys.get(key), str):
-            problems.add(matter, (key,), "is missing in the front matter")
+        return SkillSource(SourceFile(name), text)
+    matter = parse_yaml("\n" * (parts[0].count("\n") + 1) + parts[1], name, problems)
+    return SkillSource(matter, parts[2])

@@ -18,6 +18,7 @@ from orchestrator.dialogue.slots import SLOT_TYPES
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.domain.compile_entities import compile_answers, compile_entities
 from orchestrator.domain.compile_flows import Vocabulary, compile_flows
+from orchestrator.domain.compile_skills import SkillSource, compile_skills
 from orchestrator.domain.compile_slot_types import CompiledTypes, compile_slot_types
 from orchestrator.domain.compile_tools import compile_tools
 from orchestrator.domain.configuration import DomainConfig, merge_sections
@@ -43,7 +44,7 @@ class DomainSources:
     """Everything a folder holds.
 
     `services`: public names of services.py. `templates`: text by file name without ``.md.j2``.
-    `skills`: text of SKILL.md by folder name. `evaluations`: one file each.
+    `skills`: by folder name. `evaluations`: one file each.
     """
 
     name: str
@@ -55,7 +56,7 @@ class DomainSources:
     services: Mapping[str, Any] = field(default_factory=dict[str, Any])
     policies: tuple[PolicyCode, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict[str, str])
-    skills: Mapping[str, str] = field(default_factory=dict[str, str])
+    skills: Mapping[str, SkillSource] = field(default_factory=dict[str, SkillSource])
     evaluations: tuple[SourceFile, ...] = ()
 
 
@@ -84,6 +85,7 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
     answers = compile_answers(ontology.answers, sources.ontology, problems)
     _check_commands(config, ontology, sources.config, problems)
     _check_files(sources, ontology, problems)
+    skills = compile_skills(sources.skills, ontology.flows, tools, problems)
     domain = Domain(
         name=sources.name,
         folder=sources.folder,
@@ -94,7 +96,7 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
         tools=tools,
         answers=answers,
         templates=sources.templates,
-        skills={Dact(name): text for name, text in sources.skills.items()},
+        skills=skills,
         slot_types=types.types,
         slot_patterns=types.patterns,
     )
@@ -171,7 +173,7 @@ def _check_commands(
 
 
 def _check_files(sources: DomainSources, ontology: OntologyFile, problems: Problems) -> None:
-    """Templates parse, skills and evaluations speak of flows that there are."""
+    """Templates parse, and evaluations speak of flows that there are."""
     environment = SandboxedEnvironment()
     for name, text in sources.templates.items():
         file = SourceFile(f"templates/{name}.md.j2")
@@ -182,8 +184,6 @@ def _check_files(sources: DomainSources, ontology: OntologyFile, problems: Probl
         dact = name.split(".", maxsplit=1)[0]
         if dact not in ontology.flows and (hint := suggest(dact, ontology.flows, nearness=0.85)):
             problems.add(file, (), f"there is no flow {dact!r}{hint}")
-    for name in sources.skills:
-        problems.check_known(SourceFile(f"skills/{name}/SKILL.md"), (), name, ontology.flows, "flow")
     for file in sources.evaluations:
         _check_evaluation(file, ontology, problems)
 

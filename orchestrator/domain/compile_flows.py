@@ -97,6 +97,11 @@ class _FlowCheck:
         if self.entry.mode is Mode.SKILL and self.dact not in self.vocabulary.skills:
             self._add(("mode",), f"mode skill needs skills/{self.dact}/SKILL.md")
 
+    def _has_skill(self) -> bool:
+        """Whether a model may find what no slot gives."""
+        named = self.dact in self.vocabulary.skills
+        return self.entry.mode is Mode.SKILL or (self.entry.mode is Mode.AUTO and named)
+
     def _check_examples(self) -> None:
         for index, example in enumerate(self.entry.examples):
             for name in _PLACEHOLDER.findall(example):
@@ -167,7 +172,7 @@ class _FlowCheck:
                 self._add(place, f"there is no slot {source!r}{suggest(source, sources)}")
         available = {*use.slot_mapping, *sources, *results}
         missing = [name for name in required_names(tool.input_schema) if name not in available]
-        if missing and self.entry.mode is not Mode.SKILL:
+        if missing and not self._has_skill():
             names = ", ".join(repr(name) for name in missing)
             self._add((*path, "slot_mapping"), f"nothing gives the required input {names} of {tool.tool_id}")
 

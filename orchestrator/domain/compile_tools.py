@@ -12,6 +12,7 @@ from jsonschema.exceptions import SchemaError
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.check_outside import find_http_mistakes, find_mcp_mistakes
 from orchestrator.domain.configuration import Resilience
+from orchestrator.domain.guarding import find_mistakes
 from orchestrator.domain.model import Implementation, ToolSpec
 from orchestrator.domain.problems import Problems, SourceFile, suggest
 from orchestrator.domain.schema import ToolEntry, ToolsFile
@@ -28,6 +29,7 @@ def compile_tools(
     entries = problems.read(ToolsFile, file, (), file.body).tools
     for tool_id, entry in entries.items():
         _check_schemas(tool_id, entry, file, problems)
+        _check_guarded(tool_id, entry, file, problems)
         _check_implementation(tool_id, entry, services, file, problems)
         for key, other in (("compensation", entry.compensation), ("status_query", entry.status_query)):
             if other is not None:
@@ -96,6 +98,11 @@ def _check_schemas(tool_id: str, entry: ToolEntry, file: SourceFile, problems: P
             problems.add(
                 file, (*path, "required"), f"names what properties does not have: {', '.join(missing)}"
             )
+
+
+def _check_guarded(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
+    for name, message in find_mistakes(entry.input_schema):
+        problems.add(file, ("tools", tool_id, "input_schema", "properties", name), message)
 
 
 def _check_implementation(

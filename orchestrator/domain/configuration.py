@@ -24,6 +24,7 @@ from pydantic import (
 )
 
 from orchestrator.dialogue.json_values import is_object
+from orchestrator.domain.guarding import is_importable
 from orchestrator.types import Json, JsonObject
 
 
@@ -40,8 +41,15 @@ def _check_pattern(value: str) -> str:
     return value
 
 
+def _check_module(value: str) -> str:
+    if not is_importable(value):
+        raise ValueError("cannot be allowed: only harmless modules of the standard library can")
+    return value
+
+
 Switch = Annotated[Literal["off", "on", "auto"], BeforeValidator(_read_switch)]
 Pattern = Annotated[str, AfterValidator(_check_pattern)]
+Module = Annotated[str, AfterValidator(_check_module)]
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -188,6 +196,11 @@ class Resilience(Section):
     backoff_base_s: NonNegativeFloat
     backoff_max_s: NonNegativeFloat
     skill_overhead_ms: NonNegativeInt
+    """What a skill may take besides the time-outs of its tools."""
+    skill_rounds: PositiveInt
+    """How often a skill may ask its model."""
+    skill_calls: PositiveInt
+    """How often a skill may call tools."""
     context_wait_s: PositiveFloat
     """How long a flow waits for what Internal flows find."""
 
@@ -216,7 +229,8 @@ class Guardrails(Section):
     reserved_tokens: tuple[str, ...]
     """Text that a message must not hold: markers that models take for roles."""
     max_answer_characters: PositiveInt
-    allowed_imports: tuple[str, ...]
+    allowed_imports: tuple[Module, ...]
+    """What Python that a model wrote may import."""
 
 
 class Plans(Section):

@@ -16,6 +16,7 @@ from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
+from orchestrator.domain.guarding import Language
 from orchestrator.types import Dact, JsonObject, ToolId
 
 
@@ -53,6 +54,24 @@ class ToolSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class SkillSpec:
+    """What a language model is told and given to carry out one flow (PX-5).
+
+    `criteria`: what makes a result good, for reflection. `language`: of the code that it writes.
+    `result`: JSON Schema of the data that it ends with.
+    """
+
+    dact: Dact
+    description: str
+    instructions: str
+    criteria: tuple[str, ...] = ()
+    tools: tuple[ToolId, ...] = ()
+    language: Language | None = None
+    reflect: bool = False
+    result: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EntityValue:
     """One known value: `canonical` is what slots hold, `aliases` what people say."""
 
@@ -85,7 +104,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """`templates`: by file name without ``.md.j2``. `skills`: dact → text of SKILL.md."""
+    """`templates`: by file name without ``.md.j2``. `skills`: by the flow that they carry out."""
 
     name: str
     folder: str
@@ -96,7 +115,7 @@ class Domain:
     tools: Mapping[ToolId, ToolSpec]
     answers: tuple[Answer, ...] = ()
     templates: Mapping[str, str] = field(default_factory=dict[str, str])
-    skills: Mapping[Dact, str] = field(default_factory=dict[Dact, str])
+    skills: Mapping[Dact, SkillSpec] = field(default_factory=dict[Dact, SkillSpec])
     slot_types: SlotTypes = EVERY_TYPE
     slot_patterns: Mapping[str, Pattern[str]] = field(default_factory=dict[str, Pattern[str]])
     """What values of the domain's own slot types look like in a text, by name of the type."""

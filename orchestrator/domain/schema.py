@@ -24,6 +24,7 @@ from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import Mode, Priority
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import Pattern
+from orchestrator.domain.guarding import Language
 from orchestrator.types import Json, JsonObject
 
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -207,6 +208,24 @@ class ToolEntry(Entry):
     cache_ttl_ms: NonNegativeInt = 0
     compensation: str | None = None
     status_query: str | None = None
+
+
+class SkillEntry(Entry):
+    """The front matter of a SKILL.md. `tools`: some of its flow's; left out, all of them.
+
+    `license`, `compatibility`, `metadata`: of the Agent Skills format; not read.
+    """
+
+    name: str = ""
+    description: str = ""
+    criteria: tuple[str, ...] = ()
+    tools: tuple[str, ...] | None = None
+    language: Language | None = None
+    reflect: bool | None = None
+    result: JsonObject | None = None
+    license: str = ""
+    compatibility: str = ""
+    metadata: JsonObject = Field(default_factory=JsonObject)
 
 
 class ToolsFile(Entry):

@@ -10,13 +10,13 @@ import builtins
 import importlib
 import keyword
 import string
-import sys
 import types
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 
 from orchestrator.domain.configuration import Guardrails
+from orchestrator.domain.guarding import is_importable
 from orchestrator.errors import InvalidInput
 from orchestrator.pex.guardrails import python_names as names
 from orchestrator.pex.guardrails.nearest import find_nearest
@@ -37,8 +37,7 @@ class PythonRules:
 
     def __post_init__(self) -> None:
         for name in self.allowed_imports:
-            root = name.partition(".")[0]
-            if root not in sys.stdlib_module_names or root in names.NEVER_IMPORTED or root.startswith("_"):
+            if not is_importable(name):
                 raise InvalidInput(
                     f"Model-written code cannot be allowed to import {name!r}: only harmless modules of "
                     "the standard library can.",

@@ -7,25 +7,21 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
+from orchestrator.domain.guarding import Language, Statement
+
+__all__ = [
+    "ApprovedPython",
+    "ApprovedSql",
+    "Category",
+    "Entities",
+    "Language",
+    "Rejected",
+    "Statement",
+    "Verdict",
+]
+
 Entities: TypeAlias = Mapping[str, Collection[str]]
 """What code may name: the tables, each with its columns. A table of a schema is ``schema.table``."""
-
-
-class Language(StrEnum):
-    PYTHON = "python"
-    SQL = "sql"
-
-
-class Statement(StrEnum):
-    """The kinds of SQL statement that a tool may take. Only SELECT leaves data as it is."""
-
-    SELECT = "select"
-    INSERT = "insert"
-    UPDATE = "update"
-    DELETE = "delete"
-    CREATE_TABLE = "create_table"
-    ALTER_TABLE = "alter_table"
-    DROP_TABLE = "drop_table"
 
 
 class Category(StrEnum):

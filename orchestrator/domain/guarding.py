@@ -1,0 +1,101 @@
+"""What a domain says about code that models write: inputs that take it, and modules it may import.
+
+Declarations only; judging code is the business of the guardrails in PEX.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.types import Json, JsonObject
+
+GUARDRAIL = "x-guardrail"
+STATEMENTS = "x-statements"
+
+_NEVER_IMPORTED = """
+asyncio atexit ast builtins bdb cffi code codecs codeop concurrent contextvars copyreg ctypes cProfile dbm dis
+    distutils doctest ensurepip fcntl faulthandler fileinput ftplib gc getpass glob gzip http imaplib imp
+    importlib inspect io linecache logging lzma marshal mmap multiprocessing nntplib nt operator os pathlib
+    pdb pickle pickletools pkgutil platform poplib posix posixpath pprint profile pty pwd py_compile pydoc
+    queue readline resource runpy sched select selectors shelve shutil signal site smtplib socket
+    socketserver sqlite3 ssl string subprocess symtable sys sysconfig syslog tarfile telnetlib tempfile
+    termios test threading timeit tkinter trace traceback tracemalloc tty types typing unittest urllib uuid
+    venv warnings weakref webbrowser wsgiref xml xmlrpc zipapp zipfile zipimport zlib bz2
+    """
+NEVER_IMPORTED = frozenset(_NEVER_IMPORTED.split())
+"""Modules that no configuration can allow: they read files, start processes, or lead to those that do."""
+
+
+class Language(StrEnum):
+    PYTHON = "python"
+    SQL = "sql"
+
+
+class Statement(StrEnum):
+    """The kinds of SQL statement that a tool may take. Only SELECT leaves data as it is."""
+
+    SELECT = "select"
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+    CREATE_TABLE = "create_table"
+    ALTER_TABLE = "alter_table"
+    DROP_TABLE = "drop_table"
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedInput:
+    """An input of a tool that takes code. `statements`: of SQL, what the tool takes."""
+
+    name: str
+    language: Language
+    statements: frozenset[Statement] = frozenset({Statement.SELECT})
+
+
+def read_guarded_inputs(schema: JsonObject) -> tuple[GuardedInput, ...]:
+    """The inputs that a checked schema marks with `x-guardrail` (and `x-statements`)."""
+    return tuple(
+        GuardedInput(
+            name,
+            Language(body[GUARDRAIL]),
+            frozenset(Statement(kind) for kind in body.get(STATEMENTS, (Statement.SELECT,))),
+        )
+        for name, body in _properties(schema)
+        if GUARDRAIL in body
+    )
+
+
+def find_mistakes(schema: JsonObject) -> Iterator[tuple[str, str]]:
+    """What is wrong with the marks of a schema: the input's name, and a sentence."""
+    for name, body in _properties(schema):
+        language, statements = body.get(GUARDRAIL), body.get(STATEMENTS)
+        if STATEMENTS in body and language != Language.SQL:
+            yield name, f"{STATEMENTS} belongs to inputs with {GUARDRAIL}: sql"
+        if GUARDRAIL not in body:
+            continue
+        if language not in set(Language):
+            yield name, f"{GUARDRAIL} should be one of {', '.join(Language)} (it is {language!r})"
+        elif body.get("type") != "string":
+            yield name, "code is text: its type should be 'string'"
+        elif STATEMENTS in body and not _are_statements(statements):
+            yield name, f"{STATEMENTS} should be a list of {', '.join(Statement)}"
+
+
+def is_importable(module: str) -> bool:
+    """Whether a domain may allow model-written Python to import a module."""
+    root = module.partition(".")[0]
+    return root in sys.stdlib_module_names and root not in NEVER_IMPORTED and not root.startswith("_")
+
+
+def _are_statements(value: Json) -> bool:
+    return is_list(value) and bool(value) and all(kind in set(Statement) for kind in value)
+
+
+def _properties(schema: JsonObject) -> Iterator[tuple[str, JsonObject]]:
+    properties = schema.get("properties")
+    if is_object(properties):
+        yield from ((name, body) for name, body in properties.items() if is_object(body))
