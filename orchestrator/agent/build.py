@@ -15,6 +15,7 @@ from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.toolbox import Services, Toolbox
 from orchestrator.pex.tools import ToolRunner
+from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.telemetry import RecordSignal, drop_signal
@@ -27,6 +28,7 @@ def build_agent(
     policies: Mapping[Dact, type],
     services: Services,
     *,
+    tool_ports: ToolPorts | None = None,
     askers: Sequence[Asker] = (),
     system1: System1 | None = None,
     clock: Callable[[], float] = time.time,
@@ -38,6 +40,7 @@ def build_agent(
         domain: compiled.
         policies: the domain's own policy classes; other flows get the default one.
         services: gives a tenant's service instances.
+        tool_ports: transports beyond services, and stores that workers share; None: of this process alone.
         askers: models that may be asked; none means System 1 alone.
         system1: one that is trained already, to share.
         clock: unix seconds.
@@ -47,7 +50,7 @@ def build_agent(
         ConfigurationError: a schema or a template cannot be compiled.
     """
     registry = Registry(domain.entities)
-    tools = ToolRunner(Toolbox(domain.tools, services), domain.config.resilience)
+    tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
     carried_out = {dact: policies.get(dact, BasePolicy)(flow.spec) for dact, flow in domain.flows.items()}
     return Agent(
         Modules(
