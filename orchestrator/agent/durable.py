@@ -22,6 +22,7 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.ports.lane import Lane
+from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
@@ -101,6 +102,10 @@ class DurableSteps:
         """Record what an unknown outcome turned out to be."""
         step = _Call(unknown.key, kind, hash_request(request), False, effect, unknown.idempotency_key)
         await self._record(step, StepStatus.FINISHED, result)
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
+        """Decide a pending approval, once; a later attempt finds what the first one decided."""
+        return await self._lane.decide_approval(self._lease, approval_id, decision)
 
     async def _run(self, step: _Call, run: Callable[[str], Awaitable[Json]]) -> Json:
         try:

@@ -54,7 +54,13 @@ class RemarkKind(StrEnum):
     UNKNOWN_OUTCOME = "unknown_outcome"
     ESCALATED = "escalated"
     """The same question was asked too often."""
+    LEFT_UNKNOWN = "left_unknown"
+    """The user does not want to have it done again, although nobody knows whether it was done."""
     APPROVAL = "approval"
+    NOT_APPROVED = "not_approved"
+    """Denied, expired, or void; `status` says which."""
+    APPROVAL_OVER = "approval_over"
+    """A decision on something that is no longer asked."""
     BREAKDOWN = "breakdown"
     """An unexpected error; the user learns only that it was ours."""
 

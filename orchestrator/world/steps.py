@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import Json
@@ -42,4 +43,8 @@ class Steps(Protocol):
         effect: Effect | None = None,
     ) -> None:
         """Record what an unknown outcome turned out to be."""
+        ...
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
+        """Decide a pending approval, once; gives it as it then stands. None: there is none."""
         ...

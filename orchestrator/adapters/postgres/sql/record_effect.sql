@@ -1,6 +1,7 @@
 -- Insert or finish one journal step and its line of the ledger, together, under the fence (RT-9, RT-10).
 --
--- Arguments: those of record_step, and fingerprint, flow_id, tool_id, idempotency_key, arguments, slots,
+-- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result, as in
+--            record_step; fingerprint, flow_id, tool_id, idempotency_key, arguments, slots,
 --            effect_status, effect_result
 -- Effect:    one row when the lease is still this one; none otherwise, and nothing was written.
 WITH lane AS (
