@@ -1,12 +1,14 @@
-"""Steps of a turn that must not be had twice: answered from the journal, else run and recorded (RT-8, RT-9).
+"""Steps of a turn that must not be had twice: answered from the journal, else run and recorded (RT-8 … RT-10).
 
-Pure against `ports.lane.Lane.record`. What a step does, and whether it is idempotent, its caller knows.
+Pure against `ports.lane.Lane`. The ledger is asked only for calls that are not idempotent. What a step
+does, its caller knows.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import orjson
 
@@ -20,6 +22,8 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.ports.lane import Lane
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
 from orchestrator.types import Json, TurnId
@@ -53,6 +57,7 @@ class DurableSteps:
         run: Callable[[str], Awaitable[Json]],
         *,
         idempotent: bool,
+        effect: Effect | None = None,
     ) -> Json | UnknownOutcome:
         """Give the recorded result of this step, or run it and record what it gives.
 
@@ -62,54 +67,86 @@ class DurableSteps:
             request: what is asked, as JSON; guards against a key that changed its meaning.
             run: makes the call; gets the idempotency key; returns JSON.
             idempotent: False records the start first, so that it is never made twice unknowingly.
+            effect: what the call does to the world; what an earlier turn did is not done again.
 
         Raises:
             StepMismatch: the journal holds another request under this key.
             StepFailed: the step failed in an earlier attempt.
             LaneLost: the lane was taken over; stop.
         """
-        request_hash = hash_request(request)
+        step = _Call(key, kind, hash_request(request), idempotent, effect, self.idempotency_key(key))
         known = self._journal.get(key)
         if known is not None:
-            self._check_same(known, request_hash)
-            return self._replay(known)
+            self._check_same(known, step.request_hash)
+            return await self._replay(known, step)
+        if effect is not None:
+            earlier = await self._lane.find_effect(self._lease, effect.fingerprint)
+            if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
+                return earlier.result
+            if earlier is not None and earlier.status in OPEN:
+                step.idempotency_key = earlier.idempotency_key
+                if not effect.again:
+                    return UnknownOutcome(key, earlier.idempotency_key)
         if not idempotent:
-            await self._record(Step(key, kind, StepStatus.STARTED, request_hash))
-        return await self._run(key, kind, request_hash, run, idempotent=idempotent)
+            await self._record(step, StepStatus.STARTED)
+        return await self._run(step, run)
 
-    async def settle(self, key: str, kind: str, request: Json, result: Json) -> None:
-        """Record what an unknown outcome turned out to be."""
-        await self._record(Step(key, kind, StepStatus.FINISHED, hash_request(request), result))
-
-    async def _run(
+    async def settle(
         self,
-        key: str,
+        unknown: UnknownOutcome,
         kind: str,
-        request_hash: str,
-        run: Callable[[str], Awaitable[Json]],
-        *,
-        idempotent: bool,
-    ) -> Json:
+        request: Json,
+        result: Json,
+        effect: Effect | None = None,
+    ) -> None:
+        """Record what an unknown outcome turned out to be."""
+        step = _Call(unknown.key, kind, hash_request(request), False, effect, unknown.idempotency_key)
+        await self._record(step, StepStatus.FINISHED, result)
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
+        """Decide a pending approval, once; a later attempt finds what the first one decided."""
+        return await self._lane.decide_approval(self._lease, approval_id, decision)
+
+    async def _run(self, step: _Call, run: Callable[[str], Awaitable[Json]]) -> Json:
         try:
-            result = await run(self.idempotency_key(key))
+            result = await run(step.idempotency_key)
         except UNDECIDED:
             raise
         except ParleyError as error:
-            if not idempotent:
+            if not step.idempotent:
                 failure = {"code": error.code, "message": str(error)}
-                await self._record(Step(key, kind, StepStatus.FAILED, request_hash, failure))
+                await self._record(step, StepStatus.FAILED, failure)
             raise
-        await self._record(Step(key, kind, StepStatus.FINISHED, request_hash, result))
+        await self._record(step, StepStatus.FINISHED, result)
         return result
 
-    def _replay(self, step: Step) -> Json | UnknownOutcome:
-        match step.status:
+    async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
+        effect = step.effect
+        entry = None
+        if effect is not None:
+            entry = await self._lane.adopt_effect(
+                self._lease,
+                self._turn_id,
+                known.key,
+                fingerprint=effect.fingerprint,
+                flow_id=effect.flow_id,
+            )
+        match known.status:
             case StepStatus.FINISHED:
-                return step.result
+                await self._mark_compensated(effect, known.result)
+                return known.result
             case StepStatus.FAILED:
-                raise StepFailed(step.result["message"], cause=step.result["code"])
+                raise StepFailed(known.result["message"], cause=known.result["code"])
             case StepStatus.STARTED:
-                return UnknownOutcome(step.key, self.idempotency_key(step.key))
+                return UnknownOutcome(
+                    known.key, step.idempotency_key if entry is None else entry.idempotency_key
+                )
+
+    async def _mark_compensated(self, effect: Effect | None, result: Json) -> None:
+        if effect is None or effect.compensates is None:
+            return
+        if effect.judge(result) is LedgerStatus.DONE:
+            await self._lane.mark_compensated(self._lease, effect.compensates)
 
     def _check_same(self, known: Step, request_hash: str) -> None:
         if known.request_hash != request_hash:
@@ -117,9 +154,50 @@ class DurableSteps:
                 f"Step {known.key!r} of turn {self._turn_id} differs from its earlier attempt."
             )
 
-    async def _record(self, step: Step) -> None:
-        await self._lane.record(self._lease, self._turn_id, step)
-        self._journal[step.key] = step
+    async def _record(self, step: _Call, status: StepStatus, result: Json = None) -> None:
+        written = Step(step.key, step.kind, status, step.request_hash, result)
+        await self._lane.record(self._lease, self._turn_id, written, self._enter(step, status, result))
+        self._journal[step.key] = written
+        if status is StepStatus.FINISHED:
+            await self._mark_compensated(step.effect, result)
+
+    def _enter(self, step: _Call, status: StepStatus, result: Json) -> LedgerEntry | None:
+        """The step's line of the ledger."""
+        effect = step.effect
+        if effect is None:
+            return None
+        match status:
+            case StepStatus.STARTED:
+                known = LedgerStatus.STARTED
+            case StepStatus.FAILED:
+                known = LedgerStatus.FAILED
+            case StepStatus.FINISHED:
+                known = effect.judge(result)
+        return LedgerEntry(
+            session_id=self._lease.session_id,
+            fingerprint=effect.fingerprint,
+            turn_id=self._turn_id,
+            step_key=step.key,
+            idempotency_key=step.idempotency_key,
+            flow_id=effect.flow_id,
+            tool_id=effect.tool_id,
+            arguments=effect.arguments,
+            slots=effect.slots,
+            status=known,
+            result=result if known is LedgerStatus.DONE else None,
+        )
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call on its way through the journal."""
+
+    key: str
+    kind: str
+    request_hash: str
+    idempotent: bool
+    effect: Effect | None
+    idempotency_key: str
 
 
 def hash_request(request: Json) -> str:

@@ -50,11 +50,14 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     effects = [note for note in world.state.effects if note.turn_id == turn.work.turn_id]
     state = restore(turn, modules)
     state.effects.extend(effects)
+    state.labels = world.state.labels
     state.turn += 1
     world.state = state
     world.story.clear()
     world.finished.clear()
     world.frames.clear()
+    world.asked_approvals.clear()
+    world.closed_approvals.clear()
     world.event("failed", code="internal_error")
     turn.answer = modules.res.apologise(world, [note.summary or note.tool_id for note in effects])
     turn.broken = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import orjson
 
+from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.cache import Decoded
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.result import make_result
@@ -12,7 +13,7 @@ from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, TurnCommit, Utterance
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnKind, TurnStatus
 
 
 def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
@@ -38,7 +39,13 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
             FrameRecord(frame.frame_id, frame.flow_id, frame.serialize()) for frame in world.frames.values()
         ),
         events=_events(turn),
+        approvals=tuple(world.asked_approvals),
+        closed_approvals=close_approvals(turn) if turn.before.get("approvals") or _touched(turn) else (),
     )
+
+
+def _touched(turn: RunningTurn) -> bool:
+    return bool(turn.world.asked_approvals or turn.world.closed_approvals)
 
 
 def _write_conversation(turn: RunningTurn, reply: str) -> None:
@@ -51,7 +58,8 @@ def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
     given = turn.work.input
     content = given.text if given.action is None else orjson.dumps(given.action).decode()
     form = given.form if given.action is None else "action"
-    return (Utterance("user", form, content or ""), Utterance("agent", "text", reply))
+    role = "system" if given.kind is TurnKind.SYSTEM else "user"
+    return (Utterance(role, form, content or ""), Utterance("agent", "text", reply))
 
 
 def _archived(flow: BaseFlow) -> ArchivedFlow:

@@ -32,10 +32,12 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
         start_task(turn, understood.flows[0].dact, understood.slots)
 
 
-def cancel(turn: RunningTurn, flow: BaseFlow) -> None:
+def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
+    """Give a flow up; `told`: say so."""
     turn.state.stack.cancel(flow)
     turn.state.ambiguity.resolve(flow_id=flow.flow_id)
-    turn.world.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id)
+    if told:
+        turn.world.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id)
     turn.carry_on = False
 
 

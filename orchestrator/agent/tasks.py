@@ -82,7 +82,7 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
     if not labels:
         return
     drop_candidate(flow)
-    drop_grant(flow)
+    drop_grant(turn.world, flow)
     handler = turn.state.ambiguity
     for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
         handler.resolve(entry)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from orchestrator.agent.approvals import expire_approvals
+from orchestrator.agent.approvals import expire_approvals, take_decision
 from orchestrator.agent.asides import be_unsure, chat, digress, leave_open, reject
 from orchestrator.agent.corrections import DECISIONS, ask_what_to_change, correct_flow
 from orchestrator.agent.decisions import decide
@@ -36,6 +36,8 @@ async def take_up(turn: RunningTurn, modules: Modules) -> None:
         turn.state.digression.end()
     if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
         await decide(turn, modules, understood.target)
+        return
+    if await take_decision(turn, understood):
         return
     _drop_loose_questions(turn, understood)
     UPTAKES[understood.kind](turn, understood)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.approvals import decide_approval, find_approval
 from orchestrator.agent.asides import leave_open
 from orchestrator.agent.corrections import ask_what_to_change, correct_flow
 from orchestrator.agent.running import RunningTurn
@@ -17,10 +16,6 @@ from orchestrator.world.remark import RemarkKind
 
 def confirm(turn: RunningTurn, understood: Understanding) -> None:
     """Take a yes."""
-    approval = find_approval(turn, understood.target)
-    if approval is not None:
-        decide_approval(turn, approval, granted=True)
-        return
     entry = turn.state.ambiguity.current
     flow = turn.state.stack.active
     if entry is None:
@@ -49,10 +44,6 @@ def _confirm_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
 
 def deny(turn: RunningTurn, understood: Understanding) -> None:
     """Take a no."""
-    approval = find_approval(turn, understood.target)
-    if approval is not None:
-        decide_approval(turn, approval, granted=False)
-        return
     entry = turn.state.ambiguity.current
     flow = turn.state.stack.active
     if entry is None:
@@ -75,7 +66,10 @@ def deny(turn: RunningTurn, understood: Understanding) -> None:
 
 def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
     about = entry.metadata.get("about")
-    if about in {"retry", "change"}:
+    if about == "unknown":
+        turn.world.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
+        cancel(turn, flow, told=False)
+    elif about in {"retry", "change"}:
         cancel(turn, flow)
     elif about in {"candidate", "rows"}:
         drop_candidate(flow)

@@ -82,6 +82,8 @@ class PendingApproval:
     policy_version: str = ""
     turn_id: TurnId | None = None
     question: str = ""
+    cause: str = ""
+    """Why it is asked, in words for the user; empty when the tool's manifest says so."""
 
     def has_expired(self, now: float) -> bool:
         return now >= self.expires_at
@@ -105,6 +107,7 @@ class PendingApproval:
             "policy_version": self.policy_version,
             "turn_id": self.turn_id,
             "question": self.question,
+            "cause": self.cause,
         }
 
     @classmethod
@@ -138,6 +141,8 @@ class EffectNote:
     turn_id: TurnId | None = None
     result: JsonObject = field(default_factory=JsonObject)
     """The part of the result that a compensation needs; small."""
+    fingerprint: str = ""
+    """Its place in the session's ledger."""
 
     @property
     def stands(self) -> bool:
@@ -155,6 +160,7 @@ class EffectNote:
             "compensation": self.compensation,
             "turn_id": self.turn_id,
             "result": copy_json(self.result),
+            "fingerprint": self.fingerprint,
         }
 
     @classmethod
@@ -169,6 +175,7 @@ class EffectNote:
             body["compensation"],
             body["turn_id"],
             copy_json(body["result"]),
+            body["fingerprint"],
         )
 
 

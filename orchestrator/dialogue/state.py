@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, load_flow
 from orchestrator.dialogue.json_values import copy_json
+from orchestrator.dialogue.labels import LabelSource
 from orchestrator.dialogue.lifecycle import COMPLETED
 from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, Message, PendingApproval
 from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue
@@ -58,6 +59,8 @@ class DialogueState:
     trace: list[JsonObject] = field(default_factory=list[JsonObject])
     completed: list[BaseFlow] = field(default_factory=list[BaseFlow])
     effects: list[EffectNote] = field(default_factory=list[EffectNote])
+    labels: list[LabelSource] = field(default_factory=list[LabelSource])
+    """What the session has taken in that must not simply go out again (PX-3)."""
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -164,6 +167,7 @@ class DialogueState:
             "trace": self.trace.copy(),
             "completed": [flow.serialize() for flow in self.completed],
             "effects": [note.serialize() for note in self.effects],
+            "labels": [source.serialize() for source in self.labels],
         }
 
     @classmethod
@@ -190,6 +194,7 @@ class DialogueState:
             trace=body["trace"].copy(),
             completed=_load_flows(body["completed"], flow_types),
             effects=[EffectNote.from_dict(entry) for entry in body["effects"]],
+            labels=[LabelSource.from_dict(entry) for entry in body["labels"]],
         )
 
 

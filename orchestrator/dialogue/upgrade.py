@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from orchestrator.errors import SchemaTooNew
 from orchestrator.types import Json, JsonObject
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 _STANDINGS_0: Mapping[str, tuple[str, str | None]] = {
     "active": ("Active", None),
@@ -98,7 +98,17 @@ def upgrade_from_0(body: JsonObject) -> JsonObject:
     }
 
 
-UPGRADES: Mapping[int, Callable[[JsonObject], JsonObject]] = {0: upgrade_from_0}
+def upgrade_from_1(body: JsonObject) -> JsonObject:
+    """Version 1 knew no labels, no place of an effect in the ledger, no cause of an approval."""
+    return body | {
+        "schema_version": 2,
+        "effects": [{**note, "fingerprint": ""} for note in body["effects"]],
+        "approvals": [{**approval, "cause": ""} for approval in body["approvals"]],
+        "labels": [],
+    }
+
+
+UPGRADES: Mapping[int, Callable[[JsonObject], JsonObject]] = {0: upgrade_from_0, 1: upgrade_from_1}
 
 
 def upgrade(body: JsonObject) -> JsonObject:

@@ -44,6 +44,8 @@ class ToolSpec:
     receives_untrusted_input: bool = False
     communicates_externally: bool = False
     requires_approval: bool = False
+    approval_above: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Name of an input, or of what the flow has found → the most that needs no approval."""
     max_retries: int = 2
     rate_limit_rpm: int | None = None
     cache_ttl_ms: int = 0

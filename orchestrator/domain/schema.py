@@ -203,6 +203,7 @@ class ToolEntry(Entry):
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
     requires_approval: bool = False
+    approval_above: Mapping[Name, float] = Field(default_factory=dict[str, float])
     max_retries: NonNegativeInt | None = None
     rate_limit_rpm: PositiveInt | None = None
     cache_ttl_ms: NonNegativeInt = 0

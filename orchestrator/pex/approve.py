@@ -1,6 +1,7 @@
 """Holds a call until somebody has approved exactly it (PX-17). Deciding is the Agent's uptake.
 
-A grant is a note of the flow, for one call with these arguments; using it takes it away.
+A grant is a note of the flow, for one call with these arguments under this plan and policy; using it
+takes it away.
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from orchestrator.dialogue.records import PendingApproval
 from orchestrator.pex.ending import Parked
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.toolbox import Tool
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, from_unix
 from orchestrator.types import JsonObject, ToolId, new_id
 from orchestrator.world.remark import RemarkKind
+from orchestrator.world.world import World
 
 NOTE = "granted"
 
 
-def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject) -> Parked | None:
+def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: str) -> Parked | None:
     """None when the call was granted, which uses the grant up; else the flow waits."""
-    if run.flow.notes.pop(NOTE, None) == name_call(tool.spec.tool_id, arguments):
-        return None
     world, state = run.world, run.world.state
     plan = state.stack.plan_of(run.flow)
     approval = PendingApproval(
@@ -34,29 +35,91 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject) -> Park
         asked_at=world.now,
         expires_at=world.now + world.domain.config.approvals.expires_s,
         plan_revision=plan.revision if plan is not None else 0,
-        policy_version=run.flow.spec.dax,
+        policy_version=version_policy(run, tool),
         turn_id=world.turn_id,
-        question=tool.spec.description,
+        question=tool.spec.description or tool.spec.name,
+        cause=cause,
     )
+    if _use_grant(run, approval):
+        return None
     state.void_approvals(run.flow.flow_id)
     state.approvals.append(approval)
     state.stack.park(run.flow, world.now)
-    world.remark(RemarkKind.APPROVAL, what=tool.spec.name, flow_id=run.flow.flow_id)
-    world.event("approval_requested", approval_id=approval.approval_id, tool_id=tool.spec.tool_id)
+    world.asked_approvals.append(_record(world, approval))
+    world.remark(
+        RemarkKind.APPROVAL,
+        what=tool.spec.name,
+        cause=cause,
+        arguments=arguments,
+        flow_id=run.flow.flow_id,
+    )
+    world.event(
+        "approval_requested", approval_id=approval.approval_id, tool_id=tool.spec.tool_id, cause=cause
+    )
     return Parked(approval.approval_id)
 
 
 def grant(flow: BaseFlow, approval: PendingApproval) -> None:
     """Allow the one call that the approval was asked for."""
-    flow.notes[NOTE] = name_call(approval.tool_id, approval.arguments)
+    flow.notes[NOTE] = {"approval_id": approval.approval_id, "call": bind(approval)}
 
 
-def drop_grant(flow: BaseFlow) -> None:
+def drop_grant(world: World, flow: BaseFlow) -> None:
     """A correction makes a grant void."""
-    flow.notes.pop(NOTE, None)
+    granted = flow.notes.pop(NOTE, None)
+    if granted is not None:
+        world.close_approval(granted["approval_id"], ApprovalStatus.VOID)
 
 
-def name_call(tool_id: ToolId, arguments: JsonObject) -> str:
-    """A digest of a tool with its arguments."""
-    body = orjson.dumps([tool_id, arguments], option=orjson.OPT_SORT_KEYS)
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
+def bind(approval: PendingApproval) -> str:
+    """A digest of all that an approval is bound to."""
+    bound = [
+        approval.flow_id,
+        approval.tool_id,
+        approval.arguments,
+        approval.plan_revision,
+        approval.policy_version,
+    ]
+    return hashlib.blake2b(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+
+
+def version_policy(run: Execution, tool: Tool) -> str:
+    """A digest of the rules under which the call is made: another release of them needs another approval."""
+    spec = run.flow.spec
+    rules = [
+        spec.dax,
+        spec.confirm,
+        [[use.tool_id, dict(use.slot_mapping)] for use in spec.tools],
+        tool.fingerprint,
+        tool.spec.requires_approval,
+        dict(tool.spec.approval_above),
+    ]
+    return hashlib.blake2b(orjson.dumps(rules, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+
+
+def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
+    """Whether exactly this call was granted. A grant for anything else is void."""
+    granted = run.flow.notes.pop(NOTE, None)
+    if granted is None:
+        return False
+    fits = granted["call"] == bind(wanted)
+    status = ApprovalStatus.USED if fits else ApprovalStatus.VOID
+    run.world.close_approval(granted["approval_id"], status)
+    return fits
+
+
+def _record(world: World, approval: PendingApproval) -> ApprovalRecord:
+    return ApprovalRecord(
+        approval_id=approval.approval_id,
+        session_id=world.session_id,
+        turn_id=world.turn_id,
+        flow_id=approval.flow_id,
+        tool_id=ToolId(approval.tool_id),
+        fingerprint=bind(approval),
+        arguments=approval.arguments,
+        expires_at=from_unix(approval.expires_at),
+        question=approval.question,
+        cause=approval.cause,
+        plan_revision=approval.plan_revision,
+        policy_version=approval.policy_version,
+    )

@@ -26,6 +26,8 @@ class Candidate:
     data: JsonObject
     slots: str
     confirmed: bool = False
+    again: bool = False
+    """A yes means: although nobody knows whether it was done before (RT-9)."""
 
 
 def fingerprint(flow: BaseFlow) -> str:
@@ -53,6 +55,7 @@ def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
         "data": candidate.data,
         "slots": candidate.slots,
         "confirmed": candidate.confirmed,
+        "again": candidate.again,
     }
 
 

@@ -9,8 +9,8 @@ from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Failed
 from orchestrator.pex.execution import Execution
+from orchestrator.pex.gate import tools_to_approve
 from orchestrator.pex.toolbox import Tool
-from orchestrator.types import ToolId
 
 
 class Check(NamedTuple):
@@ -26,22 +26,6 @@ def check(run: Execution) -> Failed | None:
 def check_slots(run: Execution) -> Failed | None:
     """Run the checks on slots, once they have been reviewed."""
     return _first_failure(run, AFTER_REVIEW)
-
-
-def tools_to_approve(tools: list[Tool]) -> frozenset[ToolId]:
-    """The tools whose calls need an approval (PX-3).
-
-    A tool that says so, and, when the tools of one flow together have all three dangerous
-    abilities, every one of them that reaches the outside.
-    """
-    specs = [tool.spec for tool in tools]
-    private = any(spec.accesses_private_data for spec in specs)
-    untrusted = any(spec.receives_untrusted_input for spec in specs)
-    return frozenset(
-        spec.tool_id
-        for spec in specs
-        if spec.requires_approval or (private and untrusted and spec.communicates_externally)
-    )
 
 
 def _first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
@@ -87,7 +71,7 @@ def _time_outs(run: Execution) -> str | None:
 
 def _trifecta_gate(run: Execution) -> str | None:
     """Never stops the flow by itself: it names the calls that `invoke` must hold for an approval."""
-    run.gated = tools_to_approve([tool for tool in _tools(run) if tool])
+    run.gated = tools_to_approve([tool for tool in _tools(run) if tool], run.world.state.labels)
     return None
 
 

@@ -16,7 +16,7 @@ class Execution:
     """`data`: what the tools returned, merged by name; later tools win.
 
     `filled`: the slots that held values when the tools were called, for `verify`.
-    `gated`: the tools whose calls need an approval.
+    `gated`: the tools whose calls need an approval, and why.
     """
 
     flow: BaseFlow
@@ -26,7 +26,7 @@ class Execution:
     used: list[ToolId] = field(default_factory=list[ToolId])
     frame: Frame | None = None
     filled: frozenset[str] = frozenset()
-    gated: frozenset[ToolId] = frozenset()
+    gated: dict[ToolId, str] = field(default_factory=dict[ToolId, str])
 
     def take(self, tool_id: ToolId, data: JsonObject) -> None:
         """Keep what a tool returned for later tools, the frame and the answer."""

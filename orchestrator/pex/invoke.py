@@ -18,6 +18,7 @@ from orchestrator.pex.choices import Choices
 from orchestrator.pex.ending import Ending, Failed, NeedsInput
 from orchestrator.pex.envelope import ToolData, ToolError
 from orchestrator.pex.execution import Execution
+from orchestrator.pex.gate import find_bound_exceeded
 from orchestrator.pex.toolbox import Tool
 from orchestrator.pex.unknown import settle_unknown
 from orchestrator.turns.step import UnknownOutcome
@@ -61,11 +62,15 @@ async def _use(
             return _ask_to_confirm(run, policy, tool, arguments)
     if not tool.spec.idempotent and run.world.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
-    if use.tool_id in run.gated:
-        parked = hold_for_approval(run, tool, arguments)
+    cause = run.gated.get(use.tool_id)
+    if cause is None:
+        cause = find_bound_exceeded(tool.spec, {**run.data, **arguments})
+    if cause is not None:
+        parked = hold_for_approval(run, tool, arguments, cause)
         if parked is not None:
             return parked
-    return await _call(run, policy, tool, arguments)
+    again = confirmed is not None and confirmed.tool_id == use.tool_id and confirmed.again
+    return await _call(run, policy, tool, arguments, again=again)
 
 
 def _without_arguments(
@@ -125,10 +130,12 @@ def _ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: Json
     return NeedsInput()
 
 
-async def _call(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> Ending | None:
-    result = await run.tools.call(run.world, run.flow.flow_id, tool, arguments)
+async def _call(
+    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, again: bool
+) -> Ending | None:
+    result = await run.tools.call(run.world, run.flow.flow_id, tool, arguments, again=again)
     if isinstance(result, UnknownOutcome):
-        result = await settle_unknown(run, tool, arguments, result)
+        result = await settle_unknown(run, policy, tool, arguments, result)
     match result:
         case ToolData(data):
             run.take(tool.spec.tool_id, data)

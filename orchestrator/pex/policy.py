@@ -15,6 +15,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.pex.arguments import Gathered, gather_arguments
 from orchestrator.pex.check import check, check_slots
 from orchestrator.pex.complete import complete
+from orchestrator.pex.effects import keep_note, make_effect
 from orchestrator.pex.ending import Completed, Ending, Failed
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.invoke import invoke
@@ -144,7 +145,8 @@ class BasePolicy:
 
     def note_effect(self, run: Execution, tool: Tool, arguments: JsonObject, data: JsonObject) -> None:
         """Remember what was done with which values, so that a correction can name it (RT-12)."""
-        run.world.state.effects.append(
+        keep_note(
+            run.world,
             EffectNote(
                 tool_id=tool.spec.tool_id,
                 flow_id=run.flow.flow_id,
@@ -154,7 +156,8 @@ class BasePolicy:
                 compensation=tool.spec.compensation,
                 turn_id=run.world.turn_id,
                 result={name: value for name, value in data.items() if _is_short(value)},
-            )
+                fingerprint=make_effect(run.world, run.flow.flow_id, tool, arguments).fingerprint,
+            ),
         )
 
 

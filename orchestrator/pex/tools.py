@@ -18,7 +18,9 @@ from orchestrator.errors import (
     TurnCancelled,
     Unavailable,
 )
+from orchestrator.pex.effects import make_effect
 from orchestrator.pex.envelope import ToolData, ToolError, ToolResult, read_envelope, write_envelope
+from orchestrator.pex.gate import carry_labels
 from orchestrator.pex.strays import Strays, ToolThreads
 from orchestrator.pex.toolbox import Tool, Toolbox
 from orchestrator.pex.wrappers import ToolPorts, ToolRequest, wrap_calls
@@ -47,10 +49,20 @@ class ToolRunner:
     def find(self, tool_id: ToolId) -> Tool | None:
         return self._toolbox.find(tool_id)
 
-    async def call(self, world: World, flow_id: FlowId, tool: Tool, arguments: JsonObject) -> ToolResult:
-        """Call a tool once, or answer from the journal.
+    async def call(
+        self,
+        world: World,
+        flow_id: FlowId,
+        tool: Tool,
+        arguments: JsonObject,
+        *,
+        again: bool = False,
+        compensates: str | None = None,
+    ) -> ToolResult:
+        """Call a tool once, or answer from the journal or the ledger.
 
-        UnknownOutcome: it is not idempotent and nobody knows whether it had its effect.
+        UnknownOutcome: it is not idempotent and nobody knows whether it had its effect. `again`: it
+        was decided to call it all the same. `compensates`: the effect in the ledger that it undoes.
         """
         tool_id = tool.spec.tool_id
         mistake = tool.check_input(arguments)
@@ -64,15 +76,16 @@ class ToolRunner:
             {"tool_id": tool_id, "arguments": arguments},
             lambda key: self._attempt(world, tool, arguments, key),
             idempotent=tool.spec.idempotent,
+            effect=None
+            if tool.spec.idempotent
+            else make_effect(world, flow_id, tool, arguments, again=again, compensates=compensates),
         )
         if isinstance(answer, UnknownOutcome):
             return self._finish(world, flow_id, tool, arguments, answer)
         result = read_envelope(answer)
         if isinstance(result, ToolError) and result.undecided and not tool.spec.idempotent:
-            key = f"tool:{tool_id}:{number}"
-            return self._finish(
-                world, flow_id, tool, arguments, UnknownOutcome(key, f"{world.turn_id}:{key}")
-            )
+            unknown = UnknownOutcome(f"tool:{tool_id}:{number}", answer["idempotency_key"])
+            return self._finish(world, flow_id, tool, arguments, unknown)
         return self._finish(world, flow_id, tool, arguments, result)
 
     def _finish(
@@ -81,6 +94,7 @@ class ToolRunner:
         match result:
             case ToolData():
                 status = "ok"
+                carry_labels(world.state, tool.spec, flow_id)
             case ToolError(category):
                 status = category.value
             case UnknownOutcome():
@@ -94,7 +108,8 @@ class ToolRunner:
     async def _attempt(self, world: World, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; gives the envelope."""
         call = ToolCall(key, world.session_id, world.user_id, world.tenant_id, world.now)
-        return write_envelope(await self._handle(ToolRequest(tool, arguments, call)))
+        result = await self._handle(ToolRequest(tool, arguments, call))
+        return {**write_envelope(result), "idempotency_key": key}
 
     async def _carry(self, request: ToolRequest) -> ToolData | ToolError:
         """One attempt, whatever implements the tool; names what went wrong."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit
 from orchestrator.turns.step import Step
-from orchestrator.types import Epoch, SessionId, TurnId
+from orchestrator.types import Epoch, FlowId, SessionId, TurnId
 
 
 class Lane(Protocol):
@@ -34,8 +36,31 @@ class Lane(Protocol):
         """
         ...
 
-    async def record(self, lease: Lease, turn_id: TurnId, step: Step) -> None:
-        """Insert or finish one journal step under the fence. Raises LaneLost."""
+    async def record(
+        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
+    ) -> None:
+        """Insert or finish one journal step under the fence, with its line of the ledger if it has one.
+
+        Raises LaneLost; then neither was written.
+        """
+        ...
+
+    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
+        """The session's line of the ledger for an effect, whichever turn had it (RT-10)."""
+        ...
+
+    async def adopt_effect(
+        self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
+    ) -> LedgerEntry | None:
+        """Give the line that an earlier attempt of this turn wrote to the flow of this attempt.
+
+        A flow that the turn itself started has a new identifier in each attempt. None: no such line.
+        Raises LaneLost.
+        """
+        ...
+
+    async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
+        """An effect that was done has been undone. Raises LaneLost."""
         ...
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
@@ -47,5 +72,14 @@ class Lane(Protocol):
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
         """Free the leases of dead workers, fail gaps that waited too long, and name the sessions
         with work that nobody holds and that waited longer than `grace_s` (the reconciler).
+        """
+        ...
+
+    async def decide_approval(
+        self, lease: Lease, approval_id: str, decision: Decision
+    ) -> ApprovalRecord | None:
+        """Decide a pending approval, once; gives it as it then stands, whoever decided it (PX-17).
+
+        None: there is no such approval in this session.
         """
         ...

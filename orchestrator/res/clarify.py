@@ -126,6 +126,9 @@ def _ask_confirmation(asking: Asking) -> str:
         shown = show_slot(entry.candidates[0], spec, world.registry, world.now)
         return templates.render("confirm_value", slot=name_slot(entry.slot), value=shown)
     shown: JsonObject = entry.metadata.get("shown", {})
+    if about == "unknown":
+        facts = list_facts(flow, {**flow.values(), **shown}, world.registry, world.now)
+        return templates.render("confirm_unknown", what=entry.metadata["what"], facts=facts)
     values: dict[str, Json] = {
         "shown": shown,
         "slots": show_slots(flow, world.registry, world.now),

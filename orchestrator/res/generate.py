@@ -61,10 +61,18 @@ def tell_completed(world: World, flow: BaseFlow, templates: Templates) -> tuple[
 def tell_remark(world: World, remark: Remark, templates: Templates) -> tuple[str, str]:
     """The words of a remark. `flow_id` among its values becomes what the assistant is about."""
     name = remark.kind.value
-    values: dict[str, Json] = {"persona": world.domain.config.persona, "doing": "", **remark.values}
+    values: dict[str, Json] = {
+        "persona": world.domain.config.persona,
+        "doing": "",
+        "facts": [],
+        **remark.values,
+    }
     flow = _find_flow(world, remark.values.get("flow_id"))
     if flow is not None:
         values["doing"] = name_doing(flow)
+        values["facts"] = list_facts(
+            flow, {**flow.values(), **remark.values.get("arguments", {})}, world.registry, world.now
+        )
     elif "dact" in remark.values:
         values["doing"] = _doing_of(world.domain, remark.values["dact"])
     return name, templates.render(name, **values)

@@ -28,6 +28,8 @@ LEADING = frozenset(
         RemarkKind.NOT_UNDERSTOOD,
         RemarkKind.RESUMED,
         RemarkKind.STAYS,
+        RemarkKind.NOT_APPROVED,
+        RemarkKind.APPROVAL_OVER,
         RemarkKind.UNDONE,
         RemarkKind.UNKNOWN_OUTCOME,
     }

@@ -8,11 +8,14 @@ from datetime import timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
+from orchestrator.testing.approvals import decide_approval, keep_approvals
 from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnStatus
-from orchestrator.types import Epoch, SessionId, TurnId
+from orchestrator.types import Epoch, FlowId, SessionId, TurnId
 
 
 class MemoryLane:
@@ -130,6 +133,7 @@ class MemoryLane:
             )
         session.archived.update({flow.flow_id: flow for flow in commit.archived})
         session.frames.update({frame.flow_id: frame for frame in commit.frames})
+        keep_approvals(self._store, lease.tenant_id, commit)
         self._store.outbox.extend((session.session_id, entry) for entry in commit.outbox)
         events = tuple(
             session.append(replace(event, turn_id=event.turn_id or turn.turn_id)) for event in commit.events
@@ -159,9 +163,42 @@ class MemoryLane:
             turn.attempts -= error is None
             turn.error = error or turn.error
 
-    async def record(self, lease: Lease, turn_id: TurnId, step: Step) -> None:
+    async def record(
+        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
+    ) -> None:
         self._fenced(lease)
         self._store.turn(lease.tenant_id, turn_id)[1].steps[step.key] = step
+        if entry is not None:
+            at = self._store.clock()
+            self._store.effects[lease.session_id, entry.fingerprint] = replace(entry, at=at)
+
+    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
+        return self._store.effects.get((lease.session_id, fingerprint))
+
+    async def adopt_effect(
+        self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
+    ) -> LedgerEntry | None:
+        self._fenced(lease)
+        for key, entry in list(self._store.effects.items()):
+            if key[0] == lease.session_id and (entry.turn_id, entry.step_key) == (turn_id, step_key):
+                del self._store.effects[key]
+                adopted = replace(entry, fingerprint=fingerprint, flow_id=flow_id)
+                self._store.effects[lease.session_id, fingerprint] = adopted
+                return adopted
+        return None
+
+    async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
+        self._fenced(lease)
+        key = (lease.session_id, fingerprint)
+        if key in self._store.effects:
+            entry = self._store.effects[key]
+            self._store.effects[key] = replace(entry, status=LedgerStatus.COMPENSATED, at=self._store.clock())
+
+    async def decide_approval(
+        self, lease: Lease, approval_id: str, decision: Decision
+    ) -> ApprovalRecord | None:
+        record = decide_approval(self._store, lease.tenant_id, approval_id, decision)
+        return record if record is not None and record.session_id == lease.session_id else None
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
         cancelled: list[tuple[SessionId, TurnId]] = []

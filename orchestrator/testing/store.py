@@ -10,6 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from orchestrator.errors import NotFound
+from orchestrator.turns.approval import ApprovalRecord
+from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
 from orchestrator.turns.result import unanswered
@@ -150,6 +152,12 @@ class MemoryStore:
     outbox: list[tuple[SessionId, OutboxEntry]] = field(default_factory=list[tuple[SessionId, OutboxEntry]])
     documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
         default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
+    )
+    effects: dict[tuple[SessionId, str], LedgerEntry] = field(
+        default_factory=dict[tuple[SessionId, str], LedgerEntry]
+    )
+    approvals: dict[str, tuple[TenantId, ApprovalRecord]] = field(
+        default_factory=dict[str, tuple[TenantId, ApprovalRecord]]
     )
     live_workers: set[int] = field(default_factory=set[int])
     workers_ever: int = 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from orchestrator.turns.approval import ApprovalRecord, ClosedApproval
 from orchestrator.turns.event import Event
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnInput, TurnStatus
@@ -104,6 +105,9 @@ class TurnCommit:
     frames: tuple[FrameRecord, ...] = ()
     events: tuple[Event, ...] = ()
     outbox: tuple[OutboxEntry, ...] = ()
+    approvals: tuple[ApprovalRecord, ...] = ()
+    """Asked for in this turn."""
+    closed_approvals: tuple[ClosedApproval, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
 from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
 from orchestrator.turns.event import Event
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, ToolId, TurnId, UserId
 from orchestrator.world.registry import Registry
@@ -66,6 +67,9 @@ class World:
     events: list[Event] = field(default_factory=list[Event])
     findings: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
     """What a flow's tools returned, merged by name: the source of templates."""
+    asked_approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    closed_approvals: dict[str, ApprovalStatus] = field(default_factory=dict[str, ApprovalStatus])
+    """What became of approvals in this turn, by their identifiers."""
     flags: dict[str, Json] = field(default_factory=dict[str, Json])
     """What the turn object's flags say beyond the state's own, for example ``degraded``."""
 
@@ -76,6 +80,10 @@ class World:
     def completed(self) -> list[BaseFlow]:
         """Flows that completed in this turn, in order."""
         return [part for part in self.story if isinstance(part, BaseFlow)]
+
+    def close_approval(self, approval_id: str, status: ApprovalStatus) -> None:
+        """Note that an approval was used, expired or became void."""
+        self.closed_approvals[approval_id] = status
 
     def event(self, kind: str, /, **payload: Json) -> None:
         self.events.append(Event(self.session_id, kind, self.turn_id, payload))

@@ -7,12 +7,14 @@ that came in between) is settled under the lane's lock by `settle`.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import orjson
 from psycopg.rows import TupleRow
 
+from orchestrator.adapters.postgres.approvals import decide_approval
+from orchestrator.adapters.postgres.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.settle import (
     Settled,
@@ -22,15 +24,17 @@ from orchestrator.adapters.postgres.settle import (
     settle,
     steps_of,
 )
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.sql import Statement, statement
 from orchestrator.adapters.postgres.workers import LOCK_CLASS, WorkerLiveness
 from orchestrator.errors import LaneLost, Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnInput, TurnKind
-from orchestrator.types import Epoch, SessionId, TenantId, TurnId, UserId
+from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
 
 _RETRY_DELAYS_S = (0.05, 0.2, 0.5, 1.0, 2.0)
 """A commit whose fate is unknown is looked up and tried again this often, then given up."""
@@ -77,6 +81,7 @@ class PostgresLane:
         self._commit = statement("commit_turn")
         self._release = statement("release")
         self._record = statement("record_step")
+        self._record_effect = statement("record_effect")
 
     async def claim(self, session_id: SessionId, *, cached_epoch: Epoch | None = None) -> Lease | None:
         if session_id in self._held or session_id in self._claiming:
@@ -169,14 +174,18 @@ class PostgresLane:
 
     async def _commit_once(self, lease: Lease, arguments: dict[str, Any], merges: int) -> TupleRow | None:
         with translated():
-            if merges == 0:
+            further = _further(arguments)
+            if merges == 0 and not further:
                 return await self._database.fetch_one(self._commit, arguments)
             async with self._database.pool.connection() as connection, connection.transaction():
                 row = await (
                     await connection.execute(self._commit.text, self._commit.ordered(arguments))
                 ).fetchone()
                 if row is not None:
-                    await finish_merged(connection, lease.work.turn_id)
+                    for rare in further:
+                        await connection.execute(rare.text, rare.ordered(arguments))
+                    if merges:
+                        await finish_merged(connection, lease.work.turn_id)
                 return row
 
     def _commit_arguments(self, lease: Lease, commit: TurnCommit) -> dict[str, Any]:
@@ -208,6 +217,13 @@ class PostgresLane:
             "archived": _array(tuple({flow.flow_id: flow for flow in commit.archived}.values())),
             "frames": _array(tuple({frame.flow_id: frame for frame in commit.frames}.values())),
             "outbox": _array(commit.outbox),
+            "approvals": _array(
+                [
+                    asdict(record) | {"expires_at": record.expires_at.timestamp()}
+                    for record in commit.approvals
+                ]
+            ),
+            "closed": _array(commit.closed_approvals),
         }
 
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
@@ -221,7 +237,9 @@ class PostgresLane:
         with translated():
             await self._database.fetch_all(self._release, arguments)
 
-    async def record(self, lease: Lease, turn_id: TurnId, step: Step) -> None:
+    async def record(
+        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
+    ) -> None:
         arguments = {
             "session_id": lease.session_id,
             "tenant_id": lease.tenant_id,
@@ -234,11 +252,42 @@ class PostgresLane:
             "request_hash": step.request_hash,
             "result": orjson.dumps(step.result).decode(),
         }
+        statement_ = self._record
+        if entry is not None:
+            statement_ = self._record_effect
+            arguments |= {
+                "fingerprint": entry.fingerprint,
+                "flow_id": entry.flow_id,
+                "tool_id": entry.tool_id,
+                "idempotency_key": entry.idempotency_key,
+                "arguments": orjson.dumps(entry.arguments).decode(),
+                "slots": orjson.dumps(entry.slots).decode(),
+                "effect_status": entry.status.value,
+                "effect_result": orjson.dumps(entry.result).decode(),
+            }
         with translated():
-            row = await self._database.fetch_one(self._record, arguments)
+            row = await self._database.fetch_one(statement_, arguments)
         if row is None:
             self._forget(lease)
             raise LaneLost("Another worker has taken this session over; the work is discarded.")
+
+    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
+        return await find_effect(self._database, lease.session_id, fingerprint)
+
+    async def adopt_effect(
+        self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
+    ) -> LedgerEntry | None:
+        return await adopt_effect(self._database, lease, turn_id, step_key, fingerprint, flow_id)
+
+    async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
+        await mark_compensated(self._database, lease, fingerprint)
+
+    async def decide_approval(
+        self, lease: Lease, approval_id: str, decision: Decision
+    ) -> ApprovalRecord | None:
+        async with self._database.transaction() as connection:
+            record = await decide_approval(connection, lease.tenant_id, approval_id, decision)
+        return record if record is not None and record.session_id == lease.session_id else None
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
         if not self._held:
@@ -315,6 +364,12 @@ class PostgresLane:
         held = self._held.get(lease.session_id)
         if held is not None and held.token == lease.token:
             del self._held[lease.session_id]
+
+
+def _further(arguments: dict[str, Any]) -> list[Statement]:
+    """What a commit writes beside the usual, in the same transaction; nothing for most turns."""
+    rare = (("approvals", "ask_approvals"), ("closed", "close_approvals"))
+    return [statement(name) for argument, name in rare if arguments[argument] is not None]
 
 
 def _array(entries: Any) -> str | None:

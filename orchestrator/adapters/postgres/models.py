@@ -47,6 +47,11 @@ def _text(name: str, *, null: bool = False) -> Column[str]:
     return Column(name, Text, nullable=null)
 
 
+def _added_text(name: str) -> Column[str]:
+    """A column that older rows do not have a value for."""
+    return Column(name, Text, nullable=False, server_default="")
+
+
 def _count(name: str, start: int = 0) -> Column[int]:
     return Column(name, BigInteger, nullable=False, server_default=text(str(start)))
 
@@ -245,6 +250,8 @@ effects = Table(
     _text("fingerprint"),
     _text("tenant_id"),
     _text("turn_id"),
+    _added_text("step_key"),
+    _added_text("idempotency_key"),
     _text("flow_id"),
     _text("tool_id"),
     Column("arguments", JSONB, nullable=False),
@@ -340,12 +347,21 @@ approvals = Table(
     _text("fingerprint"),
     _text("status"),
     Column("arguments", JSON, nullable=False),
+    _added_text("question"),
+    # Why it was asked.
+    _added_text("cause"),
+    Column("plan_revision", Integer, nullable=False, server_default=text("0")),
+    _added_text("policy_version"),
+    # What the decider said.
     _text("reason", null=True),
     _text("decided_by", null=True),
     _time("created_at", now=True),
     _time("expires_at"),
     _time("decided_at"),
+    # When it was used, expired or became void.
+    _time("closed_at"),
     Index("approvals_session_id_idx", "session_id"),
+    comment="Questions for approval of one call each, and who decided (PX-17).",
 )
 
 preferences = Table(

@@ -21,6 +21,7 @@ from orchestrator.dialogue.records import (
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState, StateLimits
 from orchestrator.dialogue.understanding import Digression, FlowScore
+from orchestrator.dialogue.upgrade import SCHEMA_VERSION
 from orchestrator.types import Dact, FlowId, SessionId, ToolId, TurnId
 from tests.unit.dialogue.factories import (
     BOOK_FLIGHT,
@@ -79,7 +80,7 @@ def test_st1_a_new_state_is_empty() -> None:
     state = make_state()
     assert state.stack.flows == []
     assert state.flags == Flags(natural_birth=True)
-    assert state.serialize()["schema_version"] == 1
+    assert state.serialize()["schema_version"] == SCHEMA_VERSION
 
 
 def test_st1_the_state_comes_back_from_json() -> None:

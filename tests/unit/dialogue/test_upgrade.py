@@ -68,5 +68,5 @@ def test_version_0_keeps_its_meaning() -> None:
 
 
 def test_a_later_version_is_refused() -> None:
-    with pytest.raises(SchemaTooNew, match="version 99, and this release reads up to 1"):
+    with pytest.raises(SchemaTooNew, match="version 99, and this release reads up to 2"):
         DialogueState.from_dict({"schema_version": 99}, FLOW_TYPES)

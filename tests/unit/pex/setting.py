@@ -17,6 +17,8 @@ from orchestrator.pex.toolbox import Toolbox
 from orchestrator.pex.tools import ToolRunner
 from orchestrator.prompting import CallContext
 from orchestrator.telemetry import Signal
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import DEFAULT_TENANT, Dact, SessionId, ToolId, TurnId
 from orchestrator.world.registry import Registry
@@ -85,7 +87,14 @@ class Journal:
     results: dict[str, Any] = field(default_factory=dict)
 
     async def call(
-        self, key: str, kind: str, request: Any, run: Callable[[str], Awaitable[Any]], *, idempotent: bool
+        self,
+        key: str,
+        kind: str,
+        request: Any,
+        run: Callable[[str], Awaitable[Any]],
+        *,
+        idempotent: bool,
+        effect: Effect | None = None,
     ) -> Any:
         if key in self.results:
             return self.results[key]
@@ -95,8 +104,13 @@ class Journal:
         self.results[key] = await run(f"turn_1:{key}")
         return self.results[key]
 
-    async def settle(self, key: str, kind: str, request: Any, result: Any) -> None:
-        self.results[key] = result
+    async def settle(
+        self, unknown: UnknownOutcome, kind: str, request: Any, result: Any, effect: Effect | None = None
+    ) -> None:
+        self.results[unknown.key] = result
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
+        return None
 
 
 @dataclass

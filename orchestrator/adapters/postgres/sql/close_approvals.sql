@@ -1,0 +1,10 @@
+-- Say what became of approvals in a turn: used, expired or void (PX-17).
+--
+-- Arguments: session_id, closed (a JSON array)
+-- Effect:    only what was pending or granted changes; only what was granted can be used.
+UPDATE approvals
+SET status = closed.status, closed_at = clock_timestamp()
+FROM json_to_recordset(%(closed)s::json) AS closed (approval_id text, status text)
+WHERE approvals.approval_id = closed.approval_id
+  AND approvals.session_id = %(session_id)s
+  AND (approvals.status = 'granted' OR (approvals.status = 'pending' AND closed.status <> 'used'))

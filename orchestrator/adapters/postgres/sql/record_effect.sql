@@ -1,0 +1,29 @@
+-- Insert or finish one journal step and its line of the ledger, together, under the fence (RT-9, RT-10).
+--
+-- Arguments: session_id, tenant_id, turn_id, token, epoch, key, kind, status, request_hash, result, as in
+--            record_step; fingerprint, flow_id, tool_id, idempotency_key, arguments, slots,
+--            effect_status, effect_result
+-- Effect:    one row when the lease is still this one; none otherwise, and nothing was written.
+WITH lane AS (
+    SELECT session_id FROM lanes
+    WHERE session_id = %(session_id)s AND lease_token = %(token)s AND epoch = %(epoch)s
+    FOR SHARE
+), step AS (
+    INSERT INTO journal (turn_id, key, tenant_id, session_id, kind, status, request_hash, result, token)
+    SELECT %(turn_id)s, %(key)s, %(tenant_id)s, session_id, %(kind)s, %(status)s, %(request_hash)s,
+           %(result)s::json, %(token)s
+    FROM lane
+    ON CONFLICT (turn_id, key) DO UPDATE
+    SET status = excluded.status, result = excluded.result, request_hash = excluded.request_hash,
+        token = excluded.token
+)
+INSERT INTO effects (session_id, fingerprint, tenant_id, turn_id, step_key, idempotency_key, flow_id, tool_id,
+                     arguments, slots, status, result)
+SELECT session_id, %(fingerprint)s, %(tenant_id)s, %(turn_id)s, %(key)s, %(idempotency_key)s, %(flow_id)s,
+       %(tool_id)s, %(arguments)s::jsonb, %(slots)s::jsonb, %(effect_status)s, %(effect_result)s::json
+FROM lane
+ON CONFLICT (session_id, fingerprint) DO UPDATE
+SET turn_id = excluded.turn_id, step_key = excluded.step_key, idempotency_key = excluded.idempotency_key,
+    flow_id = excluded.flow_id, arguments = excluded.arguments, slots = excluded.slots,
+    status = excluded.status, result = excluded.result, at = clock_timestamp()
+RETURNING fingerprint

@@ -1,0 +1,16 @@
+"""Reading the ledger of effects from outside a turn; within one it is the lane's, under its fence (RT-10)."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from orchestrator.turns.effect import LedgerEntry
+from orchestrator.types import SessionId, TenantId
+
+
+class Effects(Protocol):
+    async def list(
+        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+    ) -> list[LedgerEntry]:
+        """What tools did for a session, oldest first. Raises NotFound for a session that is not there."""
+        ...
