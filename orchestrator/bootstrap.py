@@ -24,11 +24,13 @@ from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.spending import RedisSpending
 from orchestrator.adapters.redis.wakeup import RedisWakeup
+from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
+from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
 from orchestrator.telemetry import log_signal
@@ -53,6 +55,7 @@ class Ports:
     messages: Messages
     domains: DomainRegistry
     models: ModelPool
+    sandbox: PythonSandbox
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -94,6 +97,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             waiter=TurnWaiter(inbox, live),
             messages=messages,
             domains=DomainRegistry(settings.domain),
+            sandbox=PythonSandbox(),
             models=await _open_models(settings, redis, stack),
         )
 
@@ -140,11 +144,13 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
     loaded = load_domain(ports.domains.place(name))
     domain = loaded.domain
 
+    python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
+
     def services(tenant_id: TenantId) -> dict[str, object]:
         records = PostgresRecords(ports.database, tenant_id, domain.name)
         configured = domain.config.services
         return {
-            service: cls(ServiceContext(records, configured.get(service, {})))
+            service: cls(ServiceContext(records, configured.get(service, {}), python))
             for service, cls in loaded.services.items()
         }
 

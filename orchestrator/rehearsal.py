@@ -12,11 +12,13 @@ from pathlib import Path
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.system1 import System1
+from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.toolbox import Services
 from orchestrator.telemetry import Signal
 from orchestrator.testing.events import MemoryLiveEvents
@@ -90,6 +92,8 @@ class Rehearsal:
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
         """Service instances per tenant, each tenant with records of its own."""
+        rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
+        python = GuardedPython(PythonSandbox(), rules)
         made: dict[TenantId, Mapping[str, object]] = {}
 
         def of_tenant(tenant_id: TenantId) -> Mapping[str, object]:
@@ -97,7 +101,7 @@ class Rehearsal:
                 records = self.records.setdefault(tenant_id, MemoryRecords())
                 config = self.loaded.domain.config.services
                 own = {
-                    name: service(ServiceContext(records, dict(config.get(name, {}))))
+                    name: service(ServiceContext(records, dict(config.get(name, {})), python))
                     for name, service in self.loaded.services.items()
                 }
                 made[tenant_id] = {**own, **stand_ins}

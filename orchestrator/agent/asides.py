@@ -12,6 +12,9 @@ from orchestrator.res.words import name_doing, name_purpose, name_slot_of, name_
 from orchestrator.world.remark import RemarkKind
 
 MOST_TASKS_NAMED = 12
+OPEN = "open"
+"""About a question that a skill left open; any words answer it."""
+
 WORTH_OFFERING = 0.1
 """Below this share a flow is not offered when a message was not understood."""
 
@@ -50,6 +53,10 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
     state = turn.state
     entry = state.ambiguity.current
     turn.carry_on = False
+    if entry is not None and entry.metadata.get("about") == OPEN and state.stack.active is not None:
+        state.ambiguity.resolve(entry)
+        turn.carry_on = True  # a skill asked: it reads the answer itself
+        return
     if entry is not None and entry.level is not Level.GENERAL:
         turn.world.remark(RemarkKind.NOT_UNDERSTOOD)
         return

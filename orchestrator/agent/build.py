@@ -13,6 +13,8 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system2 import Asker
 from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.redraw import ModelFrames
+from orchestrator.pex.skills.runner import SkillRunner
 from orchestrator.pex.toolbox import Services, Toolbox
 from orchestrator.pex.tools import ToolRunner
 from orchestrator.pex.wrappers import ToolPorts
@@ -52,7 +54,11 @@ def build_agent(
     """
     registry = Registry(domain.entities)
     tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
+    skills = SkillRunner(domain, engineer) if engineer is not None and domain.skills else None
+    writer = ModelFrames(engineer) if engineer is not None else None
     carried_out = {dact: policies.get(dact, BasePolicy)(flow.spec) for dact, flow in domain.flows.items()}
+    for policy in carried_out.values():
+        policy.skills, policy.writer = skills, writer
     return Agent(
         Modules(
             domain=domain,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.failure import cascade
+from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
-from orchestrator.pex.ending import Completed, Failed, NeedsInput, Parked, Recover
+from orchestrator.pex.ending import Completed, Failed, NeedsInput, Parked, Partial, Recover
 from orchestrator.telemetry import SignalType
 
 
@@ -33,6 +33,8 @@ async def _execute(turn: RunningTurn, modules: Modules) -> None:
     match ending:
         case Completed() | NeedsInput() | Parked():
             return
+        case Partial():
+            show_part(turn)
         case Failed() | Recover():
             if await cascade(turn, modules, ending):
                 await _execute(turn, modules)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.asides import OPEN
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
@@ -21,12 +22,22 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
     if flow is None:
         _tell(turn, failure, None)
         return False
+    if isinstance(ending, Recover) and ending.recovery is Recovery.RETRY:
+        _signal(turn, flow, "retry")
+        return True
+    if isinstance(ending, Recover) and ending.recovery is Recovery.GATHER:
+        assert modules.gather is not None, "PEX chooses this rung only where somebody gathers"
+        await modules.gather(turn, flow, failure)
+        return False
     if isinstance(ending, Recover) and await _reroute(turn, modules, flow, ending):
         return True
     if _skip(turn, flow):
         _signal(turn, flow, "skip")
         return False
     _signal(turn, flow, "escalate")
+    if failure.uncertain:
+        _put_open_question(turn, flow, failure)
+        return False
     _tell(turn, failure, flow)
     if failure.category in WORTH_ANOTHER_TRY and failure.check is None:
         _offer_another_try(turn, flow)
@@ -66,7 +77,7 @@ async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, fail
         turn.state,
         turn.world,
         (flow.dact,),
-        evidence={"category": failure.category.value, "message": failure.message},
+        evidence={**failure.evidence, "category": failure.category.value, "message": failure.message},
         text=turn.work.input.text or "",
         call=turn.world.call,
     )
@@ -96,6 +107,25 @@ def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
     turn.state.ambiguity.declare(
         Level.CONFIRMATION, flow_id=flow.flow_id, turn_id=turn.work.turn_id, metadata={"about": "retry"}
     )
+
+
+def _put_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
+    """What a skill could not settle, the user is asked; whatever they answer, the flow goes on with it."""
+    turn.state.flags.has_issues = True
+    turn.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=flow.flow_id,
+        turn_id=turn.work.turn_id,
+        metadata={"about": OPEN, "question": failure.message},
+    )
+
+
+def show_part(turn: RunningTurn) -> None:
+    """Tell what there is of a result, with its warning, and offer to try the whole once more (PX-13)."""
+    flow = turn.state.stack.active
+    if flow is not None:
+        turn.world.story.append(flow)
+        _offer_another_try(turn, flow)
 
 
 def _signal(turn: RunningTurn, flow: BaseFlow, rung: str, **more: str) -> None:

@@ -10,6 +10,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.remember import recent_turns
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.memory.scratchpad import FlowNotes
 from orchestrator.prompting import CallContext, CallJournal
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.types import JsonObject
@@ -41,6 +42,8 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
         steps=steps,
         call=_make_call(lease, work, steps, began),
         record_signal=modules.record_signal,
+        scratchpad=FlowNotes(state),
+        can_gather=modules.gather is not None,
         text=work.input.text or "",
     )
     state.turn += 1

@@ -11,11 +11,12 @@ from typing import Protocol
 
 from orchestrator.domain.model import EntityValue
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.types import JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
 __all__ = [
     "EntityValue",
     "FailureCategory",
+    "PythonRunner",
     "Records",
     "Service",
     "ServiceContext",
@@ -66,12 +67,24 @@ class ToolCall:
     now: float
 
 
+class PythonRunner(Protocol):
+    """The only way in which a service may run Python that a model wrote (PX-10)."""
+
+    async def run(self, code: str, arguments: JsonObject) -> Json:
+        """Judge the one function of `code`, and call it with keyword arguments in a process of its own.
+
+        Raises ToolFailure with why it was rejected or stopped.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
     """What a service is made with. `config`: its part of `services` in domain.yaml."""
 
     records: Records
     config: JsonObject = field(default_factory=JsonObject)
+    python: PythonRunner | None = None
 
 
 class Service:
@@ -85,3 +98,4 @@ class Service:
     def __init__(self, context: ServiceContext) -> None:
         self.records = context.records
         self.config = context.config
+        self.python = context.python

@@ -9,14 +9,31 @@ from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.arguments import Gathered
 from orchestrator.pex.ending import Failed
 from orchestrator.pex.execution import Execution
+from orchestrator.pex.guardrails import Entities
+from orchestrator.pex.outcome import Outcome
 from orchestrator.pex.toolbox import Tool
 from orchestrator.types import Dact, JsonObject
 
 
+class Skills(Protocol):
+    """Runs skills; made in `skills`, for the whole domain."""
+
+    def can_run(self, dact: Dact) -> bool:
+        """Whether the domain has a skill for this flow, and a model can be asked."""
+        ...
+
+    async def run(self, run: Execution, policy: Choices) -> Outcome:
+        """Carry the flow out."""
+        ...
+
+
 class Choices(Protocol):
-    """`most_choices`: how many rows are offered when the user has to choose one."""
+    """`most_choices`: how many rows are offered when the user has to choose one. `skills`: None: none run."""
 
     most_choices: int
+    skills: Skills | None
+
+    def entities(self, run: Execution) -> Entities | None: ...
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered: ...
 

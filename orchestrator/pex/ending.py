@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
 from orchestrator.errors import FailureCategory
-from orchestrator.types import Dact
+from orchestrator.types import Dact, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,21 +33,38 @@ class Failed:
 
     `check`: the name of the check that stopped the flow before any tool ran (PX-2).
     `retryable`: nothing was changed and the same call may succeed now.
+    `uncertain`: a skill that could not go on; something is to be settled first (PX-6).
+    `evidence`: what it knows, for a re-route.
     """
 
     category: FailureCategory
     message: str
     check: str | None = None
     retryable: bool = False
+    uncertain: bool = False
+    evidence: JsonObject = field(default_factory=JsonObject)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """There are results, but not all: they are shown with `warning`, and the flow stays Active (PX-13)."""
+
+    warning: str
 
 
 class Recovery(StrEnum):
-    """The rungs that PEX may ask the Agent to climb (PX-16); a retry has happened before."""
+    """The rungs that PEX may ask the Agent to climb, in their order (PX-16)."""
 
-    FALLBACK = "fallback"
-    """The policy or the flow's type knows where to go: `target`."""
+    RETRY = "retry"
+    """The same once more."""
+    GATHER = "gather"
+    """Internal flows look for what is missing; the flow waits for them."""
     REROUTE = "reroute"
+    """NLU finds another flow or a plan."""
     ESCALATE = "escalate"
+    """Only the user can say how to go on."""
+    FALLBACK = "fallback"
+    """Not of the ladder: the policy or the flow's type knows where to go, `target`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,4 +76,4 @@ class Recover:
     target: Dact | None = None
 
 
-Ending: TypeAlias = Completed | NeedsInput | Parked | Failed | Recover
+Ending: TypeAlias = Completed | Partial | NeedsInput | Parked | Failed | Recover

@@ -17,6 +17,7 @@ class Execution:
 
     `filled`: the slots that held values when the tools were called, for `verify`.
     `gated`: the tools whose calls need an approval, and why.
+    `warning`: why the data are only a part. `code`: what a skill wrote, for the frame.
     """
 
     flow: BaseFlow
@@ -27,6 +28,10 @@ class Execution:
     frame: Frame | None = None
     filled: frozenset[str] = frozenset()
     gated: dict[ToolId, str] = field(default_factory=dict[ToolId, str])
+    warning: str | None = None
+    code: str | None = None
+    noted: bool = False
+    """What was found is in the scratchpad."""
 
     def take(self, tool_id: ToolId, data: JsonObject) -> None:
         """Keep what a tool returned for later tools, the frame and the answer."""

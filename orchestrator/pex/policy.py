@@ -14,17 +14,19 @@ from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.arguments import Gathered, gather_arguments
 from orchestrator.pex.check import check, check_slots
+from orchestrator.pex.choices import Skills
 from orchestrator.pex.complete import complete
 from orchestrator.pex.effects import keep_note, make_effect
-from orchestrator.pex.ending import Completed, Ending, Failed
+from orchestrator.pex.ending import Completed, Ending, Failed, Partial
 from orchestrator.pex.execution import Execution
+from orchestrator.pex.guardrails import Entities
 from orchestrator.pex.invoke import invoke
 from orchestrator.pex.recover import recover
+from orchestrator.pex.repair import FrameWriter, repair
 from orchestrator.pex.results import make_frame, results
 from orchestrator.pex.review import review
 from orchestrator.pex.toolbox import Tool
 from orchestrator.pex.verify import verify
-from orchestrator.telemetry import SignalType
 from orchestrator.types import Dact, Json, JsonObject
 
 Step = Callable[[Execution], Awaitable[Ending | None]]
@@ -36,7 +38,7 @@ SHORT_TEXT = 200
 class BasePolicy:
     """One per flow type and process.
 
-    The steps return None to go on, or an ending. The choices (`arguments`, `summary`, `label`,
+    The steps return None to go on, or an ending. The choices (`entities`, `arguments`, `summary`, `label`,
     `frame`, `outputs`, `fallback`) are what a domain most often overrides.
     """
 
@@ -46,15 +48,18 @@ class BasePolicy:
     most_choices = 5
     """How many rows are offered when the user has to choose one."""
 
+    skills: Skills | None = None
+    """Runs the flow's skill; set where models can be asked."""
+
+    writer: FrameWriter | None = None
+    """Chooses other forms for frames; set where models can be asked."""
+
     def __init__(self, spec: FlowSpec) -> None:
         self.spec = spec
 
     async def execute(self, run: Execution) -> Ending:
-        """Carry the flow out; a failure that may pass is tried once more, then `recover` chooses."""
+        """Carry the flow out; for a failure, `recover` chooses what is to be done."""
         ending = await self._go_through(run)
-        if isinstance(ending, Failed) and ending.retryable:
-            run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung="retry")
-            ending = await self._go_through(run)
         return await self.recover(run, ending) if isinstance(ending, Failed) else ending
 
     def steps(self) -> tuple[Step, ...]:
@@ -64,6 +69,7 @@ class BasePolicy:
             self.check_slots,
             self.invoke,
             self.results,
+            self.repair,
             self.complete,
             self.verify,
         )
@@ -73,7 +79,7 @@ class BasePolicy:
             ending = await step(run)
             if ending is not None:
                 return ending
-        return Completed()
+        return Completed() if run.warning is None else Partial(run.warning)
 
     # The steps.
 
@@ -90,11 +96,14 @@ class BasePolicy:
         return await invoke(run, self)
 
     async def results(self, run: Execution) -> Ending | None:
-        results(run, self)
+        await results(run, self)
         return None
 
+    async def repair(self, run: Execution) -> Ending | None:
+        return await repair(run, self.writer)
+
     async def complete(self, run: Execution) -> Ending | None:
-        complete(run, self)
+        await complete(run, self)
         return None
 
     async def verify(self, run: Execution) -> Ending | None:
@@ -105,6 +114,10 @@ class BasePolicy:
         return recover(run, self, failure)
 
     # The choices.
+
+    def entities(self, run: Execution) -> Entities | None:
+        """The tables, with their columns, that code may name; None leaves names unchecked."""
+        return run.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
         """The inputs of one tool call."""

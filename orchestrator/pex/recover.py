@@ -1,7 +1,8 @@
 """What to do when a flow could not be carried out (PX-16). It chooses and returns; the Agent acts.
 
-The retry has happened before. A value that a tool turned away is asked for again, which is the
-user's rung reached early because nothing else could know better.
+The ladder: retry once, gather context, re-route, ask the user. A hard-coded fallback bypasses it. A
+value that a tool turned away is asked for again, which is the user's rung reached early because
+nothing else could know better.
 """
 
 from __future__ import annotations
@@ -23,17 +24,39 @@ def recover(run: Execution, policy: Choices, failure: Failed) -> Ending:
     """Choose the way out of a failure."""
     if failure.check is not None:
         return failure
-    target = policy.fallback(run, failure)
-    ending: Ending
-    if target is not None:
-        ending = Recover(Recovery.FALLBACK, failure, target)
-    elif failure.category in ABOUT_VALUES and _values_of_user(run):
-        ending = _ask_again(run, failure)
-    else:
-        ending = Recover(Recovery.ESCALATE, failure)
+    ending = _choose(run, policy, failure)
     rung = ending.recovery.value if isinstance(ending, Recover) else "ask_again"
     run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung=rung, category=failure.category.value)
     return ending
+
+
+def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Recover:
+    target = policy.fallback(run, failure)
+    if target is not None:
+        return Recover(Recovery.FALLBACK, failure, target)
+    if (failure.uncertain or failure.retryable) and _climb(run, Recovery.RETRY):
+        return Recover(Recovery.RETRY, failure)
+    if failure.uncertain:
+        return Recover(_next_rung(run), failure)
+    if failure.category in ABOUT_VALUES and _values_of_user(run):
+        return _ask_again(run, failure)
+    return Recover(Recovery.ESCALATE, failure)
+
+
+def _next_rung(run: Execution) -> Recovery:
+    """Beyond the retry: each rung once in a turn, and gathering only where somebody gathers."""
+    if run.world.can_gather and _climb(run, Recovery.GATHER):
+        return Recovery.GATHER
+    return Recovery.REROUTE if _climb(run, Recovery.REROUTE) else Recovery.ESCALATE
+
+
+def _climb(run: Execution, rung: Recovery) -> bool:
+    """Take a rung, unless this flow has taken it in this turn."""
+    step = (run.flow.flow_id, rung.value)
+    if step in run.world.climbed:
+        return False
+    run.world.climbed.add(step)
+    return True
 
 
 def _values_of_user(run: Execution) -> list[str]:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import orjson
+
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import Family
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
+from orchestrator.pex.skills.components import write_note
 from orchestrator.types import JsonObject
 
 SHOWN_ROWS = 512
@@ -14,12 +17,22 @@ SHOWN_ROWS = 512
 FRAMED = frozenset({Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDULE})
 
 
-def results(run: Execution, policy: Choices) -> None:
-    """Keep the findings for the answer and, where the family has one, make the flow's frame."""
+async def results(run: Execution, policy: Choices) -> None:
+    """Keep the findings for the answer and, where the family has one, make the flow's frame.
+
+    Other families leave what they found in the scratchpad.
+    """
     run.world.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED and run.used:
         run.frame = policy.frame(run)
+        if run.warning is not None:
+            run.frame.warning = run.warning
+        if run.frame.code is None:
+            run.frame.code = run.code
         run.world.frames[run.flow.flow_id] = run.frame
+    elif run.data and run.flow.spec.family not in FRAMED:
+        await write_note(run, orjson.dumps(run.data, default=str).decode())
+        run.noted = True
 
 
 def make_frame(run: Execution) -> Frame:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import orjson
 from jsonschema_rs import ValidationError, Validator, validator_for
 
+from orchestrator.domain.guarding import GuardedInput, read_guarded_inputs
 from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.types import Json, JsonObject, TenantId, ToolId
@@ -28,7 +29,7 @@ Check = Callable[[Json], str | None]
 class Tool:
     """`inputs`: property names of the input schema; `required`: those that must be there.
 
-    `fingerprint`: changes when the tool's schemas or implementation do.
+    `guarded`: inputs that take code. `fingerprint`: changes when the tool's schemas or implementation do.
     """
 
     spec: ToolSpec
@@ -37,6 +38,7 @@ class Tool:
     required: frozenset[str]
     check_input: Check
     check_output: Check
+    guarded: tuple[GuardedInput, ...] = ()
 
 
 class Toolbox:
@@ -79,6 +81,7 @@ def _compile(spec: ToolSpec, problems: list[Problem]) -> Tool:
         required=frozenset(spec.input_schema.get("required", ())),
         check_input=_compile_schema(spec, "input_schema", spec.input_schema, problems),
         check_output=_compile_schema(spec, "output_schema", spec.output_schema, problems),
+        guarded=() if problems else read_guarded_inputs(spec.input_schema),
     )
 
 

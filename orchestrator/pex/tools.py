@@ -21,6 +21,7 @@ from orchestrator.errors import (
 from orchestrator.pex.effects import make_effect
 from orchestrator.pex.envelope import ToolData, ToolError, ToolResult, read_envelope, write_envelope
 from orchestrator.pex.gate import carry_labels
+from orchestrator.pex.guardrails import PythonRules
 from orchestrator.pex.strays import Strays, ToolThreads
 from orchestrator.pex.toolbox import Tool, Toolbox
 from orchestrator.pex.wrappers import ToolPorts, ToolRequest, wrap_calls
@@ -42,6 +43,7 @@ class ToolRunner:
         ports = ports or ToolPorts()
         strays = Strays()
         self._toolbox = toolbox
+        self.python_rules = PythonRules.from_config(domain.config.guardrails)
         self._transport = ports.transport
         self._threads = ToolThreads(strays)
         self._handle = wrap_calls(self._carry, ports, domain.config, domain.name, strays)

@@ -35,8 +35,10 @@ def _slots_intact(run: Execution) -> str | None:
 
 
 def _output_well_formed(run: Execution) -> str | None:
-    if run.flow.spec.family not in FRAMED or not run.used:
+    if not run.used:
         return None
+    if run.flow.spec.family not in FRAMED:
+        return None if run.noted or not run.data else "Nothing was written to the scratchpad."
     frame = run.frame
     if frame is None or frame.data is None or not frame.display_type:
         return "The frame lacks data or a display type."
@@ -55,6 +57,8 @@ def _flags_coherent(run: Execution) -> str | None:
     waiting = any(flow.standing.state is FlowState.PENDING for flow in state.stack.flows)
     if state.flags.keep_going and not waiting:
         return "keep_going is set and no flow is waiting."
+    if run.warning is not None and not state.flags.has_issues:
+        return "has_issues was cleared although the results are not complete."
     return None
 
 

@@ -38,6 +38,9 @@ from orchestrator.prompting.structured import (
     judge_object,
     judge_text,
     judge_tools,
+    read_answer,
+    write_answer,
+    write_message,
 )
 from orchestrator.prompting.templates import Prompt, PromptRegistry
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
@@ -45,6 +48,7 @@ from orchestrator.types import Json, JsonObject
 
 SOURCE = "prompt_engineer"
 Answer = TypeVar("Answer")
+FindFault = Callable[[ToolsAnswer], str | None]
 _REAL_PACING = Pacing()
 _CUT_OFF = "it met its token limit before it was complete"
 
@@ -156,6 +160,7 @@ class PromptEngineer:
         call: CallContext,
         *,
         transcript: tuple[ChatMessage, ...] = (),
+        find_fault: FindFault | None = None,
     ) -> ToolsAnswer:
         """Ask for one step of a loop over tools.
 
@@ -165,6 +170,7 @@ class PromptEngineer:
             tools: the tools on offer; a call of another one, or with wrong arguments, is repaired.
             call: for whom.
             transcript: `reply` of each earlier step, followed by a `tool_result` for each of its calls.
+            find_fault: says why an answer cannot be used although its calls fit their schemas.
         """
         shapes = {tool.name: Shape(tool.parameters) for tool in tools}
 
@@ -172,8 +178,20 @@ class PromptEngineer:
             request = self._request(prompt, variables, call)
             return replace(request, messages=request.messages + transcript, tools=tools)
 
-        return await self._obtain(
-            self._prompts.get(prompt_id), call, make, lambda reply: judge_tools(reply, tools, shapes)
+        def judge(reply: ChatReply) -> Judgement[ToolsAnswer]:
+            judged = judge_tools(reply, tools, shapes)
+            fault = find_fault(judged.answer) if find_fault and isinstance(judged, Usable) else None
+            return judged if fault is None else Unusable(fault)
+
+        prompt = self._prompts.get(prompt_id)
+
+        async def ask() -> JsonObject:
+            return write_answer(await self._obtain(prompt, call, make, judge))
+
+        offered = [[tool.name, tool.description, tool.parameters] for tool in tools]
+        said = [write_message(message) for message in transcript]
+        return read_answer(
+            await self._once(prompt, call, [prompt.digest, dict(variables), offered, said], ask)
         )
 
     async def stream(

@@ -12,7 +12,14 @@ import orjson
 from jsonschema import Draft202012Validator
 from jsonschema import exceptions as jsonschema_exceptions
 
-from orchestrator.ports.models import ChatMessage, ChatReply, ChatRole, FinishReason, ToolDefinition
+from orchestrator.ports.models import (
+    ChatMessage,
+    ChatReply,
+    ChatRole,
+    FinishReason,
+    ToolCall,
+    ToolDefinition,
+)
 from orchestrator.prompting.data import encode_data
 from orchestrator.types import Json, JsonObject
 
@@ -58,6 +65,34 @@ class ToolsAnswer:
     calls: tuple[ToolRequest, ...]
     reply: ChatMessage
     """The assistant message, to be sent back in front of the tools' results."""
+
+
+def write_message(message: ChatMessage) -> JsonObject:
+    """A message as JSON, for the journal."""
+    calls = [[call.id, call.name, call.arguments] for call in message.tool_calls]
+    return {
+        "role": message.role.value,
+        "content": message.content,
+        "calls": calls,
+        "answers": message.tool_call_id,
+    }
+
+
+def write_answer(answer: ToolsAnswer) -> JsonObject:
+    """A step of a loop over tools as JSON, for the journal."""
+    calls = [[call.id, call.name, call.arguments] for call in answer.calls]
+    return {"text": answer.text, "calls": calls, "reply": write_message(answer.reply)}
+
+
+def read_answer(body: Json) -> ToolsAnswer:
+    reply = body["reply"]
+    message = ChatMessage(
+        ChatRole(reply["role"]),
+        reply["content"],
+        tuple(ToolCall(*call) for call in reply["calls"]),
+        reply["answers"],
+    )
+    return ToolsAnswer(body["text"], tuple(ToolRequest(*call) for call in body["calls"]), message)
 
 
 class Shape:

@@ -95,6 +95,8 @@ def _ask_partial(asking: Asking) -> str:
         return templates.render("choose_to_cancel", options=_labels(entry))
     if about == "correction":
         return templates.render("confirm_correction", options=_labels(entry), **entry.metadata["shown"])
+    if about == "open":
+        return templates.render("open", question=entry.metadata["question"])
     if about == "change":
         return templates.render("choose_change", options=_labels(entry))
     values: dict[str, Json] = {"options": _labels(entry), "slot": name_slot(entry.slot or "value")}

@@ -54,8 +54,14 @@ def tell_completed(world: World, flow: BaseFlow, templates: Templates) -> tuple[
     base = templates.first(flow.spec.family.value.lower(), "completed") or "completed"
     text = _try(templates, own, values, world, flow) if own is not None else None
     if text is not None and own is not None:
-        return own, text
-    return base, templates.render(base, **values)
+        return own, _warn(text, values["warning"], templates)
+    return base, _warn(templates.render(base, **values), values["warning"], templates)
+
+
+def _warn(text: str, warning: str | None, templates: Templates) -> str:
+    """What limits a result is told with it (RS-5), unless its template has done so."""
+    told = templates.render("warning", warning=warning) if warning else ""
+    return text if not told or told in text else f"{text}\n\n{told}"
 
 
 def tell_remark(world: World, remark: Remark, templates: Templates) -> tuple[str, str]:

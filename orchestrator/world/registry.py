@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orchestrator.dialogue.json_values import is_list
 from orchestrator.domain.model import Entity, EntityValue
 from orchestrator.types import Json
 
@@ -16,6 +17,13 @@ class Registry:
         self._values = {
             name: {value.canonical: value for value in entity.values} for name, entity in entities.items()
         }
+        self.tables = {
+            value.canonical: tuple(str(column) for column in value.metadata["columns"])
+            for entity in entities.values()
+            for value in entity.values
+            if is_list(value.metadata.get("columns"))
+        }
+        """Entities with columns: what code may name (PX-10)."""
 
     def find(self, entity: str, canonical: Json) -> EntityValue | None:
         if not isinstance(canonical, str):

@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.flow import BaseFlow, ValueFinder
 from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
+from orchestrator.memory.scratchpad import Preferences, Scratchpad
 from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
@@ -52,15 +54,21 @@ class World:
     steps: Steps
     call: CallContext
     record_signal: RecordSignal
+    scratchpad: Scratchpad
     text: str = ""
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
     story: list[Remark | BaseFlow] = field(default_factory=list["Remark | BaseFlow"])
-    """What there is to tell, in order: remarks, and flows that completed in this turn (RS-1)."""
+    """What there is to tell, in order: remarks, and flows with results (RS-1)."""
     finished: list[BaseFlow] = field(default_factory=list[BaseFlow])
     """All flows that left the stack in this turn, for the archive."""
     recent_turns: ValueFinder | None = None
     memory: ValueFinder | None = None
     """Where a missing slot's value may be known from (PX-4)."""
+    preferences: Preferences | None = None
+    can_gather: bool = False
+    """Whether Internal flows can be sent for more context (PX-16)."""
+    climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
+    """The rungs of recovery that flows have taken in this turn."""
     asks_again: bool = False
     """The open question was asked before and was not answered in this turn: no new round (AM-4)."""
     tools: list[ToolUsed] = field(default_factory=list[ToolUsed])
@@ -79,6 +87,11 @@ class World:
     @property
     def completed(self) -> list[BaseFlow]:
         """Flows that completed in this turn, in order."""
+        return [flow for flow in self.told if flow.state is FlowState.COMPLETED]
+
+    @property
+    def told(self) -> list[BaseFlow]:
+        """Flows whose results are told in this turn: completed ones, and those with a part of them."""
         return [part for part in self.story if isinstance(part, BaseFlow)]
 
     def close_approval(self, approval_id: str, status: ApprovalStatus) -> None:

@@ -3,7 +3,7 @@
 from orchestrator.pex.guardrails.apply import apply_guardrails
 from orchestrator.pex.guardrails.extraction import activate_guardrails, extract_code
 from orchestrator.pex.guardrails.python_code import PythonRules, check_python
-from orchestrator.pex.guardrails.run import run_guarded
+from orchestrator.pex.guardrails.run import GuardedPython, run_guarded
 from orchestrator.pex.guardrails.sql import READ_ONLY, SqlRules, check_sql, database_settings
 from orchestrator.pex.guardrails.verdict import (
     ApprovedPython,
@@ -22,6 +22,7 @@ __all__ = [
     "ApprovedSql",
     "Category",
     "Entities",
+    "GuardedPython",
     "Language",
     "PythonRules",
     "Rejected",

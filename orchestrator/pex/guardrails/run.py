@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.pex.guardrails.apply import DEFAULT_PYTHON
 from orchestrator.pex.guardrails.extraction import extract_code
 from orchestrator.pex.guardrails.python_code import PythonRules, check_python
 from orchestrator.pex.guardrails.verdict import Entities, Language, Rejected
-from orchestrator.ports.sandbox import Sandbox, SandboxLimits, SandboxResult
-from orchestrator.types import JsonObject
+from orchestrator.ports.sandbox import Returned, Sandbox, SandboxLimits, SandboxResult, StopCategory, Stopped
+from orchestrator.types import Json, JsonObject
 
 DEFAULT_LIMITS = SandboxLimits()
 
@@ -29,3 +30,30 @@ async def run_guarded(
     if isinstance(approved, Rejected):
         return approved
     return await sandbox.run_python(approved.code, arguments, limits, imports=approved.imports)
+
+
+FAILURES = {
+    StopCategory.TIMEOUT: FailureCategory.TIMEOUT,
+    StopCategory.UNAVAILABLE: FailureCategory.SERVER_ERROR,
+}
+"""Every other stop is the code's own fault."""
+
+
+class GuardedPython:
+    """What services are given to run Python that a model wrote: the guardrails, then the sandbox."""
+
+    def __init__(self, sandbox: Sandbox, rules: PythonRules, limits: SandboxLimits = DEFAULT_LIMITS) -> None:
+        self._sandbox = sandbox
+        self._rules = rules
+        self._limits = limits
+
+    async def run(self, code: str, arguments: JsonObject) -> Json:
+        """See `PythonRunner`."""
+        match await run_guarded(code, arguments, self._sandbox, rules=self._rules, limits=self._limits):
+            case Returned(value):
+                return value
+            case Rejected(category, message):
+                raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{category.value}: {message}")
+            case Stopped(category, message):
+                failure = FAILURES.get(category, FailureCategory.VALIDATION_ERROR)
+                raise ToolFailure(failure, f"{category.value}: {message}")

@@ -1,0 +1,118 @@
+"""The three tools that every skill has besides its flow's: history, notes and preferences, slots (PX-5).
+
+Each gives out copies as JSON. Nothing here changes the state, the stack, a frame or a question; the
+one thing a skill can write is a note.
+"""
+
+from __future__ import annotations
+
+from orchestrator.context.coordinator import ContextCoordinator
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import copy_json
+from orchestrator.dialogue.labels import labels_of
+from orchestrator.memory.scratchpad import LONGEST, Note
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.gate import join_labels
+from orchestrator.ports.models import ToolDefinition
+from orchestrator.types import Json, JsonObject
+
+HISTORY, MEMORY, STACK = "context_coordinator", "memory_manager", "flow_stack"
+DEFAULT_TURNS, MOST_TURNS = 3, 20
+NOTES_READ = 20
+RESULTS_READ = 5
+
+
+def _object(required: list[str], **properties: JsonObject) -> JsonObject:
+    return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
+
+
+COMPONENTS = (
+    ToolDefinition(
+        HISTORY,
+        f"Read what was said in the last turns, {DEFAULT_TURNS} unless you ask for more.",
+        _object([], turns={"type": "integer", "minimum": 1, "maximum": MOST_TURNS}),
+    ),
+    ToolDefinition(
+        MEMORY,
+        "Read the session's notes (read), leave a note for later tasks (write, with text), or read what is "
+        "remembered of the user's preferences (preferences, with text: what about).",
+        _object(
+            ["operation"],
+            operation={"enum": ["read", "write", "preferences"]},
+            text={"type": "string", "minLength": 1, "maxLength": LONGEST},
+        ),
+    ),
+    ToolDefinition(
+        STACK,
+        "Read the present task's values (slots), what it is (metadata), or the results of earlier tasks "
+        "(results, of one task if you name it).",
+        _object(
+            ["operation"],
+            operation={"enum": ["slots", "metadata", "results"]},
+            task={"type": "string"},
+        ),
+    ),
+)
+
+
+async def use_component(run: Execution, name: str, arguments: JsonObject) -> Json:
+    """Answer one call; its arguments fit the schema."""
+    match name:
+        case "context_coordinator":
+            return _read_history(run, arguments.get("turns", DEFAULT_TURNS))
+        case "memory_manager":
+            return await _use_memory(run, arguments["operation"], arguments.get("text"))
+        case _:
+            return _read_flows(run, arguments["operation"], arguments.get("task"))
+
+
+def _read_history(run: Execution, turns: int) -> JsonObject:
+    return {"history": ContextCoordinator(run.world.state.messages).compile_history(turns)}
+
+
+async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonObject:
+    world = run.world
+    if operation == "read":
+        notes = await world.scratchpad.read(NOTES_READ)
+        for note in notes:
+            join_labels(world.state, note.labels, f"a note about {note.about}")
+        return {"notes": [note.text for note in notes]}
+    if operation == "preferences":
+        found = [] if world.preferences is None else await world.preferences.find(text or world.text)
+        return {"preferences": copy_json(found)}
+    if text is None:
+        return {"ok": False, "message": "write needs the text of the note"}
+    await write_note(run, text)
+    return {"ok": True}
+
+
+async def write_note(run: Execution, text: str) -> None:
+    """Leave a note, with the labels of everything that the session has taken in."""
+    state = run.world.state
+    labels = tuple(sorted(labels_of(state.labels)))
+    await run.world.scratchpad.write(run.flow, Note(text, run.flow.dact, state.turn, labels))
+
+
+def _read_flows(run: Execution, operation: str, task: str | None) -> JsonObject:
+    flow = run.flow
+    if operation == "slots":
+        missing = [name for name in flow.spec.slots if flow.value(name) is None]
+        return {"slots": copy_json(flow.values()), "empty": missing}
+    if operation == "metadata":
+        return {**_describe(flow), "inputs": list(flow.spec.inputs), "outputs": list(flow.spec.outputs)}
+    done = [one for one in run.world.state.completed if task in {None, one.dact}]
+    return {
+        "results": [
+            {**_describe(one), "slots": copy_json(one.values()), "outputs": copy_json(one.outputs)}
+            for one in done[-RESULTS_READ:]
+        ]
+    }
+
+
+def _describe(flow: BaseFlow) -> JsonObject:
+    return {
+        "task": flow.dact,
+        "description": flow.spec.description,
+        "intent": flow.spec.intent,
+        "state": flow.state.value,
+    }

@@ -1,0 +1,212 @@
+"""Runs skills: the prompt, the loop over tools, its bounds, and the one way out of it (PX-5, PX-6, PX-9).
+
+What its end means for the flow is the policy's business.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from orchestrator.domain.model import Domain, SkillSpec
+from orchestrator.errors import FailureCategory, ModelOutputInvalid
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.guardrails import Rejected, apply_guardrails
+from orchestrator.pex.outcome import (
+    FINISH,
+    Failure,
+    Interrupted,
+    Outcome,
+    Success,
+    define_finish,
+    find_fault,
+    read_end,
+    read_outcome,
+)
+from orchestrator.pex.skills.calls import Calls
+from orchestrator.pex.skills.clock import Clock, SkillTimedOut
+from orchestrator.pex.skills.reflect import find_faults, worth_reflecting
+from orchestrator.ports.models import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
+from orchestrator.prompting.data import encode_data
+from orchestrator.prompting.engineer import PromptEngineer, tool_result
+from orchestrator.prompting.structured import Shape, ToolsAnswer
+from orchestrator.telemetry import SignalType
+from orchestrator.types import Dact, Json, JsonObject
+
+PROMPT = "pex_skill"
+NOT_NOW = "I could not work this out at the moment."
+TOO_SLOW = "This took longer than it may, so I stopped."
+
+
+class SkillRunner:
+    """One per domain and process; what belongs to a run is in `_Loop`."""
+
+    def __init__(self, domain: Domain, engineer: PromptEngineer) -> None:
+        self._domain = domain
+        self._engineer = engineer
+        self._endings = {dact: define_finish(skill) for dact, skill in domain.skills.items()}
+        self._shapes = {dact: Shape(ending.parameters) for dact, ending in self._endings.items()}
+
+    def can_run(self, dact: Dact) -> bool:
+        """See `Skills`."""
+        return dact in self._domain.skills and self._engineer.can_answer(PROMPT)
+
+    async def run(self, run: Execution, policy: Choices) -> Outcome:
+        """See `Skills`. Raises what ends a turn from outside."""
+        dact = run.flow.dact
+        skill = self._domain.skills[dact]
+        clock = Clock(self._allowed_s(run, skill), run.world.call.deadline)
+        calls = Calls.of(run, policy, skill, clock)
+        loop = _Loop(run, policy, skill, self._engineer, calls, self._endings[dact], self._shapes[dact])
+        try:
+            outcome = await loop.go()
+        except SkillTimedOut:
+            outcome = Failure(FailureCategory.TIMEOUT, TOO_SLOW)
+        except MODEL_FAILURES as error:
+            run.world.degrade(error.code)
+            run.world.failed_check("pex", "skill", f"{error.code}: {error}", run.flow.flow_id)
+            retryable = isinstance(error, ModelOutputInvalid)
+            outcome = Failure(FailureCategory.SERVER_ERROR, NOT_NOW, retryable=retryable)
+        run.world.signal(
+            "pex",
+            SignalType.CHECK,
+            run.flow.flow_id,
+            check="skill",
+            ok=not isinstance(outcome, Failure),
+            outcome=type(outcome).__name__.lower(),
+            rounds=loop.rounds,
+            calls=calls.made,
+        )
+        return outcome
+
+    def _allowed_s(self, run: Execution, skill: SkillSpec) -> float:
+        """The sum of its tools' time-outs, with what the model itself may take."""
+        found = [run.tools.find(tool_id) for tool_id in skill.tools]
+        tools_ms = sum(tool.spec.timeout_ms for tool in found if tool is not None)
+        return (tools_ms + self._domain.config.resilience.skill_overhead_ms) / 1000
+
+
+@dataclass(slots=True)
+class _Loop:
+    """One run: ask, make the calls, tell their results, until the skill ends."""
+
+    run: Execution
+    policy: Choices
+    skill: SkillSpec
+    engineer: PromptEngineer
+    calls: Calls
+    ending: ToolDefinition
+    shape: Shape
+    transcript: list[ChatMessage] = field(default_factory=list[ChatMessage])
+    rounds: int = 0
+    draft: Success | None = None
+    """A good result that is being revised: it stands when the revision comes to nothing."""
+
+    async def go(self) -> Outcome:
+        agreed = await self.calls.make_agreed()
+        if isinstance(agreed, Interrupted):
+            return agreed
+        variables = self._variables(agreed)
+        most = self.run.world.domain.config.resilience.skill_rounds
+        while self.rounds < most:
+            self.rounds += 1
+            answer = await self._ask(variables, last=self.rounds == most)
+            if answer is None:
+                break
+            body = read_end(answer)
+            if body is not None:
+                outcome = await self._end(answer, body)
+                if outcome is not None:
+                    return outcome
+                continue
+            interrupted = await self._make_calls(answer)
+            if interrupted is not None:
+                return interrupted
+        return self.draft or Failure(FailureCategory.SERVER_ERROR, NOT_NOW)
+
+    async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
+        """The next step; None when a revision failed and the draft stands."""
+        offered = (self.ending,) if last else (*self.calls.definitions, self.ending)
+        world, clock = self.run.world, self.calls.clock
+        call = world.call.for_flow(self.run.flow.flow_id)
+        try:
+            async with clock.limit():
+                return await self.engineer.tools(
+                    PROMPT,
+                    variables,
+                    offered,
+                    call,
+                    transcript=tuple(self.transcript),
+                    find_fault=lambda answer: find_fault(answer, self.shape),
+                )
+        except (*MODEL_FAILURES, SkillTimedOut):
+            if self.draft is None:
+                raise
+            return None
+
+    async def _make_calls(self, answer: ToolsAnswer) -> Interrupted | None:
+        self.transcript.append(answer.reply)
+        for request in answer.calls:
+            result = await self.calls.make(request)
+            if isinstance(result, Interrupted):
+                return result
+            self.transcript.append(tool_result(request.id, result))
+        return None
+
+    async def _end(self, answer: ToolsAnswer, body: JsonObject) -> Outcome | None:
+        """Take the end, or send it back: once for its criteria, and as long as its code is rejected."""
+        outcome = read_outcome(body)
+        if not isinstance(outcome, Success):
+            return outcome
+        rejected = self._judge_code(outcome.data)
+        if rejected is not None:
+            self._send_back(answer, [f"{rejected.category.value}: {rejected.message}"])
+            return None
+        if self.draft is not None or not worth_reflecting(self.skill):
+            return outcome
+        self.draft = outcome
+        faults = await find_faults(self.run, self.skill, self.engineer, self.calls.clock, outcome.data)
+        if not faults:
+            return outcome
+        self._send_back(answer, faults)
+        return None
+
+    def _judge_code(self, data: JsonObject) -> Rejected | None:
+        """Code among the results is shown, never run; it is judged all the same, and written anew."""
+        code = data.get("code")
+        if self.skill.language is None or not isinstance(code, str):
+            return None
+        verdict = apply_guardrails(
+            code,
+            self.skill.language,
+            self.policy.entities(self.run),
+            python=self.run.tools.python_rules,
+        )
+        if isinstance(verdict, Rejected):
+            return verdict
+        self.run.code = data["code"] = verdict.code
+        return None
+
+    def _send_back(self, answer: ToolsAnswer, faults: list[str]) -> None:
+        told: JsonObject = {"accepted": False, "faults": list(faults), "next": "correct this, then finish"}
+        self.transcript.append(answer.reply)
+        if answer.calls:
+            self.transcript.append(tool_result(answer.calls[0].id, told))
+        else:
+            self.transcript.append(ChatMessage(ChatRole.USER, encode_data(told)))
+
+    def _variables(self, agreed: JsonObject | None) -> dict[str, Json]:
+        world, flow = self.run.world, self.run.flow
+        config = world.domain.config
+        return {
+            "assistant": config.description or config.persona.name,
+            "today": datetime.fromtimestamp(world.now, UTC).strftime("%A, %Y-%m-%d"),
+            "task": self.skill.description or flow.spec.description,
+            "instructions": self.skill.instructions,
+            "criteria": list(self.skill.criteria),
+            "finish": FINISH,
+            "utterance": world.text,
+            "slots": flow.values(),
+            "done": [] if agreed is None else [agreed],
+        }
