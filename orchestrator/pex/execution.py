@@ -30,6 +30,7 @@ class Execution:
     gated: dict[ToolId, str] = field(default_factory=dict[ToolId, str])
     warning: str | None = None
     code: str | None = None
+    by_skill: bool = False
     noted: bool = False
     """What was found is in the scratchpad."""
 
@@ -37,6 +38,10 @@ class Execution:
         """Keep what a tool returned for later tools, the frame and the answer."""
         self.used.append(tool_id)
         self.data.update(data)
+
+    @property
+    def has_result(self) -> bool:
+        return bool(self.used) or self.by_skill
 
     def value(self, name: str) -> Json:
         return self.flow.value(name)

@@ -31,12 +31,13 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
     assert policy.skills is not None
     match await policy.skills.run(run, policy):
         case Success(data, entries):
-            run.data = _prefer_tools(run, data)
+            run.data, run.by_skill = _prefer_tools(run, data), True
             for entry in entries:
                 await write_note(run, entry)
             return None
         case Failure(_, message, partial) if partial:
-            run.data, run.warning = _prefer_tools(run, partial), message
+            run.data, run.by_skill = _prefer_tools(run, partial), True
+            run.warning = message
             return None
         case Failure(category, message, _, retryable):
             return Failed(category, message, retryable=retryable and not _had_effect(run))

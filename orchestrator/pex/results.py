@@ -23,7 +23,7 @@ async def results(run: Execution, policy: Choices) -> None:
     Other families leave what they found in the scratchpad.
     """
     run.world.findings[run.flow.flow_id] = run.data
-    if run.flow.spec.family in FRAMED and run.used:
+    if run.flow.spec.family in FRAMED and run.has_result:
         run.frame = policy.frame(run)
         if run.warning is not None:
             run.frame.warning = run.warning

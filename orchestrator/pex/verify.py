@@ -35,7 +35,7 @@ def _slots_intact(run: Execution) -> str | None:
 
 
 def _output_well_formed(run: Execution) -> str | None:
-    if not run.used:
+    if not run.has_result:
         return None
     if run.flow.spec.family not in FRAMED:
         return None if run.noted or not run.data else "Nothing was written to the scratchpad."

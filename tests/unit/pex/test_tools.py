@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.errors import ConfigurationError, FailureCategory, LaneLost, ToolFailure
-from orchestrator.pex.ending import Completed, NeedsInput, Recover
+from orchestrator.pex.ending import Completed, NeedsInput, Recover, Recovery
 from orchestrator.pex.envelope import ToolData, ToolError, read_envelope, write_envelope
 from orchestrator.pex.toolbox import Toolbox
 from orchestrator.turns.step import UnknownOutcome
@@ -185,19 +185,24 @@ async def test_what_ends_the_turn_from_outside_is_no_error_of_a_tool() -> None:
 
 
 async def test_a_failure_that_may_pass_is_tried_once_more_as_a_whole() -> None:
-    """PX-16, first rung."""
+    """PX-16, first rung: PEX chooses it, and whoever drives it goes through the flow again."""
     setting = make_setting(tools=(replace(LOOK, max_retries=0),), things=Things(DOWN, {"seen": "a hat"}))
 
-    assert await setting.policy.execute(setting.run) == Completed()
+    first = await setting.policy.execute(setting.run)
+    second = await setting.policy.execute(setting.run)
+
+    assert isinstance(first, Recover)
+    assert first.recovery is Recovery.RETRY
+    assert second == Completed()
 
 
 async def test_a_failure_that_stays_is_escalated() -> None:
-    """PX-16, last rung."""
+    """PX-16, last rung: the retry is there once."""
     setting = make_setting(tools=(replace(LOOK, max_retries=0),), things=Things(DOWN))
 
-    ending = await setting.policy.execute(setting.run)
+    rungs = [(await setting.policy.execute(setting.run)).recovery for _ in range(2)]
 
-    assert isinstance(ending, Recover)
+    assert rungs == [Recovery.RETRY, Recovery.ESCALATE]
     assert len(setting.things.calls) == 2
 
 

@@ -1,0 +1,96 @@
+"""Conversations in which a scripted model carries out flows: what it answers is in each test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.domain.services import ServiceContext
+from orchestrator.pex.guardrails import GuardedPython, PythonRules
+from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.telemetry import SignalType
+from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
+from tests.transcripts.test_transcripts import trained
+
+SKILL = "pex_skill"
+
+
+def call(name: str, **arguments: Any) -> ToolUse:
+    return ToolUse(calls=((name, arguments),))
+
+
+def finish(outcome: str = "success", **more: Any) -> ToolUse:
+    return call("finish", outcome=outcome, **more)
+
+
+def answer(**data: Any) -> ToolUse:
+    return finish(data=data)
+
+
+def judged(*faults: str) -> Answer:
+    return Answer(json={"good": not faults, "faults": list(faults)})
+
+
+@dataclass
+class Talk:
+    """A conversation with everything that can be looked at from outside."""
+
+    conversation: Conversation
+    rehearsal: Rehearsal
+    model: ScriptedModel
+    lab: Any
+
+    async def say(self, text: str) -> Any:
+        return await self.conversation.say(text)
+
+    @property
+    def asked(self) -> list[Request]:
+        """What the model was asked to carry out a skill."""
+        return self.model.requests_for(SKILL)
+
+    def told(self, number: int = -1) -> str:
+        """The last result that the model was told before one of its answers."""
+        return str(self.asked[number].messages[-1]["content"])
+
+    @property
+    def rungs(self) -> list[str]:
+        return [
+            s.payload["rung"]
+            for s in self.rehearsal.signals
+            if s.type is SignalType.RECOVERY and s.source == "agent"
+        ]
+
+    @property
+    def failed_checks(self) -> list[tuple[str, str]]:
+        checks = [s.payload for s in self.rehearsal.signals if s.type is SignalType.CHECK]
+        return [(check["check"], check.get("why", "")) for check in checks if not check["ok"]]
+
+
+@asynccontextmanager
+async def talk(
+    *replies: Reply, rules: tuple[Rule, ...] = (), domain: str = "lab", **sections: Any
+) -> AsyncGenerator[Talk]:
+    """A conversation in which the skill's model gives these replies in order."""
+    loaded, system1 = trained(domain)
+    script = Script(rules=(*rules, Rule(prompt=SKILL, replies=replies or (finish("failure"),))))
+    own = loaded.services.get("Lab")
+    rules_of_python = PythonRules.from_config(loaded.domain.config.guardrails)
+    python = GuardedPython(PythonSandbox(), rules_of_python)
+    lab = own(ServiceContext(MemoryRecords(), {}, python)) if own is not None else None
+    with ScriptedModel(script) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        try:
+            stand_ins = {"Lab": lab} if lab is not None else {}
+            rehearsal = Rehearsal.of(
+                loaded, sections=sections, models=pool, system1=system1, services=stand_ins
+            )
+            conversation = rehearsal.converse()
+            yield Talk(conversation, rehearsal, model, lab)
+        finally:
+            await pool.aclose()

@@ -1,0 +1,472 @@
+"""Skills in whole conversations: the loop, how it ends, what it asks first, and how a turn recovers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.rehearsal import Rehearsal
+from orchestrator.testing.scripted_model import Answer, Fail, Reply, Request, Rule, ToolUse
+from tests.transcripts.skilled import SKILL, answer, call, finish, judged, talk
+from tests.transcripts.test_transcripts import trained
+
+QUERY = "SELECT name FROM parts WHERE stock = 0"
+
+
+# The loop and its end.
+
+
+async def test_a_skill_calls_tools_and_ends_with_a_result() -> None:
+    """PX-5, PX-6: instructions, slots and utterance in; tools; one end; the template tells it."""
+    async with talk(call("data_query", sql=QUERY), answer(answer="the lens")) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["reply"] == "Answer: the lens"
+        assert turn["completed"] == ["ask_data"]
+        assert turn["frame"]["data"] == {"answer": "the lens"}
+        assert turn["frame"]["source"] == ["data_query"]
+        assert "Write one query" in t.asked[0].messages[0]["content"]
+        assert t.asked[0].data["utterance"] == "ask the data"
+        assert '"ran"' in t.told()
+
+
+async def test_a_skill_may_end_with_its_result_as_text() -> None:
+    """PX-6: structured JSON, by whichever way."""
+    async with talk(Answer(json={"outcome": "success", "data": {"answer": "nothing"}})) as t:
+        assert (await t.say("ask the data"))["reply"] == "Answer: nothing"
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (Answer(text="Let me think about it."), "neither a step nor an end"),
+        (ToolUse(calls=(("finish", {"outcome": "success"}),)), "'data' is a required property"),
+        (ToolUse(calls=(("finish", {"outcome": "done", "data": {}}),)), "outcome"),
+        (ToolUse(calls=(("finish", {"outcome": "success", "data": {}}),) * 2), "only once"),
+        (
+            ToolUse(calls=(("data_query", {"sql": QUERY}), ("finish", {"outcome": "success", "data": {}}))),
+            "must be called alone",
+        ),
+        (call("state_write", slot="x"), "there is no tool"),
+    ],
+)
+async def test_an_end_that_is_none_is_asked_for_again_with_the_reason(bad: Reply, reason: str) -> None:
+    """PX-6, PX-9: invalid output is regenerated with the reason, once."""
+    async with talk(bad, answer(answer="now")) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["reply"] == "Answer: now"
+        assert len(t.asked) == 2
+        assert reason in t.told()
+        assert t.lab.queries == []
+
+
+async def test_what_never_ends_well_is_a_failure_of_the_skill_and_not_of_the_turn() -> None:
+    """PX-6: the turn is done, and the user can try again."""
+    async with talk(Answer(text="Hm.")) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["status"] == "done"
+        assert turn["ambiguity"]["level"] == "confirmation"
+        assert "Shall I try again?" in turn["reply"]
+        assert t.rungs == ["retry", "escalate"]
+        assert turn["flags"]["model_problem"] == "model_output_invalid"
+
+
+async def test_a_loop_without_end_is_bounded() -> None:
+    """PX-5: at most six rounds here; in the last one only an end is on offer."""
+    async with talk(call("data_query", sql=QUERY)) as t:
+        turn = await t.say("ask the data")
+
+        first = [one for one in t.asked if len(one.messages) == 2]
+        rounds = len(t.asked) // len(first)
+        assert rounds <= 7
+        assert [tool["function"]["name"] for tool in t.asked[5].body["tools"]] == ["finish"]
+        assert turn["completed"] == []
+
+
+async def test_calls_are_bounded() -> None:
+    """PX-5: six calls here, whatever they are."""
+    eight = ToolUse(calls=(("data_query", {"sql": QUERY}),) * 8)
+    async with talk(eight, answer(answer="enough")) as t:
+        await t.say("ask the data")
+
+        assert len(t.lab.queries) == 6
+        assert "no calls left" in t.told()
+
+
+async def test_a_truncated_answer_is_asked_for_with_twice_the_tokens() -> None:
+    """PX-9."""
+    cut = Answer(text="", finish_reason="length")
+    async with talk(cut, answer(answer="whole")) as t:
+        assert (await t.say("ask the data"))["reply"] == "Answer: whole"
+        limits = [one.body["max_tokens"] for one in t.asked]
+        assert limits[1] == 2 * limits[0]
+
+
+async def test_a_skill_that_takes_too_long_is_stopped() -> None:
+    """PX-9: the sum of its tools' time-outs and the overhead, here two seconds and a half."""
+    slow = Answer(text="late", delay_s=30)
+    async with talk(slow, resilience={"skill_overhead_ms": 300}) as t:
+        turn = await t.say("list the parts")
+        assert turn["completed"] == ["list_parts"]  # it maps onto its tool and needs no model
+        turn = await t.say("ask the data")
+
+        assert "longer than it may" in turn["reply"]
+        assert turn["status"] == "done"
+
+
+# Mode.
+
+
+async def test_auto_is_direct_where_slots_map_and_a_skill_elsewhere() -> None:
+    """PX-7."""
+    async with talk(answer(answer="by a model")) as t:
+        await t.say("list the parts")
+        assert t.model.requests == []
+        assert (await t.say("ask the data"))["reply"] == "Answer: by a model"
+
+
+async def test_a_flow_that_needs_a_model_says_so_without_one() -> None:
+    """PX-7, PX-5."""
+    loaded, system1 = trained("lab")
+    conversation = Rehearsal.of(loaded, system1=system1).converse()
+
+    turn = await conversation.say("ask the data")
+
+    assert "“Answer a question about the data” needs a language model" in turn["reply"]
+    assert turn["flows"] == []
+    assert (await conversation.say("list the parts"))["completed"] == ["list_parts"]
+
+
+# Code.
+
+
+@pytest.mark.parametrize(
+    ("sql", "category"),
+    [
+        ("DROP TABLE parts", "not_read_only"),
+        ("SELECT 1; SELECT 2", "not_one_statement"),
+        ("SELECT * FROM read_csv('/etc/passwd')", "forbidden_"),
+        ("SELECT colour FROM parts", "unknown_entity"),
+        ("SELECT * FROM partz", "unknown_entity"),
+        ("ATTACH 'x.db'", "forbidden_statement"),
+    ],
+)
+async def test_sql_that_is_rejected_reaches_no_tool_and_comes_back_as_a_reason(
+    sql: str, category: str
+) -> None:
+    """PX-10: with its category; the registry's tables and columns are what may be named."""
+    async with talk(call("data_query", sql=sql), call("data_query", sql=QUERY), answer(answer="it")) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["reply"] == "Answer: it"
+        assert category in t.told(1)
+        assert len(t.lab.queries) == 1
+        assert any(check == "guardrail" and why.startswith(category) for check, why in t.failed_checks)
+
+
+async def test_a_tool_gets_the_code_that_was_judged_and_not_what_was_written() -> None:
+    """PX-10: fences, prose and comments are gone."""
+    written = f"Here you are:\n```sql\n{QUERY} -- and more\n```"
+    async with talk(call("data_query", sql=written), answer(answer="it")) as t:
+        await t.say("ask the data")
+
+        assert t.lab.queries == [QUERY]
+
+
+TOTAL = "def total(numbers):\n    return sum(numbers)\n"
+READS_A_FILE = "def total(numbers):\n    return open('/etc/passwd').read()\n"
+IMPORTS = "import os\n\ndef total(numbers):\n    return os.getpid()\n"
+NEVER_ENDS = "def total(numbers):\n    while True:\n        pass\n"
+
+
+async def test_python_of_a_model_runs_in_the_sandbox() -> None:
+    """PX-10."""
+    async with talk(call("number_compute", code=TOTAL, numbers=[1, 2, 39]), answer(value=42)) as t:
+        assert (await t.say("compute a number"))["reply"] == "The number is 42."
+        assert '"value":42' in t.told()
+
+
+@pytest.mark.parametrize(
+    ("code", "category"),
+    [(READS_A_FILE, "forbidden_name"), (IMPORTS, "forbidden_import"), ("x = 1", "not_one")],
+)
+async def test_python_that_is_rejected_comes_back_as_a_reason(code: str, category: str) -> None:
+    """PX-10."""
+    wrong, right = (call("number_compute", code=one, numbers=[1]) for one in (code, TOTAL))
+    async with talk(wrong, right, answer(value=1)) as t:
+        assert (await t.say("compute a number"))["reply"] == "The number is 1."
+        assert category in t.told(1)
+
+
+async def test_python_that_never_ends_is_stopped_by_the_sandbox() -> None:
+    """PX-10: with its category."""
+    async with talk(call("number_compute", code=NEVER_ENDS, numbers=[1]), answer(value=0)) as t:
+        await t.say("compute a number")
+        assert '"category":"timeout"' in t.told()
+
+
+async def test_code_in_a_result_is_judged_and_shown_on_the_frame() -> None:
+    """PX-10, PX-12."""
+    bad, good = answer(answer="x", code="DROP TABLE parts"), answer(answer="x", code=f"{QUERY} -- hidden")
+    async with talk(bad, good) as t:
+        turn = await t.say("ask the data")
+
+        assert "not_read_only" in t.told()
+        assert turn["frame"]["code"] == QUERY
+
+
+# Reflection.
+
+DRAFT = answer(report="There are parts.")
+REVISED = answer(report="There are a bolt and a lens.")
+
+
+def judge(*verdicts: Reply) -> tuple[Rule, ...]:
+    return (Rule(prompt="pex_reflect", replies=verdicts),)
+
+
+async def test_a_result_with_faults_is_revised_once() -> None:
+    """PX-11: generate, evaluate, revise; the revision is not judged again."""
+    async with talk(DRAFT, REVISED, rules=judge(judged("It names no part."))) as t:
+        turn = await t.say("write a report")
+
+        assert turn["reply"] == "There are a bolt and a lens."
+        assert len(t.model.requests_for("pex_reflect")) == 1
+        assert "It names no part." in t.told()
+
+
+async def test_a_good_result_is_left_alone() -> None:
+    """PX-11."""
+    async with talk(REVISED, rules=judge(judged())) as t:
+        assert (await t.say("write a report"))["reply"] == "There are a bolt and a lens."
+        assert len(t.asked) == 1
+
+
+@pytest.mark.parametrize("verdict", [Fail(400), Answer(text="fine by me")])
+async def test_a_result_that_nobody_could_judge_stands(verdict: Reply) -> None:
+    """PX-11: a judge that fails costs nothing."""
+    async with talk(DRAFT, rules=judge(verdict)) as t:
+        assert (await t.say("write a report"))["reply"] == "There are parts."
+
+
+async def test_a_revision_that_fails_leaves_the_draft() -> None:
+    """PX-11."""
+    async with talk(DRAFT, Fail(400), rules=judge(judged("It names no part."))) as t:
+        assert (await t.say("write a report"))["reply"] == "There are parts."
+
+
+# Effects.
+
+
+async def test_an_order_waits_for_a_yes_and_is_made_once() -> None:
+    """PX-5, AM-3: after the yes exactly the call that was shown is made, and the skill hears of it."""
+    replies = (call("part_list"), call("part_order", name="lens"), call("part_order", name="lens"))
+    async with talk(*replies, answer(order_id="made up")) as t:
+        asked = await t.say("order a part")
+        assert asked["ambiguity"]["level"] == "confirmation"
+        assert t.lab.orders == []
+
+        turn = await t.say("yes")
+
+        assert t.lab.orders == ["lens"]
+        assert turn["reply"] == "Ordered: O-lens-1."  # the tool's word, not the model's
+        assert t.asked[2].data["done"][0]["result"]["data"] == {"order_id": "O-lens-1"}
+        assert "made before and is not repeated" in t.told()
+
+
+async def test_a_no_orders_nothing() -> None:
+    """AM-3."""
+    async with talk(call("part_order", name="lens"), answer(order_id="x")) as t:
+        await t.say("order a part")
+        await t.say("no")
+        assert t.lab.orders == []
+
+
+async def test_an_approval_is_asked_for_and_exactly_that_call_is_made() -> None:
+    """PX-17 within a skill."""
+    async with talk(call("mail_send", text="hello"), answer(sent=True)) as t:
+        parked = await t.say("send the report")
+        assert [flow["reason"] for flow in parked["flows"]] == ["awaiting_approval"]
+        assert t.lab.mails == []
+
+        turn = await t.conversation.act("approve", {})
+
+        assert t.lab.mails == ["hello"]
+        assert turn["completed"] == ["send_report"]
+
+
+# Recovery.
+
+
+async def test_partial_data_are_shown_with_a_warning() -> None:
+    """PX-13: the flow stays Active, and the whole may be tried again."""
+    part = finish(
+        "failure",
+        error_category="timeout",
+        message="The second table did not answer.",
+        partial_data={"answer": "7"},
+    )
+    async with talk(part, answer(answer="7 and 9")) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["reply"].startswith("Answer: 7\n\nThe second table did not answer.")
+        assert turn["frame"]["warning"] == "The second table did not answer."
+        assert turn["flags"]["has_issues"]
+        assert [flow["state"] for flow in turn["flows"]] == ["Active"]
+        assert (await t.say("yes"))["reply"] == "Answer: 7 and 9"
+
+
+async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
+    """PX-16, first rung: what it noted is there for the second run."""
+    note = call("memory_manager", operation="write", text="Stock is what matters.")
+    unsure = finish("uncertain", reason="Which year?")
+    read = call("memory_manager", operation="read")
+    async with talk(note, unsure, read, answer(answer="all years")) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["reply"] == "Answer: all years"
+        assert t.rungs == ["retry"]
+        assert "Stock is what matters." in t.told()
+
+
+async def test_without_a_gatherer_that_rung_is_left_out() -> None:
+    """PX-16, second rung: nobody gathers in a rehearsal, so the next one follows."""
+    async with talk(finish("uncertain", reason="Which year?")) as t:
+        await t.say("ask the data")
+        assert "gather" not in [s.payload.get("rung") for s in t.rehearsal.signals]
+
+
+async def test_what_stays_uncertain_goes_to_another_flow() -> None:
+    """PX-16, third rung: NLU finds the edge flow, whose words are near the request."""
+    async with talk(finish("uncertain", reason="I cannot query that.")) as t:
+        turn = await t.say("query the data about which parts are there, list the parts")
+
+        assert t.rungs[:2] == ["retry", "reroute"]
+        assert turn["completed"] == ["list_parts"]
+        assert "I cannot query that." in turn["reply"]
+
+
+async def test_at_last_the_user_is_asked_and_any_words_answer() -> None:
+    """PX-16, last rung: the reason is the question; the skill reads the answer."""
+    unsure = finish("uncertain", reason="Do you mean this year or all years?")
+    async with talk(unsure, unsure, answer(answer="all years")) as t:
+        turn = await t.say("compute a number")
+
+        assert turn["reply"] == "Do you mean this year or all years?"
+        assert [flow["state"] for flow in turn["flows"]] == ["Active"]
+        assert turn["frame"] is None
+        assert t.rungs[-1] == "escalate"
+
+        turn = await t.say("every single one please")
+
+        assert turn["completed"] == ["compute_number"]
+        assert t.asked[-1].data["utterance"] == "every single one please"
+
+
+async def test_a_model_that_is_down_is_a_failure_of_the_skill() -> None:
+    """PX-6, UI-2."""
+    async with talk(Fail(500), resilience={"backoff_base_s": 0}) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["status"] == "done"
+        assert turn["flags"]["degraded"]
+        assert "Shall I try again?" in turn["reply"]
+
+
+# What a skill can reach.
+
+
+def offered(request: Request) -> list[str]:
+    return [tool["function"]["name"] for tool in request.body["tools"]]
+
+
+async def test_a_skill_has_five_to_seven_tools_and_no_other() -> None:
+    """PX-5: those of its flow, the three components, and the end."""
+    every = answer(answer="x")
+    for words, own in (("ask the data", ["data_query"]), ("order a part", ["part_list", "part_order"])):
+        async with talk(every) as t:
+            await t.say(words)
+            assert offered(t.asked[0]) == [
+                *own,
+                "context_coordinator",
+                "memory_manager",
+                "flow_stack",
+                "finish",
+            ]
+            assert 5 <= len(offered(t.asked[0])) <= 7
+
+
+FORBIDDEN: list[tuple[str, dict[str, Any]]] = [
+    ("flow_stack", {"operation": "push", "task": "list_parts"}),
+    ("flow_stack", {"operation": "pop"}),
+    ("flow_stack", {"operation": "write", "slots": {"topic": "x"}}),
+    ("context_coordinator", {"turns": 3, "session": "another"}),
+    ("context_coordinator", {"turns": 10_000}),
+    ("memory_manager", {"operation": "delete"}),
+    ("memory_manager", {"operation": "write_preference", "text": "x"}),
+    ("dialogue_state", {"operation": "read"}),
+    ("display_frame", {"data": {}}),
+    ("ambiguity_handler", {"operation": "declare"}),
+    ("prompt_engineer", {"text": "x"}),
+    ("part_order", {"name": "lens"}),
+    ("list_parts", {}),
+]
+
+
+@pytest.mark.parametrize(("name", "arguments"), FORBIDDEN)
+async def test_everything_else_is_out_of_reach(name: str, arguments: dict[str, Any]) -> None:
+    """PX-5: no state, stack, frame, question, other flow, or tool of another flow."""
+    async with talk(call(name, **arguments), answer(answer="x")) as t:
+        turn = await t.say("ask the data")
+
+        assert "cannot be used" in t.told()
+        assert turn["completed"] == ["ask_data"]
+        assert [tool["tool_id"] for tool in turn["tools"]] == []
+        assert t.lab.orders == []
+
+
+async def test_what_the_components_give() -> None:
+    """PX-5: history (three turns unless asked for more), notes and preferences, slots and earlier results."""
+    async with talk(
+        call("context_coordinator"),
+        call("memory_manager", operation="preferences"),
+        call("flow_stack", operation="slots"),
+        call("flow_stack", operation="metadata"),
+        call("flow_stack", operation="results", task="list_parts"),
+        answer(answer="x"),
+    ) as t:
+        for words in ("list the parts", "thanks", "show all parts", "parts list please"):
+            await t.say(words)
+        await t.say("ask the data")
+
+        told = [t.told(number) for number in range(1, 6)]
+        assert "show all parts" in told[0]
+        assert "thanks" in told[0]
+        assert "user: list the parts" not in told[0]
+        assert told[1] == '{"preferences":[]}'
+        assert '"empty":["topic"]' in told[2]
+        assert '"task":"ask_data"' in told[3]
+        assert told[4].count('"task":"list_parts"') == 3
+
+
+async def test_a_tool_that_gives_too_much_is_cut_for_the_model() -> None:
+    """PX-9: the turn keeps all, the model sees the beginning."""
+    loaded, _ = trained("lab")
+    assert loaded.domain.config.network.max_output_bytes > 20_000
+    async with talk(call("part_list"), call("part_order", name="x"), answer(order_id="x")) as t:
+        t.lab.list_parts = _many_parts
+        await t.say("order a part")
+
+        assert '"cut":true' in t.told()
+        assert len(t.told()) < 60_000
+
+
+async def _many_parts() -> dict[str, Any]:
+    return {"parts": [{"name": f"part {number}", "note": "x" * 40} for number in range(1000)]}
+
+
+def test_the_prompt_of_a_skill_is_the_only_one_it_uses() -> None:
+    assert SKILL == "pex_skill"
