@@ -82,7 +82,16 @@ async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, fail
         call=turn.world.call,
     )
     known = (score.dact for score in understood.flows if score.dact in turn.world.domain.flows)
-    return next(known, None)
+    return next((dact for dact in known if _may_replace(turn, flow, dact)), None)
+
+
+def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
+    """A flow that changes things takes another's place only where the domain names it for that."""
+    if dact in {*flow.spec.edge_flows, flow.spec.fallback}:
+        return True
+    tools = turn.world.domain.tools
+    uses = turn.world.domain.flows[dact].spec.tools
+    return all(use.tool_id in tools and tools[use.tool_id].idempotent for use in uses)
 
 
 def _skip(turn: RunningTurn, flow: BaseFlow) -> bool:

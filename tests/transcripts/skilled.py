@@ -21,8 +21,8 @@ from tests.transcripts.test_transcripts import trained
 SKILL = "pex_skill"
 
 
-def call(name: str, **arguments: Any) -> ToolUse:
-    return ToolUse(calls=((name, arguments),))
+def call(tool: str, /, **arguments: Any) -> ToolUse:
+    return ToolUse(calls=((tool, arguments),))
 
 
 def finish(outcome: str = "success", **more: Any) -> ToolUse:

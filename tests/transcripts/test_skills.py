@@ -285,6 +285,16 @@ async def test_a_no_orders_nothing() -> None:
         assert t.lab.orders == []
 
 
+async def test_what_was_not_done_cannot_be_reported_as_done() -> None:
+    """PX-6: success without the call that the task is for goes back to the model."""
+    async with talk(answer(order_id="O-1"), call("part_order", name="lens")) as t:
+        turn = await t.say("order a part")
+
+        assert "nothing was done" in t.told(1)
+        assert turn["ambiguity"]["level"] == "confirmation"
+        assert turn["completed"] == []
+
+
 async def test_an_approval_is_asked_for_and_exactly_that_call_is_made() -> None:
     """PX-17 within a skill."""
     async with talk(call("mail_send", text="hello"), answer(sent=True)) as t:
@@ -342,17 +352,26 @@ async def test_without_a_gatherer_that_rung_is_left_out() -> None:
 async def test_what_stays_uncertain_goes_to_another_flow() -> None:
     """PX-16, third rung: NLU finds the edge flow, whose words are near the request."""
     async with talk(finish("uncertain", reason="I cannot query that.")) as t:
-        turn = await t.say("query the data about which parts are there, list the parts")
+        turn = await t.say("ask the data")
 
         assert t.rungs[:2] == ["retry", "reroute"]
         assert turn["completed"] == ["list_parts"]
         assert "I cannot query that." in turn["reply"]
 
 
+async def test_no_other_flow_changes_things_instead_of_the_one_that_was_wanted() -> None:
+    """PX-16: a re-route reaches flows that change nothing, and those that are declared."""
+    async with talk(finish("uncertain", reason="Which numbers?")) as t:
+        turn = await t.say("compute a number")
+
+        assert "order_part" not in [flow["dact"] for flow in turn["flows"]]
+        assert turn["ambiguity"]["level"] != "confirmation"
+
+
 async def test_at_last_the_user_is_asked_and_any_words_answer() -> None:
     """PX-16, last rung: the reason is the question; the skill reads the answer."""
     unsure = finish("uncertain", reason="Do you mean this year or all years?")
-    async with talk(unsure, unsure, answer(answer="all years")) as t:
+    async with talk(unsure, unsure, answer(value=9), resilience={"max_recovery_attempts": 0}) as t:
         turn = await t.say("compute a number")
 
         assert turn["reply"] == "Do you mean this year or all years?"

@@ -58,6 +58,11 @@ class Calls:
         ]
         return (*of_flow, *COMPONENTS)
 
+    @property
+    def changed(self) -> bool:
+        """Whether a call of this run changed something."""
+        return any(told["ok"] for told in self.effects.values())
+
     async def make_agreed(self) -> JsonObject | Interrupted | None:
         """Make the call that the user has said yes to since the skill asked for it; what came of it."""
         candidate = read_candidate(self.run.flow)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain, SkillSpec
 from orchestrator.errors import FailureCategory, ModelOutputInvalid
 from orchestrator.pex.choices import Choices
@@ -36,6 +37,7 @@ from orchestrator.types import Dact, Json, JsonObject
 
 PROMPT = "pex_skill"
 NOT_NOW = "I could not work this out at the moment."
+CHANGING = frozenset({Family.TRANSFORM, Family.SCHEDULE})
 TOO_SLOW = "This took longer than it may, so I stopped."
 
 
@@ -163,6 +165,9 @@ class _Loop:
         if rejected is not None:
             self._send_back(answer, [f"{rejected.category.value}: {rejected.message}"])
             return None
+        if self._claims_too_much():
+            self._send_back(answer, ["nothing was done: the tool that does it was not called, or it failed"])
+            return None
         if self.draft is not None or not worth_reflecting(self.skill):
             return outcome
         self.draft = outcome
@@ -171,6 +176,13 @@ class _Loop:
             return outcome
         self._send_back(answer, faults)
         return None
+
+    def _claims_too_much(self) -> bool:
+        """Whether a task that changes something is said to be done, and no call changed anything."""
+        if self.run.flow.spec.family not in CHANGING:
+            return False
+        changes = any(not tool.spec.idempotent for tool in self.calls.tools.values())
+        return changes and not self.calls.changed
 
     def _judge_code(self, data: JsonObject) -> Rejected | None:
         """Code among the results is shown, never run; it is judged all the same, and written anew."""
