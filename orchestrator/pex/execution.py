@@ -25,6 +25,8 @@ class Execution:
     tools: ToolRunner
     data: JsonObject = field(default_factory=JsonObject)
     used: list[ToolId] = field(default_factory=list[ToolId])
+    returned: list[JsonObject] = field(default_factory=list[JsonObject])
+    """What each of the tools in `used` gave."""
     frame: Frame | None = None
     filled: frozenset[str] = frozenset()
     gated: dict[ToolId, str] = field(default_factory=dict[ToolId, str])
@@ -37,6 +39,7 @@ class Execution:
     def take(self, tool_id: ToolId, data: JsonObject) -> None:
         """Keep what a tool returned for later tools, the frame and the answer."""
         self.used.append(tool_id)
+        self.returned.append(data)
         self.data.update(data)
 
     @property

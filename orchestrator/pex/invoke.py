@@ -11,7 +11,7 @@ from orchestrator.pex.execution import Execution
 from orchestrator.pex.mode import choose_mode
 from orchestrator.pex.outcome import Failure, Interrupted, Success, Uncertain
 from orchestrator.pex.skills.components import write_note
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, ToolId
 
 
 async def invoke(run: Execution, policy: Choices) -> Ending | None:
@@ -48,10 +48,18 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
-    """What a tool returned for a declared output counts more than what the model says of it."""
-    return {**data, **{name: run.data[name] for name in run.flow.spec.outputs if name in run.data}}
+    """What a tool that changed something returned for an output counts more than what the model says of it."""
+    told = dict(data)
+    for tool_id, returned in zip(run.used, run.returned, strict=True):
+        if _changes(run, tool_id):
+            told |= {name: returned[name] for name in run.flow.spec.outputs if name in returned}
+    return told
 
 
 def _had_effect(run: Execution) -> bool:
-    found = [run.tools.find(tool_id) for tool_id in run.used]
-    return any(tool is not None and not tool.spec.idempotent for tool in found)
+    return any(_changes(run, tool_id) for tool_id in run.used)
+
+
+def _changes(run: Execution, tool_id: ToolId) -> bool:
+    tool = run.tools.find(tool_id)
+    return tool is not None and not tool.spec.idempotent

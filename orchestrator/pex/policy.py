@@ -38,8 +38,8 @@ SHORT_TEXT = 200
 class BasePolicy:
     """One per flow type and process.
 
-    The steps return None to go on, or an ending. The choices (`entities`, `arguments`, `summary`, `label`,
-    `frame`, `outputs`, `fallback`) are what a domain most often overrides.
+    The steps return None to go on, or an ending. The choices (`entities`, `arguments`, `find_fault`,
+    `summary`, `label`, `frame`, `outputs`, `fallback`) are what a domain most often overrides.
     """
 
     dact: ClassVar[str | None] = None
@@ -122,6 +122,14 @@ class BasePolicy:
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
         """The inputs of one tool call."""
         return gather_arguments(run, use, tool)
+
+    def find_fault(self, run: Execution, data: JsonObject) -> str | None:
+        """Why a skill's result cannot be taken, in a sentence for the model; None when it can.
+
+        `run.returned` has what the tools gave, to hold the result against.
+        """
+        del run, data
+        return None
 
     def summary(self, run: Execution, arguments: JsonObject) -> JsonObject:
         """What the user is shown before a yes: the values of the template ``<dact>_confirm``."""

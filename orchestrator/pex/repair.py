@@ -1,7 +1,7 @@
-"""Tier 1 of failure (AG-6): a frame with an error is repaired in a few attempts, without a model first.
+"""Tier 1 of failure (AG-6): a frame with an error is repaired in a few attempts.
 
-A model may choose how the data are shown, never what they are: the data of a repaired frame are those
-that the tools returned.
+What can be mended is mended first; then a model may choose another form; a plain one is the last. A
+model chooses how the data are shown, never what they are: they stay those that the tools returned.
 """
 
 from __future__ import annotations
@@ -42,9 +42,11 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
         fault = find_fault(frame)
         if fault is None:
             return None
-        how = _fix(run, frame, number)
-        if how is None:
+        how = _fix(run, frame)
+        if how is None and number < attempts - 1:
             how = await _replace(run, frame, fault, writer)
+        if how is None and _show_plainly(run, frame):
+            how = "plain"
         if how is None:
             break
         run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung="repair", how=how, fault=fault)
@@ -84,9 +86,9 @@ Fix = Callable[[Execution, Frame], bool]
 """Changes what it can; says whether it did."""
 
 
-def _fix(run: Execution, frame: Frame, number: int) -> str | None:
-    """Apply the first fix that helps, each at most once."""
-    for fix in FIXES[number:]:
+def _fix(run: Execution, frame: Frame) -> str | None:
+    """Apply the first fix that finds something to do."""
+    for fix in FIXES:
         if fix(run, frame):
             return fix.__name__.removeprefix("_")
     return None
@@ -110,6 +112,17 @@ def _cut_page(_run: Execution, frame: Frame) -> bool:
     return True
 
 
+def _name_type(_run: Execution, frame: Frame) -> bool:
+    """There is no such display type: name the plain one of these data."""
+    if frame.data is None or frame.display_type in DISPLAY_TYPES:
+        return False
+    frame.display_type = "table" if is_list(frame.data) and _all_objects(frame.data) else "card"
+    return True
+
+
+FIXES: tuple[Fix, ...] = (_take_data, _cut_page, _name_type)
+
+
 def _show_plainly(run: Execution, frame: Frame) -> bool:
     """Show as a table or card what cannot be shown as it was meant to be, and say so."""
     plain = "table" if is_list(frame.data) and _all_objects(frame.data) else "card"
@@ -124,9 +137,6 @@ def _show_plainly(run: Execution, frame: Frame) -> bool:
         frame.warning = frame.warning or f"This is shown as a {plain}: {frame.error}"
     frame.display_type, frame.chart_type, frame.error = plain, None, None
     return True
-
-
-FIXES: tuple[Fix, ...] = (_take_data, _cut_page, _show_plainly)
 
 
 async def _replace(run: Execution, frame: Frame, fault: str, writer: FrameWriter | None) -> str | None:

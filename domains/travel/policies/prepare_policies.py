@@ -1,1 +1,36 @@
-"""Policies of Prepare flows. The domain has none: offers and quotes are tools of the flows that use them."""
+"""Policies of Prepare flows. Offers and quotes are no flows: they are tools of the flows that use them."""
+
+from __future__ import annotations
+
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.types import JsonObject
+
+
+class TripAdvice(BasePolicy):
+    """Advice is about a flight that a search has really found; that flight can be booked next."""
+
+    dact = "trip_advice"
+
+    def find_fault(self, run: Execution, data: JsonObject) -> str | None:
+        if _find_flight(run, data) is not None:
+            return None
+        return f"no search returned a flight {data['flight_number']} on {data['day']}"
+
+    def outputs(self, run: Execution) -> JsonObject:
+        flight = _find_flight(run, run.data)
+        if flight is None:
+            return {}
+        names = {"flight_id": "flight_id", "origin": "origin", "destination": "destination", "date": "day"}
+        return {name: flight[key] for name, key in names.items()}
+
+
+def _find_flight(run: Execution, data: JsonObject) -> JsonObject | None:
+    """The flight that the advice names, among all that the searches returned."""
+    wanted = (_plain(data.get("flight_number")), data.get("day"))
+    flights = (flight for found in run.returned for flight in found.get("flights", ()))
+    return next((one for one in flights if (_plain(one["flight_number"]), one["day"]) == wanted), None)
+
+
+def _plain(number: str | None) -> str:
+    return (number or "").replace(" ", "")

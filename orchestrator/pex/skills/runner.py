@@ -157,16 +157,13 @@ class _Loop:
         return None
 
     async def _end(self, answer: ToolsAnswer, body: JsonObject) -> Outcome | None:
-        """Take the end, or send it back: once for its criteria, and as long as its code is rejected."""
+        """Take the end, or send it back: once for its criteria, and while it has a fault."""
         outcome = read_outcome(body)
         if not isinstance(outcome, Success):
             return outcome
-        rejected = self._judge_code(outcome.data)
-        if rejected is not None:
-            self._send_back(answer, [f"{rejected.category.value}: {rejected.message}"])
-            return None
-        if self._claims_too_much():
-            self._send_back(answer, ["nothing was done: the tool that does it was not called, or it failed"])
+        fault = self._find_fault(outcome.data)
+        if fault is not None:
+            self._send_back(answer, [fault])
             return None
         if self.draft is not None or not worth_reflecting(self.skill):
             return outcome
@@ -176,6 +173,15 @@ class _Loop:
             return outcome
         self._send_back(answer, faults)
         return None
+
+    def _find_fault(self, data: JsonObject) -> str | None:
+        """Why a result cannot be taken: its code, what it claims, or what the policy finds."""
+        rejected = self._judge_code(data)
+        if rejected is not None:
+            return f"{rejected.category.value}: {rejected.message}"
+        if self._claims_too_much():
+            return "nothing was done: the tool that does it was not called, or it failed"
+        return self.policy.find_fault(self.run, data)
 
     def _claims_too_much(self) -> bool:
         """Whether a task that changes something is said to be done, and no call changed anything."""

@@ -86,6 +86,9 @@ def test_the_prompts_that_ship_are_complete():
         "res_naturalize",
         "memory_summarize",
         "slot_fill",
+        "pex_skill",
+        "pex_reflect",
+        "pex_redraw",
     }
     assert all(prompt.version and prompt.purpose and prompt.data for prompt in prompts.values())
 

@@ -1,0 +1,87 @@
+"""A turn with a skill that is taken up again after its worker died asks no model twice and does nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.errors import LaneLost
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.types import JsonObject
+from tests.transcripts.skilled import Talk, answer, call, judged, talk
+from tests.transcripts.test_skills import DRAFT, QUERY, REVISED, judge
+from tests.unit.agent.test_once_only import attempt, submit
+
+
+def two_workers(t: Talk) -> tuple[MemoryLane, MemoryLane]:
+    store = t.rehearsal.store
+    return MemoryLane(store), MemoryLane(store)
+
+
+async def test_model_calls_of_a_finished_skill_are_answered_from_the_journal() -> None:
+    """RT-8, PX-9: the worker died between the last answer and the commit; reflection included."""
+    async with talk(call("part_list"), DRAFT, REVISED, rules=judge(judged("It names no part."))) as t:
+        await t.say("thanks")
+        first, second = two_workers(t)
+        await submit(t.conversation, "write a report")
+        before = await attempt(t.conversation, first, commit=False)
+        first.die()
+        asked = len(t.model.requests)
+
+        after = await attempt(t.conversation, second, commit=True)
+
+        assert asked == 4
+        assert len(t.model.requests) == asked
+        assert after.result["reply"] == before.result["reply"] == "There are a bolt and a lens."
+
+
+async def test_a_skill_goes_on_where_its_worker_died() -> None:
+    """RT-8: the answers before the death are kept, those after it are asked for."""
+    async with talk(call("data_query", sql=QUERY), answer(answer="the lens")) as t:
+        await t.say("thanks")
+        first, second = two_workers(t)
+        query, dying = t.lab.query, [True]
+
+        async def query_or_die(*, sql: str) -> JsonObject:
+            if dying:
+                raise LaneLost("This worker is dead.")
+            return await query(sql=sql)
+
+        t.lab.query = query_or_die
+        await submit(t.conversation, "ask the data")
+        with pytest.raises(LaneLost):
+            await attempt(t.conversation, first, commit=False)
+        first.die()
+        dying.clear()
+        asked = len(t.asked)
+
+        after = await attempt(t.conversation, second, commit=True)
+
+        assert asked == 1
+        assert len(t.asked) == 2
+        assert after.result["reply"] == "Answer: the lens"
+        assert t.lab.queries == [QUERY]
+
+
+async def test_an_order_that_may_have_been_made_is_not_made_again() -> None:
+    """RT-9: the worker died in the middle of a call that lasts; the user is asked."""
+    async with talk(call("part_order", name="lens"), answer(order_id="x")) as t:
+        await t.say("order a part")
+        first, second = two_workers(t)
+        order = t.lab.order
+
+        async def order_and_die(*, name: str) -> JsonObject:
+            await order(name=name)
+            raise LaneLost("This worker is dead.")
+
+        t.lab.order = order_and_die
+        await submit(t.conversation, "yes")
+        with pytest.raises(LaneLost):
+            await attempt(t.conversation, first, commit=False)
+        first.die()
+        t.lab.order = order
+
+        after = await attempt(t.conversation, second, commit=True)
+
+        assert t.lab.orders == ["lens"]
+        assert after.result["ambiguity"]["level"] == "confirmation"
+        assert "cannot tell whether it worked" in after.result["reply"]

@@ -1,0 +1,78 @@
+"""The travel domain's skill: advice on a trip, held against what the searches found."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from orchestrator.rehearsal import Rehearsal
+from orchestrator.testing.scripted_model import Computed, Reply, Request, Rule, ToolUse
+from tests.transcripts.skilled import answer, call, judged, talk
+from tests.transcripts.test_transcripts import trained
+
+ASK = "advise me on a trip from Oslo to Madrid around Friday 27 November"
+DAYS = ("2026-11-26", "2026-11-27", "2026-11-28")
+SEARCH = ToolUse(
+    calls=tuple(("flight_search", {"origin": "OSL", "destination": "MAD", "day": day}) for day in DAYS)
+)
+GOOD: tuple[Rule, ...] = (Rule(prompt="pex_reflect", replies=(judged(),)),)
+SYSTEM1 = {"mode": "system1"}
+
+
+def found(request: Request) -> list[dict[str, Any]]:
+    """The flights that the model has been told of."""
+    told = [json.loads(m["content"]) for m in request.messages if m["role"] == "tool"]
+    return [flight for result in told for flight in result.get("data", {}).get("flights", ())]
+
+
+def advise(request: Request) -> Reply:
+    """The cheapest of all that were found, as a model would put it."""
+    best = min(found(request), key=lambda flight: flight["price"])
+    text = (
+        f"Take {best['flight_number']}, {best['departs']} to {best['arrives']}, for {best['price']} "
+        f"{best['currency']}: it is the cheapest of the three days."
+    )
+    return answer(advice=text, flight_number=best["flight_number"], day=best["day"])
+
+
+async def test_advice_names_a_flight_that_can_be_booked_next() -> None:
+    """PX-5, PX-11, FS-7: three searches, advice, judgement; the flight goes on to the booking."""
+    replies = (call("context_coordinator"), SEARCH, Computed(advise))
+    async with talk(*replies, rules=GOOD, domain="travel", nlu=SYSTEM1) as t:
+        turn = await t.say(ASK)
+
+        assert turn["completed"] == ["trip_advice"]
+        assert [tool["tool_id"] for tool in turn["tools"]] == ["flight_search"] * 3
+        assert "cheapest of the three days" in turn["reply"]
+        number = turn["frame"]["data"]["flight_number"]
+        assert f"book {number} on" in turn["reply"]
+
+        booking = await t.say("book it")
+
+        assert booking["ambiguity"]["level"] == "confirmation"
+        assert number in booking["reply"]
+
+
+async def test_an_invented_flight_goes_back_to_the_model() -> None:
+    """PX-6: what no search returned is not told to the user."""
+    invented = answer(advice="Take XX 999, it is free and fast.", flight_number="XX 999", day=DAYS[0])
+    async with talk(SEARCH, invented, Computed(advise), rules=GOOD, domain="travel", nlu=SYSTEM1) as t:
+        turn = await t.say(ASK)
+
+        assert "no search returned a flight XX 999" in t.told()
+        assert "XX 999" not in turn["reply"]
+        assert turn["completed"] == ["trip_advice"]
+
+
+async def test_advice_without_a_model_says_what_it_cannot_do() -> None:
+    """PX-7."""
+    loaded, system1 = trained("travel")
+    conversation = Rehearsal.of(loaded, system1=system1).converse()
+
+    turn = await conversation.say(ASK)
+
+    assert "“Advise on a trip” needs a language model" in turn["reply"]
+    assert turn["tools"] == []
+    assert (await conversation.say("which flights are there from Oslo to Madrid tomorrow"))["completed"] == [
+        "search_flights"
+    ]

@@ -1,0 +1,140 @@
+"""Tier 1 of failure (AG-6): a frame with an error is repaired, without a model first, in a few attempts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.dialogue.frame import Frame
+from orchestrator.pex.ending import Completed, Failed
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.repair import find_fault, repair
+from orchestrator.types import JsonObject
+from tests.unit.pex.setting import Setting, Things, make_setting
+
+ROWS = [{"seen": "a hat"}, {"seen": "a cat"}]
+
+
+def framed(setting: Setting, data: Any = None, **attributes: Any) -> Frame:
+    """Given what the tools returned, and a frame made of it."""
+    setting.run.data = {"rows": ROWS, "count": 2}
+    frame = Frame("frame_1", setting.run.flow.flow_id, data, **attributes)
+    setting.run.frame = setting.world.frames[setting.run.flow.flow_id] = frame
+    return frame
+
+
+@dataclass
+class Author:
+    """Chooses as it is told; counts how often it is asked."""
+
+    choice: JsonObject | None
+    asked: list[str] = field(default_factory=list)
+
+    def can_write(self) -> bool:
+        return True
+
+    async def write(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
+        self.asked.append(fault)
+        return self.choice
+
+
+async def test_a_sound_frame_is_left_alone() -> None:
+    setting = make_setting()
+    frame = framed(setting, ROWS, display_type="table")
+
+    assert await repair(setting.run, None) is None
+    assert frame == Frame("frame_1", setting.run.flow.flow_id, ROWS, display_type="table")
+
+
+async def test_lost_data_are_taken_from_the_tools() -> None:
+    setting = make_setting()
+    frame = framed(setting, None, display_type="table")
+
+    assert await repair(setting.run, None) is None
+    assert frame.data == ROWS
+
+
+async def test_a_chart_that_cannot_be_drawn_becomes_a_table_that_says_so() -> None:
+    setting = make_setting()
+    frame = framed(setting, {"mark": "pie"}, display_type="chart", error="There is no axis.")
+
+    assert await repair(setting.run, None) is None
+    assert (frame.display_type, frame.data, frame.error) == ("table", ROWS, None)
+    assert "There is no axis." in (frame.warning or "")
+
+
+async def test_an_unknown_display_type_becomes_a_plain_one() -> None:
+    setting = make_setting()
+    frame = framed(setting, {"seen": "a hat"}, display_type="hologram")
+
+    assert await repair(setting.run, None) is None
+    assert frame.display_type == "card"
+
+
+async def test_a_page_that_is_too_long_is_cut() -> None:
+    setting = make_setting()
+    frame = framed(setting, ROWS * 300, display_type="table")
+
+    assert await repair(setting.run, None) is None
+    assert (len(frame.data), frame.rows) == (512, 600)
+
+
+async def test_no_model_is_asked_while_something_else_helps() -> None:
+    setting = make_setting()
+    framed(setting, None, display_type="hologram")
+    author = Author({"display_type": "card"})
+
+    assert await repair(setting.run, author) is None
+    assert author.asked == []
+
+
+async def test_a_model_chooses_the_form_and_the_data_stay_those_of_the_tools() -> None:
+    setting = make_setting()
+    frame = framed(setting, {"mark": "pie"}, display_type="chart", error="There is no axis.")
+    author = Author({"display_type": "list", "field": "rows", "data": [{"seen": "something invented"}]})
+
+    assert await repair(setting.run, author) is None
+    assert author.asked == ["There is no axis."]
+    assert (frame.display_type, frame.data, frame.error) == ("list", ROWS, None)
+
+
+async def test_a_model_that_is_of_no_help_gives_way_to_the_plain_form() -> None:
+    """Three of the four attempts are the model's, the last one is not."""
+    setting = make_setting()
+    frame = framed(setting, {"mark": "pie"}, display_type="chart", error="There is no axis.")
+    author = Author({"display_type": "table", "field": "count"})
+
+    assert await repair(setting.run, author) is None
+    assert len(author.asked) == 3
+    assert find_fault(frame) is None
+
+
+async def test_attempts_are_bounded_and_a_frame_that_stays_broken_is_a_failure() -> None:
+    """At most four, whoever makes them; the broken frame is not shown."""
+    setting = make_setting()
+    framed(setting, None, display_type="table")
+    setting.run.data = {}
+    author = Author({"display_type": "table", "field": "rows"})
+
+    failed = await repair(setting.run, author)
+
+    assert isinstance(failed, Failed)
+    assert len(author.asked) <= 4
+    assert setting.run.flow.flow_id not in setting.world.frames
+
+
+async def test_a_policy_that_makes_a_broken_frame_still_completes() -> None:
+    """The step stands between the results and the end of the flow."""
+
+    class Drawing(BasePolicy):
+        def frame(self, run: Execution) -> Frame:
+            return Frame("frame_1", run.flow.flow_id, None, display_type="chart", error="no axis")
+
+    setting = make_setting(things=Things({"seen": "a hat"}))
+
+    assert await Drawing(setting.run.flow.spec).execute(setting.run) == Completed()
+    frame = setting.world.frames[setting.run.flow.flow_id]
+    assert find_fault(frame) is None
+    assert frame.warning
+    assert setting.failed_checks == []
