@@ -65,7 +65,8 @@ class ByHand:
     async def prepare(self, sessions: list[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:
             cursor.executemany(
-                "INSERT INTO by_hand_sessions VALUES (%s, 0, %s)", [(name, FIRST.decode()) for name in sessions]
+                "INSERT INTO by_hand_sessions VALUES (%s, 0, %s)",
+                [(name, FIRST.decode()) for name in sessions],
             )
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
@@ -84,7 +85,7 @@ class ByHand:
             await self._submit(session, text)
 
     async def drained(self) -> None:
-        while int(await self.redis.get("hand:done") or 0) < self.expected:
+        while int(await self.redis.get("hand:done") or 0) < self.expected:  # noqa: ASYNC110 - it happens in another process
             await asyncio.sleep(0.01)
 
     async def _submit(self, session: str, text: str) -> None:
@@ -126,7 +127,7 @@ class Ours:
             await self._submit(session, text)
 
     async def drained(self) -> None:
-        while await self.ports.database.fetch_one(WAITING, {}):
+        while await self.ports.database.fetch_one(WAITING, {}):  # noqa: ASYNC110 - it happens in another process
             await asyncio.sleep(0.01)
 
     async def _submit(self, session: str, text: str) -> str:
@@ -147,7 +148,9 @@ async def run_by_hand(stores: Stores, logs: Path) -> AsyncIterator[Candidate]:
     arguments = ["-P", "prefork", "-c", "2", "-Q", by_hand.QUEUE]
     async with AsyncExitStack() as stack:
         worker = stack.enter_context(_worker("benchmarks.by_hand", "hand", arguments, stores, logs))
-        redis = await stack.enter_async_context(connect(stores.redis_url, reply_timeout_s=60, max_connections=1000))
+        redis = await stack.enter_async_context(
+            connect(stores.redis_url, reply_timeout_s=60, max_connections=1000)
+        )
         yield ByHand(stores.database_url, redis, [worker])
 
 

@@ -61,6 +61,8 @@ class RemarkKind(StrEnum):
     """Denied, expired, or void; `status` says which."""
     APPROVAL_OVER = "approval_over"
     """A decision on something that is no longer asked."""
+    STILL_WAITING = "still_waiting"
+    """A task that was asked for again waits for an approval."""
     BREAKDOWN = "breakdown"
     """An unexpected error; the user learns only that it was ours."""
 
