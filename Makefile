@@ -40,7 +40,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 chaos: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -m slow tests/chaos
+	$(BIN)/python -m pytest tests/integration -k workers
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .ruff_cache .hypothesis

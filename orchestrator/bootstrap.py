@@ -7,21 +7,26 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.waiting import TurnWaiter
+from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
+from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.settings import Settings
+from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
 """More than a runner waits for sessions, so that an empty wait is no error."""
@@ -102,6 +107,26 @@ async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
 
 BuildAgent = Callable[[str, Ports], TurnAgent]
 """Makes the agent of a domain; may take seconds, so it runs in a thread. Raises ConfigurationError."""
+
+
+def build_agent(name: str, ports: Ports) -> TurnAgent:
+    """The agent of a domain, with its services over this process's stores.
+
+    Raises:
+        ConfigurationError: the domain's folder has mistakes; it names all of them.
+    """
+    loaded = load_domain(ports.domains.place(name))
+    domain = loaded.domain
+
+    def services(tenant_id: TenantId) -> dict[str, object]:
+        records = PostgresRecords(ports.database, tenant_id, domain.name)
+        configured = domain.config.services
+        return {
+            service: cls(ServiceContext(records, configured.get(service, {})))
+            for service, cls in loaded.services.items()
+        }
+
+    return assemble_agent(domain, loaded.policies, services)
 
 
 class AgentCatalogue:

@@ -37,11 +37,13 @@ START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 class Rehearsal:
     """A domain with everything it needs to talk; one store, any number of conversations.
 
-    `now`: unix seconds; stands still unless a test moves it. `signals`: everything recorded so far.
+    `now`: unix seconds; goes on by `pace_s` with every turn and not otherwise. `signals`: everything
+    recorded so far.
     """
 
     loaded: LoadedDomain
     now: float = START.timestamp()
+    pace_s: float = 20.0
     store: MemoryStore = field(default_factory=MemoryStore)
     signals: list[Signal] = field(default_factory=list[Signal])
     records: dict[TenantId, MemoryRecords] = field(default_factory=dict[TenantId, MemoryRecords])
@@ -124,6 +126,7 @@ class Conversation:
 
     async def _take_turn(self, given: TurnInput) -> JsonObject:
         rehearsal = self.rehearsal
+        rehearsal.now += rehearsal.pace_s
         inbox = MemoryInbox(rehearsal.store)
         receipt = await inbox.submit(
             Submission(
@@ -141,12 +144,10 @@ class Conversation:
 
     async def _find_agent(self, domain: str) -> TurnAgent:
         del domain
-        assert self.rehearsal.agent is not None  # noqa: S101 - `of` has made it
+        assert self.rehearsal.agent is not None
         return self.rehearsal.agent
 
 
 def _lay_over(loaded: LoadedDomain, sections: JsonObject) -> DomainConfig:
     own = loaded.domain.config.model_dump(mode="json")
     return DomainConfig.model_validate(merge_sections(own, sections))
-
-

@@ -277,7 +277,7 @@ def _as_account(
     return (
         *("setpriv", "--reuid", str(account.uid), "--regid", str(account.gid), "--clear-groups"),
         *("--inh-caps=-all,+dac_override", "--ambient-caps=-all,+dac_override"),
-        "--securebits=+no_setuid_fixup",  # else access(2), with which PostgreSQL looks for its files, ignores it
+        "--securebits=+no_setuid_fixup",  # else access(2), which PostgreSQL uses, ignores it
         *death,
         *command,
     )

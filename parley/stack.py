@@ -6,6 +6,7 @@ Order matters twice: each group is started once the one before is ready, and sto
 
 from __future__ import annotations
 
+import os
 import secrets
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -18,13 +19,17 @@ from pathlib import Path
 import httpx
 import orjson
 
+from orchestrator.settings import Settings
 from parley.embedded import Stores, open_database, open_redis
 from parley.embedded.lock import hold
 from parley.embedded.ports import free_port
 from parley.processes import Child, Program, end_leftovers, log_says
 
-_TURN_GRACE_S = 130.0  # a worker may finish the turn it has begun (turn_deadline_s is 120)
+APPLICATION = "workers.app"
+"""What Celery's programs are told to load."""
+
 _BRIEF_GRACE_S = 10.0
+_PRIVATE_SHUTDOWN_S = 5.0
 _PROBE_TIMEOUT_S = 2.0
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 
@@ -106,8 +111,17 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         "PARLEY_HOST": plan.host,
         "PARLEY_PORT": str(plan.port),
         "PYTHONUNBUFFERED": "1",
+        # Small matrices: more threads only get into each other's way (training took 11 s instead of 2).
+        "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
+        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
     }
-    role = _Roles(plan, environment)
+    # The rest of the settings is read from the environment.
+    settings = Settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)  # pyright: ignore[reportCallIssue]
+    shutdown_s = settings.shutdown_grace_s
+    if plan.private:
+        shutdown_s = _PRIVATE_SHUTDOWN_S
+        environment["PARLEY_SHUTDOWN_GRACE_S"] = str(shutdown_s)
+    role = _Roles(plan, environment, worker_grace_s=shutdown_s + _BRIEF_GRACE_S)
     turn_workers = [
         role.worker(f"turns-{number}", "turns,submissions", threads=64)
         for number in range(1, plan.turn_workers + 1)
@@ -126,6 +140,8 @@ class _Roles:
 
     plan: StackPlan
     environment: Mapping[str, str]
+    worker_grace_s: float
+    """Longer than a worker gives the turns it has begun."""
 
     def gateway(self) -> Program:
         plan = self.plan
@@ -135,13 +151,12 @@ class _Roles:
 
     def worker(self, name: str, queues: str, *, threads: int) -> Program:
         command = (
-            *("-m", "celery", "-A", "workers.app", "worker", "-P", "threads", "-c", str(threads)),
+            *("-m", "celery", "-A", APPLICATION, "worker", "-P", "threads", "-c", str(threads)),
             *("-Q", queues, "-n", f"{name}@parley", "--without-gossip", "--without-mingle", "-l", "INFO"),
             *(() if self.plan.private else ("-E",)),
         )
         # The threads pool knows no other way to stop than SIGTERM: a second signal runs tasks twice.
-        grace_s = _BRIEF_GRACE_S if self.plan.private else _TURN_GRACE_S
-        return self._program(name, command, log_says("ready."), grace_s)
+        return self._program(name, command, log_says("ready."), self.worker_grace_s)
 
     def beat(self) -> Program:
         schedule = self.plan.data_dir / "run" / "beat-schedule"
@@ -149,7 +164,7 @@ class _Roles:
             "-m",
             "celery",
             "-A",
-            "workers.app",
+            APPLICATION,
             "beat",
             "-s",
             str(schedule),
@@ -161,7 +176,7 @@ class _Roles:
 
     def flower(self, flower: Flower) -> Program:
         port = flower.url.rpartition(":")[2]
-        command = ("-m", "celery", "-A", "workers.app", "flower", "--address=127.0.0.1", f"--port={port}")
+        command = ("-m", "celery", "-A", APPLICATION, "flower", "--address=127.0.0.1", f"--port={port}")
         secret = {"FLOWER_BASIC_AUTH": f"{flower.user}:{flower.password}"}
         return self._program(
             "flower", command, lambda _: _answers(f"{flower.url}/healthcheck"), _BRIEF_GRACE_S, secret

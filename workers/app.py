@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from celery import Celery, signals
-from kombu import Queue
+from kombu.entity import Exchange, Queue
 
 from orchestrator.adapters.messages import transport_options
-from orchestrator.bootstrap import BuildAgent, build_agent
+from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import QUEUES, RECONCILE, ROUTES, TURNS, URGENT
 from orchestrator.settings import Settings, load_settings
 from workers.host import Host
@@ -39,7 +39,7 @@ def _configuration(settings: Settings) -> dict[str, Any]:
         "event_serializer": "json",
         "accept_content": ["json"],
         "result_accept_content": ["json"],
-        "task_queues": [Queue(name) for name in QUEUES],
+        "task_queues": [Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
         "task_default_queue": TURNS,
         "task_create_missing_queues": False,
         "task_routes": ROUTES,
@@ -101,6 +101,8 @@ def __getattr__(name: str) -> Celery:
     """The application of the environment, made when `celery -A workers.app` asks for it."""
     if name != "app":
         raise AttributeError(name)
+    from orchestrator.bootstrap import build_agent  # noqa: PLC0415
+
     app = create_app(load_settings(), build_agent)
     globals()["app"] = app
     return app

@@ -163,7 +163,7 @@ async def _keep_doing(name: str, step: Callable[[], Awaitable[object]], every_s:
     while True:
         try:
             await step()
-        except Exception as error:  # whatever happened, the next round may succeed
+        except Exception as error:  # noqa: BLE001 - whatever happened, the next round may succeed
             if not failing:
                 _log.warning("A repeated job fails.", job=name, error=f"{type(error).__name__}: {error}")
             failing = True

@@ -143,7 +143,7 @@ class SessionRunner:
                 await self._lanes.run(session_id)
         except Unavailable as error:
             _log.warning("A lane was interrupted.", session=session_id, error=str(error))
-        except Exception:
+        except Exception:  # noqa: BLE001 - one lane must not end the others
             _log.exception("A lane broke off.", session=session_id)
         finally:
             del self._running[session_id]

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    ValidationError,
+    model_validator,
+)
 
 from orchestrator.bootstrap import Ports
 from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavailable
@@ -78,7 +86,9 @@ def parse_request(arguments: dict[str, Any]) -> TurnRequest:
     """Validate the arguments of a message. Raises InvalidInput naming the first offending field."""
     text = arguments.get("text")
     if isinstance(text, str) and _size(text) > MAX_TEXT_BYTES:
-        raise InputTooLarge(f"A text may have at most {MAX_TEXT_BYTES} bytes; send a shorter one.", field="text")
+        raise InputTooLarge(
+            f"A text may have at most {MAX_TEXT_BYTES} bytes; send a shorter one.", field="text"
+        )
     try:
         return TurnRequest.model_validate(arguments)
     except ValidationError as error:

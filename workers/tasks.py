@@ -29,5 +29,5 @@ def register_tasks(app: Celery, host: Host) -> None:
         try:
             request = parse_request({"idempotency_key": f"message:{self.request.id}", **arguments})
             return host.process().submit_turn(request)
-        except Exception as error:  # every ending of a submission is an answer to its sender
+        except Exception as error:  # noqa: BLE001 - every ending of a submission is an answer to its sender
             return error_result(error)

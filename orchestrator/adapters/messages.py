@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from celery import Celery
+from celery import Celery  # pyright: ignore[reportMissingTypeStubs]
 from kombu.exceptions import OperationalError
 
 from orchestrator.errors import Unavailable
@@ -38,7 +38,7 @@ class Messages:
     """A producer of task messages; safe to use from any thread and loop."""
 
     def __init__(self, broker_url: str) -> None:
-        self._app = Celery(set_as_current=False, broker=broker_url)
+        self._app: Any = Celery(set_as_current=False, broker=broker_url)
         self._app.conf.update(
             task_serializer="json",
             accept_content=["json"],

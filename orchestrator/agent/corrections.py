@@ -50,7 +50,9 @@ def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
 def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
     """Offer the slots of a flow, and to stop it."""
     options = [
-        Option(f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name})
+        Option(
+            f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
+        )
         for name in flow.spec.slots
         if name in flow.slots and flow.spec.slots[name].description
     ]

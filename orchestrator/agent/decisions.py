@@ -10,6 +10,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
 
+
 async def decide(turn: RunningTurn, modules: Modules, name: str) -> None:
     """Carry out one of the three; which changes were wanted, the open question remembers."""
     payload = _find_payload(turn, name)

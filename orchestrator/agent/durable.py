@@ -114,7 +114,7 @@ class DurableSteps:
     def _check_same(self, known: Step, request_hash: str) -> None:
         if known.request_hash != request_hash:
             raise StepMismatch(
-                f"Step {known.key!r} of turn {self._turn_id} asks for something else than in an earlier attempt."
+                f"Step {known.key!r} of turn {self._turn_id} differs from its earlier attempt."
             )
 
     async def _record(self, step: Step) -> None:

@@ -14,7 +14,7 @@ from orchestrator.types import JsonObject
 from orchestrator.world.steps import Steps
 from orchestrator.world.world import World
 
-FRESH = (None, b"", b"{}")
+FRESH = frozenset({b"", b"{}"})
 """States of sessions in which nothing has happened yet."""
 
 
@@ -43,7 +43,7 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
 
 def _decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
     raw = lease.state
-    if raw in FRESH or raw is None:
+    if raw is None or raw in FRESH:
         return DialogueState.new(lease.session_id), {}
     known = modules.cache.take(lease.session_id, raw)
     if known is not None:

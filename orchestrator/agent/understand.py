@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.react import Action
 from orchestrator.prompting.calling import CallContext
@@ -42,7 +43,7 @@ def read_action(body: JsonObject) -> Action:
     name, payload = body.get("name"), body.get("payload")
     if not isinstance(name, str) or not name:
         raise InvalidInput("An action needs a name.", field="action.name")
-    return Action(name, payload if isinstance(payload, dict) else {})
+    return Action(name, payload if is_object(payload) else {})
 
 
 def _make_call(turn: RunningTurn) -> CallContext:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+
 from orchestrator.agent.approvals import expire_approvals
 from orchestrator.agent.asides import be_unsure, chat, digress, leave_open, reject
 from orchestrator.agent.corrections import DECISIONS, ask_what_to_change, correct_flow
@@ -24,7 +26,9 @@ async def take_up(turn: RunningTurn, modules: Modules) -> None:
     _abandon_stale(turn)
     expire_approvals(turn)
     understood = turn.understanding
-    assert understood is not None
+    if understood is None:
+        leave_open(turn)
+        return
     if understood.rejection is not None:
         reject(turn, understood.rejection.value)
         return
@@ -34,34 +38,10 @@ async def take_up(turn: RunningTurn, modules: Modules) -> None:
         await decide(turn, modules, understood.target)
         return
     _drop_loose_questions(turn, understood)
-    _act(turn, understood)
+    UPTAKES[understood.kind](turn, understood)
     active = turn.state.stack.active
     if active is not None:
         active.note_turn(turn.work.turn_id)
-
-
-def _act(turn: RunningTurn, understood: Understanding) -> None:
-    match understood.kind:
-        case MessageKind.TASK:
-            _take_task(turn, understood)
-        case MessageKind.SLOT_VALUE:
-            _take_value(turn, understood)
-        case MessageKind.CORRECTION:
-            _take_correction(turn, understood)
-        case MessageKind.CONFIRMATION:
-            confirm(turn, understood)
-        case MessageKind.DENIAL:
-            deny(turn, understood)
-        case MessageKind.CANCELLATION:
-            cancel_task(turn, understood)
-        case MessageKind.RESUMPTION:
-            resume_task(turn, understood)
-        case MessageKind.DIGRESSION:
-            digress(turn, understood)
-        case MessageKind.CHITCHAT:
-            chat(turn, understood)
-        case MessageKind.UNKNOWN:
-            be_unsure(turn, understood)
 
 
 def _take_task(turn: RunningTurn, understood: Understanding) -> None:
@@ -133,3 +113,18 @@ def _abandon_stale(turn: RunningTurn) -> None:
         for flow in stale:
             turn.state.ambiguity.resolve(flow_id=flow.flow_id)
             turn.world.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id)
+
+
+UPTAKES: Mapping[MessageKind, Callable[[RunningTurn, Understanding], None]] = {
+    MessageKind.TASK: _take_task,
+    MessageKind.SLOT_VALUE: _take_value,
+    MessageKind.CORRECTION: _take_correction,
+    MessageKind.CONFIRMATION: confirm,
+    MessageKind.DENIAL: deny,
+    MessageKind.CANCELLATION: cancel_task,
+    MessageKind.RESUMPTION: resume_task,
+    MessageKind.DIGRESSION: digress,
+    MessageKind.CHITCHAT: chat,
+    MessageKind.UNKNOWN: be_unsure,
+}
+"""Every kind has one; a test holds this."""

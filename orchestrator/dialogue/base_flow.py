@@ -24,6 +24,7 @@ from orchestrator.dialogue.slots import (
 )
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.dialogue.validation import show
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_id
 
 TURNS_KEPT = 20
@@ -161,7 +162,7 @@ class BaseFlow:
             return cls.slot_types.validate(value, spec)
         if name in cls.spec.inputs and value is not None:
             return check_any(value, SlotSpec(name=name, type=""))
-        return Rejected(f"The task “{cls.spec.dact.replace('_', ' ')}” has no slot {name!r}.")
+        return Rejected(f"The task “{cls.spec.dact.replace('_', ' ')}” has no slot {show(name)}.")
 
     def fill_slots_by_label(
         self,
@@ -196,7 +197,9 @@ class BaseFlow:
         """Why this mention cannot fill the slot; None when it can. Changes nothing."""
         text = mention.text[:200]
         if self.slot(name) is None:
-            return SlotProblem(name, ProblemKind.UNKNOWN_SLOT, f"The {self.title} has no {name!r}.", (), text)
+            return SlotProblem(
+                name, ProblemKind.UNKNOWN_SLOT, f"The {self.title} has no {show(name)}.", (), text
+            )
         if mention.invalid:
             return SlotProblem(name, ProblemKind.INVALID, mention.invalid, (), text)
         if mention.value is None and mention.candidates:
@@ -206,6 +209,22 @@ class BaseFlow:
         if isinstance(verdict, Rejected):
             return SlotProblem(name, ProblemKind.INVALID, verdict.why, (), text)
         return None
+
+    def take_over(self, old: BaseFlow) -> None:
+        """Slot values of another flow whose names match and that fit, and its turns (FS-11).
+
+        What this flow holds already stays; nothing taken over counts as confirmed.
+        """
+        for name, held in old.slots.items():
+            if name in self.slots or name not in self.spec.slots:
+                continue
+            verdict = self.judge(name, held.value)
+            if not isinstance(verdict, Rejected):
+                value = copy_json(verdict.value)
+                self.slots[name] = SlotValue(value, held.source, held.turn_id, False, held.text)
+        for turn_id in old.turn_ids:
+            if turn_id not in self.turn_ids:
+                self.note_turn(turn_id)
 
     async def fill_slot_values(
         self, context: ValueFinder | None, memory: ValueFinder | None, *, turn_id: TurnId | None = None

@@ -13,7 +13,7 @@ from orchestrator.dialogue.ambiguity import Option, show_value
 from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
 from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import EffectNote, EffectStatus
-from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue
+from orchestrator.dialogue.slots import Rejected, SlotValue
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.types import Json, TurnId
 
@@ -57,11 +57,14 @@ def correct(
     *,
     effects: Iterable[EffectNote] = (),
     turn_id: TurnId | None = None,
+    now: float = 0.0,
+    flow_id: str | None = None,
 ) -> Correction:
     """Replace values of a flow; dependent slots that no longer hold are cleared (IR-4).
 
     Values that do not fit are in `problems` and change nothing. If a finished effect was made from
-    one of the old values, nothing is changed at all and the user has to decide.
+    one of the old values, nothing is changed at all and the user has to decide. A finished flow is
+    history: the result's `flow` is then a fresh one (with `flow_id`, if given), to be pushed.
     """
     mentions = {
         name: label if isinstance(label, Mention) else Mention(label) for name, label in changes.items()
@@ -74,7 +77,9 @@ def correct(
     if touched:
         question, options = _put_to_user(flow, changed, touched)
         return Correction(flow, changed, (), (), tuple(problems), touched, question, options)
-    in_doubt, cleared = apply_changes(flow, fitting, turn_id=turn_id)
+    if flow.is_finished and changed:
+        flow = reopen(flow, now, flow_id=flow_id)
+    in_doubt, cleared = apply_changes(flow, fitting, turn_id=turn_id) if changed else ((), ())
     return Correction(flow, changed, in_doubt, cleared, tuple(problems))
 
 
@@ -151,8 +156,6 @@ def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlo
     """
     fresh = type(flow)(now, flow_id=flow_id)
     for name, held in flow.slots.items():
-        copied = SlotValue.from_dict(held.serialize())
-        copied.source = SlotSource.INHERITED if held.source is SlotSource.INHERITED else held.source
-        fresh.slots[name] = copied
+        fresh.slots[name] = SlotValue.from_dict(held.serialize())
     fresh.notes["reopened"] = flow.flow_id
     return fresh

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 
 from orchestrator.types import Json, JsonObject
 
@@ -28,7 +28,21 @@ class Frame:
     error: str | None = None
 
     def serialize(self) -> JsonObject:
-        return asdict(self)
+        """As JSON; shares its data with the frame."""
+        return {
+            "frame_id": self.frame_id,
+            "flow_id": self.flow_id,
+            "data": self.data,
+            "display_type": self.display_type,
+            "display_name": self.display_name,
+            "source": self.source,
+            "code": self.code,
+            "chart_type": self.chart_type,
+            "table_id": self.table_id,
+            "rows": self.rows,
+            "warning": self.warning,
+            "error": self.error,
+        }
 
     @classmethod
     def from_dict(cls, body: JsonObject) -> Frame:

@@ -1,6 +1,6 @@
 """The four states of a flow, their reasons, and the one table of allowed changes.
 
-Pure data and one function; who changes a flow, and when, is the business of the stack.
+Data, its check and its drawing; who changes a flow, and when, is the business of the stack.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ PLAN_ABANDONED = Standing(FlowState.INVALID, Reason.PLAN_ABANDONED)
 
 TRANSITIONS: dict[Standing, frozenset[Standing]] = {
     PLANNED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
-    INTERRUPTED: frozenset({ACTIVE, CANCELLED, ABANDONED, PLAN_ABANDONED}),
-    AWAITING_APPROVAL: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PLAN_ABANDONED}),
+    INTERRUPTED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
+    AWAITING_APPROVAL: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     ACTIVE: frozenset(
         {INTERRUPTED, PLANNED, AWAITING_APPROVAL, COMPLETED, MISPREDICTED, FAILED, CANCELLED, PLAN_ABANDONED}
     ),
@@ -79,3 +79,16 @@ def check_transition(before: Standing, after: Standing) -> None:
     """Raise IllegalTransition unless the table allows the change."""
     if after not in TRANSITIONS[before]:
         raise IllegalTransition(f"A flow that is {before} cannot become {after}.")
+
+
+def draw_transitions() -> str:
+    """The table as a Mermaid state diagram, for the documentation."""
+    names = {standing: (standing.reason or standing.state).value for standing in TRANSITIONS}
+    lines = ["stateDiagram-v2", "    [*] --> Active", f"    [*] --> {names[PLANNED]}"]
+    for state in (FlowState.PENDING, FlowState.INVALID):
+        inner = [names[standing] for standing in TRANSITIONS if standing.state is state]
+        lines += [f"    state {state.value} {{", *(f"        {name}" for name in inner), "    }"]
+    for before, allowed in TRANSITIONS.items():
+        lines += [f"    {names[before]} --> {names[after]}" for after in TRANSITIONS if after in allowed]
+        lines += [] if allowed else [f"    {names[before]} --> [*]"]
+    return "\n".join(lines)

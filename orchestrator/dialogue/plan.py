@@ -85,7 +85,8 @@ def prune(stack: FlowStack, flow: BaseFlow, now: float) -> list[BaseFlow]:
 def reorder(stack: FlowStack, plan_id: str, order: list[str], now: float) -> list[BaseFlow]:
     """Put the plan's remaining flows into the order of `order` (dacts or identifiers, next first).
 
-    Those that are not named keep their order, after the named ones. Returns the new order.
+    Those that are not named keep their order, after the named ones. A plan within the plan moves
+    with its own flows above it. Returns the new order.
     """
     plan = find_plan(stack, plan_id)
     waiting = scope(stack, plan_id)
@@ -93,10 +94,11 @@ def reorder(stack: FlowStack, plan_id: str, order: list[str], now: float) -> lis
     ordered = list(dict.fromkeys([*named, *waiting]))
     if ordered == waiting:
         return ordered
-    if stack.active in waiting:
+    blocks = [member for flow in reversed(ordered) for member in (flow, *stack.members(flow.flow_id))]
+    if stack.active in blocks:
         stack.hold_active(now)
-    places = [place for place, flow in enumerate(stack.flows) if flow in waiting]
-    for place, flow in zip(places, reversed(ordered), strict=True):
+    places = [place for place, flow in enumerate(stack.flows) if flow in blocks]
+    for place, flow in zip(places, blocks, strict=True):
         stack.flows[place] = flow
     plan.revision += 1
     _sort_steps(plan, ordered)

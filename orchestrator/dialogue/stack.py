@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, PlanStep, load_flow
 from orchestrator.dialogue.invariants import check_flows
-from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import (
     ABANDONED,
     ACTIVE,
@@ -34,7 +33,6 @@ from orchestrator.dialogue.outcomes import (
     Pushed,
     PushResult,
 )
-from orchestrator.dialogue.slots import Rejected, SlotValue
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import Json
 
@@ -208,13 +206,18 @@ class FlowStack:
         """Let a flow that awaited approval go on: on top and Active, whatever was decided."""
         self.resume(flow, now, reason=reason)
         if flow.standing == AWAITING_APPROVAL:
-            flow.become(ACTIVE)
-            flow.interrupted_at = None
+            self.unpark(flow, now)
 
     def park(self, flow: BaseFlow, now: float | None = None) -> None:
         """Let the Active flow wait for an approval (PX-17)."""
         flow.become(AWAITING_APPROVAL)
         flow.interrupted_at = now
+        self.keep_step(flow)
+
+    def unpark(self, flow: BaseFlow, now: float) -> None:
+        """End the wait where the flow stands, as after a correction: Active on top, else interrupted."""
+        flow.become(ACTIVE if flow is self.top else INTERRUPTED)
+        flow.interrupted_at = None if flow is self.top else now
         self.keep_step(flow)
 
     def plan(self, flows: Iterable[BaseFlow], plan_id: str, now: float) -> Planned:
@@ -353,7 +356,7 @@ class FlowStack:
             raise IllegalTransition(f"The flow {old.dact} cannot fall back to itself.")
         waiting = self.find(target.spec.dact)
         new = waiting or target(now, flow_id=flow_id, plan_id=old.plan_id)
-        _transfer(old, new)
+        new.take_over(old)
         self.invalidate(old, MISPREDICTED)
         self._depart(old)
         if waiting is not None:
@@ -401,16 +404,3 @@ class FlowStack:
 
 def _is_adoptable(flow: BaseFlow) -> bool:
     return flow.standing == INTERRUPTED and flow.plan_id is None and not isinstance(flow, PlanFlow)
-
-
-def _transfer(old: BaseFlow, new: BaseFlow) -> None:
-    """Values that fit, and the turns; what the new flow holds already stays."""
-    for name, held in old.slots.items():
-        if name in new.slots or name not in new.spec.slots:
-            continue
-        verdict = new.judge(name, held.value)
-        if not isinstance(verdict, Rejected):
-            new.slots[name] = SlotValue(copy_json(verdict.value), held.source, held.turn_id, False, held.text)
-    for turn_id in old.turn_ids:
-        if turn_id not in new.turn_ids:
-            new.note_turn(turn_id)

@@ -20,6 +20,8 @@ from orchestrator.nlu.text import Utterance, word_set
 
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
+_SURE_OF_YES = 0.75
+"""A yes may do something that lasts: what is not plainly one is asked about again."""
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
@@ -51,6 +53,8 @@ class Decider:
         """Name the kind; an answer to the open question is added to the evidence's mentions."""
         kind = kind_of_label(evidence.label)
         if evidence.share < self.likely or (evidence.known < KNOWN and not evidence.candidates):
+            kind = MessageKind.UNKNOWN
+        if kind is MessageKind.CONFIRMATION and evidence.share < _SURE_OF_YES:
             kind = MessageKind.UNKNOWN
         if situation.active is None:
             return self._decide_alone(kind, evidence, situation)

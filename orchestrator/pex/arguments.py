@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.toolbox import Tool
@@ -83,10 +84,10 @@ def find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
     """The first list of rows that have `name`; an empty list when only empty lists are there; else None."""
     empty = False
     for value in data.values():
-        if not isinstance(value, list):
+        if not is_list(value):
             continue
         if not value:
             empty = True
-        elif isinstance(value[0], dict) and name in value[0]:
+        elif is_object(value[0]) and name in value[0]:
             return value
     return [] if empty else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import Family
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
@@ -44,6 +45,6 @@ def make_frame(run: Execution) -> Frame:
 
 def _first_table(data: JsonObject) -> list[JsonObject] | None:
     for value in data.values():
-        if isinstance(value, list) and value and isinstance(value[0], dict):
+        if is_list(value) and value and is_object(value[0]):
             return value
     return None

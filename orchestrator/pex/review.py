@@ -10,8 +10,9 @@ from orchestrator.pex.execution import Execution
 async def review(run: Execution) -> NeedsInput | None:
     """Fill from what the flow can find itself; a slot still missing becomes the open question."""
     flow, state = run.flow, run.world.state
-    if flow.needs_to_think():
-        await flow.fill_slot_values(run.world.recent_turns, run.world.memory, turn_id=run.world.turn_id)
+    finders = run.world.recent_turns, run.world.memory
+    if any(finders) and flow.needs_to_think():
+        await flow.fill_slot_values(*finders, turn_id=run.world.turn_id)
     missing = flow.missing()
     if missing:
         state.ambiguity.declare(

@@ -10,6 +10,7 @@ import random
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import (
@@ -25,7 +26,7 @@ from orchestrator.pex.envelope import ToolData, ToolError, ToolResult, read_enve
 from orchestrator.pex.toolbox import BoundMethod, Tool, Toolbox
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.turns.step import UnknownOutcome
-from orchestrator.types import FlowId, JsonObject, ToolId
+from orchestrator.types import FlowId, Json, JsonObject, ToolId
 from orchestrator.world.world import ToolUsed, World
 
 SYNCHRONOUS_TOOLS_AT_ONCE = 64
@@ -127,7 +128,7 @@ class ToolRunner:
             )
         except ConfigurationError:
             raise
-        except Exception:  # a domain's own code may raise anything; the turn goes on
+        except Exception:  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
             _log.exception("A tool broke.", tool=tool.spec.tool_id, turn=call.idempotency_key)
             return ToolError(FailureCategory.SERVER_ERROR, f"{tool.spec.name} did not work.", undecided=True)
         return _checked_output(tool, data)
@@ -169,9 +170,9 @@ def _bad_input(tool: Tool, mistake: str) -> ToolError:
     return ToolError(FailureCategory.VALIDATION_ERROR, f"{tool.spec.name} cannot work with these values.")
 
 
-def _checked_output(tool: Tool, data: object) -> ToolData | ToolError:
+def _checked_output(tool: Tool, data: Json) -> ToolData | ToolError:
     mistake = tool.check_output(data)
-    if mistake is None and isinstance(data, dict):
+    if mistake is None and is_object(data):
         return ToolData(data)
     _log.error("A tool's output does not fit its schema.", tool=tool.spec.tool_id, mistake=mistake)
     message = f"{tool.spec.name} gave an answer that I cannot use."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import NamedTuple
 
 from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
 from orchestrator.dialogue.flow import BaseFlow
@@ -14,6 +15,15 @@ from orchestrator.res.words import list_facts, name_doing, name_slot
 from orchestrator.types import Json, JsonObject
 from orchestrator.world.remark import RemarkKind
 from orchestrator.world.world import World
+
+
+class Asking(NamedTuple):
+    """What the words of a question depend on; `flow` is None when it belongs to no flow."""
+
+    world: World
+    entry: Ambiguity
+    flow: BaseFlow | None
+    templates: Templates
 
 
 def clarify(world: World, answer: Answer, templates: Templates) -> None:
@@ -29,7 +39,7 @@ def clarify(world: World, answer: Answer, templates: Templates) -> None:
         answer.actions = [write_action(option) for option in _approval_options(world)]
         return
     flow = world.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
-    text = _WORDING[entry.level](world, entry, flow, templates)
+    text = _WORDING[entry.level](Asking(world, entry, flow, templates))
     if question.escalate:
         answer.parts.append(
             templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else "")
@@ -70,12 +80,14 @@ def write_action(option: Option) -> JsonObject:
     return {"label": option.label, "name": option.action_name, "payload": option.payload}
 
 
-def _ask_general(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
+def _ask_general(asking: Asking) -> str:
+    _, entry, flow, templates = asking
     name = "choose_to_cancel" if entry.metadata.get("about") == "limit" else "unclear"
     return templates.render(name, options=_labels(entry), doing=name_doing(flow) if flow else "")
 
 
-def _ask_partial(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
+def _ask_partial(asking: Asking) -> str:
+    world, entry, flow, templates = asking
     about = entry.metadata.get("about")
     if about == "task":
         return templates.render("choose_task", options=_labels(entry))
@@ -96,14 +108,16 @@ def _ask_partial(world: World, entry: Ambiguity, flow: BaseFlow | None, template
     return templates.render("choose_value", **values)
 
 
-def _ask_specific(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
+def _ask_specific(asking: Asking) -> str:
+    _, entry, flow, templates = asking
     slot = flow.slot(entry.slot) if flow is not None and entry.slot is not None else None
     if slot is not None and slot.prompt:
         return slot.prompt
     return templates.render("ask", slot=name_slot(entry.slot or "value"))
 
 
-def _ask_confirmation(world: World, entry: Ambiguity, flow: BaseFlow | None, templates: Templates) -> str:
+def _ask_confirmation(asking: Asking) -> str:
+    world, entry, flow, templates = asking
     about = entry.metadata.get("about")
     if flow is None or about == "retry":
         return templates.render("retry")
@@ -127,7 +141,7 @@ def _labels(entry: Ambiguity) -> list[str]:
     return [option.label for option in entry.options]
 
 
-_WORDING: Mapping[Level, Callable[[World, Ambiguity, BaseFlow | None, Templates], str]] = {
+_WORDING: Mapping[Level, Callable[[Asking], str]] = {
     Level.GENERAL: _ask_general,
     Level.PARTIAL: _ask_partial,
     Level.SPECIFIC: _ask_specific,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from jinja2 import TemplateError
 
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.model import Domain
-from orchestrator.res.escape import escape_value
 from orchestrator.res.show import show_slots
 from orchestrator.res.templates import Templates
 from orchestrator.res.words import list_facts, name_doing, name_slot
@@ -16,6 +16,9 @@ from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject
 from orchestrator.world.remark import Remark
 from orchestrator.world.world import World
+
+ROWS_AT_HAND = 100
+"""How many rows a base template can show or count."""
 
 _log = get_logger(__name__)
 
@@ -99,11 +102,9 @@ def _try(
 
 
 def _rows_as_text(data: Json) -> list[str]:
-    if not isinstance(data, list):
-        return []
-    return [
-        str(escape_value(", ".join(str(value) for value in row.values())))
-        if isinstance(row, dict)
-        else str(row)
-        for row in data[:11]
-    ]
+    rows = data if is_list(data) else []
+    return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]
+
+
+def _row_as_text(row: Json) -> str:
+    return ", ".join(str(value) for value in row.values()) if is_object(row) else str(row)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.types import Json, JsonObject
 from orchestrator.world.registry import Registry
@@ -39,7 +40,7 @@ def show_time(value: Json) -> str:
 
 def show_money(value: Json, currency: str = "") -> str:
     """An amount, or ``{amount, currency}``, with two decimals unless it is whole."""
-    if isinstance(value, dict):
+    if is_object(value):
         value, currency = value.get("amount"), str(value.get("currency", currency))
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return str(value)
@@ -66,15 +67,17 @@ def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float
 
 
 def show_slots(flow: BaseFlow, registry: Registry, now: float) -> JsonObject:
+    """Every slot of the flow as people say its value; None where it has none."""
+    values = flow.values()
     return {
-        name: show_slot(value, flow.spec.slots.get(name), registry, now)
-        for name, value in flow.values().items()
+        name: show_slot(values.get(name), flow.spec.slots.get(name), registry, now)
+        for name in (*flow.spec.slots, *(name for name in values if name not in flow.spec.slots))
     }
 
 
 def _show_plain(value: Json) -> Json:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, list):
+    if is_list(value):
         return ", ".join(str(part) for part in value)
     return value

@@ -6,7 +6,8 @@ A domain's own template of a name goes before the base one. What is said when, i
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from importlib.resources import files
 
 from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
@@ -45,14 +46,13 @@ class Templates:
             trim_blocks=True,
             lstrip_blocks=True,
         )
-        self._environment.filters.update(
-            {
-                "day": show_date,
-                "time": show_time,
-                "money": show_money,
-                "name": lambda value, entity: registry.name(entity, value),
-            }
-        )
+        filters: dict[str, Callable[..., str]] = {
+            "day": show_date,
+            "time": show_time,
+            "money": show_money,
+            "name": partial(_name, registry),
+        }
+        self._environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
         self._templates: dict[str, Template] = {}
         problems: list[Problem] = []
         for name in {**base, **domain.templates}:
@@ -76,3 +76,8 @@ class Templates:
         """Fill a template; blank lines are kept to one, ends are trimmed."""
         text = self._templates[name].render(values)
         return _BLANK_LINES.sub("\n\n", _SPACES_AT_END.sub("\n", text)).strip()
+
+
+def _name(registry: Registry, value: Json, entity: str) -> str:
+    """The filter ``value | name("airport")``."""
+    return registry.name(entity, value)

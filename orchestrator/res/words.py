@@ -7,7 +7,6 @@ from orchestrator.res.show import show_slot
 from orchestrator.types import JsonObject
 from orchestrator.world.registry import Registry
 
-
 LONGEST_TITLE = 5
 """Words; a longer description explains a slot, it does not name it."""
 

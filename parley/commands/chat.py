@@ -43,7 +43,8 @@ def chat(
     with stop_on_signals(), ExitStack() as stack:
         gateway = locate_gateway(url, data_dir) or stack.enter_context(_private_gateway(chosen))
         client = stack.enter_context(contextlib.closing(open_client(gateway)))
-        _talk(client, chosen, session, as_json=as_json)
+        # A gateway knows a domain's folder by the folder's name.
+        _talk(client, None if chosen is None else Path(chosen).name, session, as_json=as_json)
 
 
 def _talk(client: Client, domain: str | None, session: str | None, *, as_json: bool) -> None:

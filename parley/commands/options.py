@@ -36,4 +36,4 @@ def settle_domain(domain: str) -> str:
     more = (
         f" There are {len(problems)} mistakes: `parley domain check {domain}`." if len(problems) > 1 else ""
     )
-    raise InvalidInput(f"{problems[0]}.{more}", field="domain")
+    raise InvalidInput(f"{str(problems[0]).rstrip('.')}.{more}", field="domain")

@@ -112,3 +112,30 @@ def test_a_terminated_chat_cleans_up(tmp_path: Path) -> None:
         assert chat.wait() != 0
     assert survivors(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_booking_with_an_interruption_is_carried_out_and_stored(tmp_path: Path) -> None:
+    """UI-1: request, missing slot, another task in between, resumption, confirmation, yes."""
+    lines = b"\n".join(
+        (
+            b"I want to fly to Madrid",
+            b"from Oslo",
+            b"show me my bookings",
+            b"tomorrow",
+            b"yes",
+            b"show me my bookings",
+        )
+    )
+    done = converse(tmp_path, lines, "--json")
+
+    assert done.returncode == 0, done.stderr.decode()
+    turns = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [turn["seq"] for turn in turns] == [1, 2, 3, 4, 5, 6]
+    assert {turn["status"] for turn in turns} == {"done"}
+    in_between = turns[2]
+    assert [flow["dact"] for flow in in_between["flows"]] == ["book_flight"]
+    assert turns[3]["ambiguity"] is not None
+    assert "book_flight" in turns[4]["completed"]
+    assert [(call["tool_id"], call["status"]) for call in turns[4]["tools"]] == [("flight_book", "ok")]
+    assert "OSL" in turns[5]["reply"]
+    assert "MAD" in turns[5]["reply"]

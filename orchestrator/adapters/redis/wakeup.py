@@ -5,7 +5,6 @@ While runners are awake a turn costs no Celery message: they take from the set.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -73,7 +72,7 @@ class RedisWakeup:
         """One round trip: say that we are awake (once a second), wait for one session, take more."""
         try:
             return await self._take(limit, timeout_s)
-        except (RedisError, OSError, asyncio.TimeoutError) as error:
+        except (TimeoutError, RedisError, OSError) as error:
             self._attended_at = 0.0
             raise Unavailable(f"Redis does not answer: {error}") from error
 

@@ -45,6 +45,7 @@ class History:
 def read_history(database_url: str, accepted: set[str]) -> History:
     """Everything the checks need; `accepted` as the submitters noted it."""
     with psycopg.connect(database_url) as connection:
+        connection.isolation_level = psycopg.IsolationLevel.REPEATABLE_READ
         turns = [
             StoredTurn(*row)
             for row in connection.execute(

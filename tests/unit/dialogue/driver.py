@@ -66,6 +66,8 @@ class Driver:
             assert len(self.state.stack.tasks()) <= limit.max_depth
 
     def plan(self, number: int) -> None:
+        if not isinstance(self.state.stack.active, PlanFlow):
+            self.push(pick((-1, -2), number))
         active = self.state.stack.active
         if not isinstance(active, PlanFlow):
             return
@@ -117,6 +119,11 @@ class Driver:
             flow = pick(parked, number)
             self.state.stack.approve(flow, self.now)
             assert flow.standing == ACTIVE
+
+    def unpark(self, number: int) -> None:
+        parked = [flow for flow in self.state.stack.flows if flow.standing == AWAITING_APPROVAL]
+        if parked:
+            self.state.stack.unpark(pick(parked, number), self.now)
 
     def resume(self, number: int) -> None:
         live = self.state.stack.live()
@@ -229,6 +236,7 @@ OPERATIONS: dict[str, Callable[[Driver, int], None]] = {
         "fail",
         "park",
         "approve",
+        "unpark",
         "resume",
         "fall_back",
         "abandon",

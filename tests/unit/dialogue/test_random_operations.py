@@ -33,14 +33,14 @@ class Operations(RuleBasedStateMachine):
         self.driver.check_history()
 
 
-Operations.TestCase.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)
+Operations.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
 TestOperations = Operations.TestCase
 
 
 def drive(steps: int, seed: int) -> Counter[str]:
     """Random sessions of 200 steps each; returns how often each operation was carried out."""
     numbers = random.Random(seed)
-    names = tuple(OPERATIONS)
+    names = [*OPERATIONS, *["push", "plan", "replan", "resume"] * 4]
     done: Counter[str] = Counter()
     while done.total() < steps:
         driver = Driver()

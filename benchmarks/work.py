@@ -1,0 +1,48 @@
+"""The work of one turn that every candidate does: the same 8 KB state, the same change to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+KEPT_MESSAGES = 20
+
+
+def first_state() -> dict[str, Any]:
+    """About 8 KB as JSON: 4 flows with 44 slots and 20 messages."""
+    flows = [
+        {
+            "flow_id": f"flow_{place:032x}",
+            "dact": f"task_{place}",
+            "state": "pending",
+            "slots": {
+                f"slot_{n}": {"value": f"value {n} of {place}", "turn": n, "confirmed": True}
+                for n in range(11)
+            },
+        }
+        for place in range(4)
+    ]
+    return {"turn": 0, "stack": flows, "messages": [_message(n) for n in range(KEPT_MESSAGES)]}
+
+
+def advance(state: dict[str, Any], text: str) -> str:
+    """One turn: two messages more, a slot set, the stack moved; returns the reply."""
+    state["turn"] += 1
+    turn = state["turn"]
+    reply = f"answer {turn} to {text}"
+    messages = state["messages"]
+    messages.append({"role": "user", "form": "text", "content": text})
+    messages.append({"role": "agent", "form": "text", "content": reply})
+    del messages[:-KEPT_MESSAGES]
+    top = state["stack"][0]
+    top["slots"][f"slot_{turn % 11}"] = {"value": text, "turn": turn, "confirmed": False}
+    state["stack"].append(state["stack"].pop(0))
+    return reply
+
+
+def _message(number: int) -> dict[str, str]:
+    return {"role": "user", "form": "text", "content": f"message {number}: " + "words and words " * 10}
+
+
+FIRST = orjson.dumps(first_state())

@@ -1,0 +1,89 @@
+"""Submits turns as a door does, and looks at what became of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+import psycopg
+
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnInput, TurnRecord
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+
+
+@dataclass
+class Submitter:
+    """Notes what was accepted; `hint` decides which submissions are followed by a wake-up."""
+
+    ports: Ports
+    accepted: set[str] = field(default_factory=set)
+
+    async def submit(
+        self,
+        session: str,
+        text: str,
+        *,
+        hint: bool = True,
+        key: str | None = None,
+        sequence: int | None = None,
+        if_busy: IfBusy | None = None,
+    ) -> Receipt:
+        receipt = await self.ports.inbox.submit(
+            Submission(
+                SessionId(session),
+                TurnInput(text=text),
+                DEFAULT_TENANT,
+                idempotency_key=key,
+                sequence=sequence,
+                if_busy=if_busy,
+                create_session=True,
+                domain="counting",
+            )
+        )
+        self.accepted.add(receipt.turn_id)
+        if hint:
+            await self.ports.wakeup.offer(SessionId(session))
+        return receipt
+
+    async def submit_all(
+        self, sessions: Iterable[str], turns: int, text: Callable[[int], str], *, hint: bool = True
+    ) -> None:
+        """The same number of turns for each session, side by side, in order within each."""
+
+        async def one(session: str) -> None:
+            for number in range(turns):
+                await self.submit(session, f"{number} {text(number)}", hint=hint)
+
+        await asyncio.gather(*(one(session) for session in sessions))
+
+    async def finished(self, receipt: Receipt, *, within_s: float = 30) -> TurnRecord:
+        return await self.ports.waiter.finished(
+            DEFAULT_TENANT, receipt.session_id, TurnId(receipt.turn_id), within_s
+        )
+
+
+@asynccontextmanager
+async def submitter(database_url: str, redis_url: str) -> AsyncIterator[Submitter]:
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    async with open_ports(settings) as ports:
+        yield Submitter(ports)
+
+
+def count_unfinished(database_url: str) -> int:
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute("SELECT count(*) FROM turns WHERE finished_at IS NULL").fetchone()
+    assert row is not None
+    return row[0]
+
+
+async def all_finished(database_url: str, *, within_s: float) -> None:
+    """Wait until no turn is unfinished; fails with the number that is left."""
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + within_s
+    while left := await asyncio.to_thread(count_unfinished, database_url):
+        assert loop.time() < ends_at, f"{left} turns are unfinished after {within_s} s"
+        await asyncio.sleep(0.1)

@@ -1,0 +1,100 @@
+"""A worker frozen for longer than its lease is fenced; without the fence it does damage (RT-3, RT-17)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.models import metadata
+from tests.integration.chaos.checker import History, check, read_history
+from tests.integration.chaos.fleet import STAND_IN, Fleet, Worker, fleet, wait_until
+from tests.integration.chaos.submitting import Submitter, all_finished, submitter
+
+LEASE_S = 1.0
+SETTINGS = {"PARLEY_LEASE_TTL_S": str(LEASE_S), "PARLEY_RUNNER_LINGER_S": "1"}
+FENCED = "A lane was taken over"
+UNFINISHED = "ended as"
+SESSIONS = 10
+TURNS = 4
+
+
+@pytest.fixture
+def database(database_url: str) -> str:
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute("TRUNCATE " + ", ".join(metadata.tables))
+    return database_url
+
+
+async def test_a_frozen_worker_is_fenced(database: str, redis_url: str, tmp_path: Path) -> None:
+    with fleet(database, redis_url, tmp_path, SETTINGS) as crew:
+        async with submitter(database, redis_url) as client:
+            frozen = await _freeze_one_of_two(crew, client, STAND_IN)
+            await all_finished(database, within_s=40)
+            await _until(lambda: FENCED in frozen.log.read_text(), "the thawed worker has tried to commit")
+            history = read_history(database, client.accepted)
+
+    assert check(history) == []
+    assert {turn.status for turn in history.turns} == {"done"}
+
+
+async def test_without_the_fence_the_checker_finds_damage(
+    database: str, redis_url: str, tmp_path: Path
+) -> None:
+    """The check is what protects: the same run on SQL without its condition fails."""
+    with fleet(database, redis_url, tmp_path, SETTINGS) as crew:
+        async with submitter(database, redis_url) as client:
+            await _freeze_one_of_two(crew, client, "tests.integration.chaos.unfenced")
+
+            def find_damage() -> list[str]:
+                return [
+                    breach
+                    for breach in check(read_history(database, client.accepted))
+                    if UNFINISHED not in breach
+                ]
+
+            await _until(find_damage, "the checker finds damage")
+
+
+async def _freeze_one_of_two(crew: Fleet, client: Submitter, application: str) -> Worker:
+    """Freeze a worker in the middle of turns until another has gone on, and thaw it again."""
+    database = crew.database_url
+    (frozen,) = crew.start(application=application)
+    await client.submit_all([f"frozen-{n}" for n in range(SESSIONS)], TURNS, lambda _: "wait 0.4")
+    await _until(lambda: _running(database) == SESSIONS, "every session has a turn running")
+    frozen.freeze()
+    await asyncio.to_thread(crew.start, application=application)
+    await _until(lambda: _smallest_last_token(database) > 1, "every frozen session was taken over")
+    assert check(_without_unfinished(read_history(database, client.accepted))) == []
+    frozen.thaw()
+    return frozen
+
+
+def _without_unfinished(history: History) -> History:
+    """What was committed so far; nobody may have done damage before the frozen worker wakes."""
+    return replace(
+        history, turns=[turn for turn in history.turns if turn.epoch is not None], accepted=frozenset()
+    )
+
+
+async def _until(condition: Callable[[], object], what: str) -> None:
+    await asyncio.to_thread(wait_until, condition, within_s=30, what=what)
+
+
+def _running(database: str) -> int:
+    with psycopg.connect(database) as connection:
+        (count,) = connection.execute("SELECT count(*) FROM turns WHERE status = 'running'").fetchone()
+    return count
+
+
+def _smallest_last_token(database: str) -> int:
+    """Over all sessions, the smallest of their newest committed tokens."""
+    with psycopg.connect(database) as connection:
+        rows = connection.execute("SELECT max(coalesce(token, 0)) FROM turns GROUP BY session_id").fetchall()
+    return min(token for (token,) in rows)

@@ -1,0 +1,191 @@
+"""Real Celery workers on real stores: order, once-only, idempotency, repair of lost hints (RT-1 … RT-7)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import open_lane
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from tests.integration.chaos.checker import check, read_history
+from tests.integration.chaos.counting import EFFECTS, CountingAgent
+from tests.integration.chaos.fleet import Fleet, fleet, wait_until
+from tests.integration.chaos.submitting import all_finished, submitter
+
+SETTINGS = {"PARLEY_LEASE_TTL_S": "3", "PARLEY_RUNNER_LINGER_S": "1", "PARLEY_SHUTDOWN_GRACE_S": "0.3"}
+
+
+@pytest.fixture(scope="module")
+def database(database_url: str) -> str:
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(EFFECTS)
+    return database_url
+
+
+@pytest.fixture
+def crew(database: str, redis_url: str, tmp_path: Path):
+    with fleet(database, redis_url, tmp_path, SETTINGS) as crew:
+        yield crew
+
+
+async def test_two_workers_answer_every_turn_once_and_in_order(crew: Fleet, database: str) -> None:
+    """RT-1, RT-2: 200 sessions of 10 turns, submitted at once."""
+    crew.start(2)
+    async with submitter(database, crew.redis_url) as client:
+        await client.submit_all([f"many-{n}" for n in range(200)], 10, lambda _: "say")
+        await all_finished(database, within_s=60)
+
+        history = read_history(database, client.accepted)
+
+    assert len(history.accepted) == 2000
+    assert Counter(turn.status for turn in history.turns) == {"done": 2000}
+    assert check(history) == []
+
+
+async def test_a_key_names_one_turn(crew: Fleet, database: str) -> None:
+    """RT-5"""
+    crew.start(1)
+    async with submitter(database, crew.redis_url) as client:
+        receipts = await asyncio.gather(*(client.submit("keyed", "say", key="only-one") for _ in range(20)))
+        done = await client.finished(receipts[0])
+
+    assert len({receipt.turn_id for receipt in receipts}) == 1
+    assert (done.status, done.result["count"]) == (TurnStatus.DONE, 1)
+
+
+async def test_work_whose_hints_were_lost_is_found(crew: Fleet, database: str) -> None:
+    """RT-1, RT-17: hints that never came, and a Redis that was emptied in between."""
+    crew.start(2)
+    async with submitter(database, crew.redis_url) as client:
+        await client.submit_all([f"quiet-{n}" for n in range(20)], 3, lambda _: "say", hint=False)
+        await client.submit_all([f"flushed-{n}" for n in range(20)], 5, lambda _: "wait 0.05")
+        with redis.Redis.from_url(crew.redis_url) as store:
+            store.flushdb()
+        await all_finished(database, within_s=30)
+
+        assert check(read_history(database, client.accepted)) == []
+
+
+async def test_a_poisonous_turn_is_set_aside_and_the_lane_goes_on(crew: Fleet, database: str) -> None:
+    """RT-6"""
+    crew.start(1)
+    async with submitter(database, crew.redis_url) as client:
+        await client.submit("poisoned", "one")
+        poison = await client.submit("poisoned", "fail")
+        last = await client.submit("poisoned", "two")
+        answered = await client.finished(last)
+        set_aside = await client.finished(poison)
+
+    assert (answered.status, answered.result["count"]) == (TurnStatus.DONE, 2)
+    assert (set_aside.status, set_aside.attempts) == (TurnStatus.QUARANTINED, 3)
+    assert set_aside.error is not None
+    assert "told to fail" in set_aside.error
+    assert set_aside.result["reply"]
+
+
+async def test_a_running_turn_can_be_cancelled(crew: Fleet, database: str) -> None:
+    """RT-7"""
+    crew.start(1)
+    async with submitter(database, crew.redis_url) as client:
+        long = await client.submit("cancelled", "wait 60")
+        following = await client.submit("cancelled", "say")
+        await _running(client, long)
+        await client.ports.inbox.cancel(DEFAULT_TENANT, long.turn_id)
+        stopped, answered = await client.finished(long), await client.finished(following)
+
+    assert stopped.status == TurnStatus.CANCELLED
+    assert stopped.result["reply"]
+    assert (answered.status, answered.result["count"]) == (TurnStatus.DONE, 1)
+
+
+async def test_a_turn_past_its_deadline_ends(database: str, redis_url: str, tmp_path: Path) -> None:
+    """RT-7"""
+    with fleet(database, redis_url, tmp_path, {**SETTINGS, "PARLEY_TURN_DEADLINE_S": "0.5"}) as crew:
+        crew.start(1)
+        async with submitter(database, redis_url) as client:
+            long = await client.submit("late", "wait 60")
+            following = await client.submit("late", "say")
+            stopped, answered = await client.finished(long), await client.finished(following)
+
+    assert stopped.status == TurnStatus.FAILED
+    assert stopped.error is not None
+    assert stopped.error.startswith("deadline_exceeded")
+    assert (answered.status, answered.result["count"]) == (TurnStatus.DONE, 1)
+
+
+async def test_a_warm_shutdown_hands_running_turns_back(crew: Fleet, database: str) -> None:
+    """RT-18: the attempt that was cut short does not count."""
+    (first,) = crew.start(1)
+    async with submitter(database, crew.redis_url) as client:
+        long = await client.submit("handed-back", "wait 3")
+        await _running(client, long)
+        first.ask_to_stop()
+        crew.start(1)
+        done = await client.finished(long)
+
+    assert first.process.wait(20) == 0
+    assert (done.status, done.attempts) == (TurnStatus.DONE, 1)
+
+
+async def test_a_worker_that_exits_in_a_turn_is_replaced_by_another(crew: Fleet, database: str) -> None:
+    """RT-6, RT-11: a turn that takes its process with it, three times."""
+    crew.start(3)
+    async with submitter(database, crew.redis_url) as client:
+        deadly = await client.submit("deadly", "exit")
+        following = await client.submit("deadly", "say")
+        await asyncio.to_thread(
+            wait_until,
+            lambda: all(worker.process.poll() is not None for worker in crew.workers),
+            within_s=40,
+            what="the turn has ended three workers",
+        )
+        crew.start(1)
+        set_aside, answered = await client.finished(deadly), await client.finished(following)
+
+    assert (set_aside.status, set_aside.attempts) == (TurnStatus.QUARANTINED, 3)
+    assert (answered.status, answered.result["count"]) == (TurnStatus.DONE, 1)
+
+
+async def test_an_effect_is_had_once(crew: Fleet, database: str) -> None:
+    """RT-8"""
+    crew.start(1)
+    async with submitter(database, crew.redis_url) as client:
+        done = await client.finished(await client.submit("effective", "effect"))
+        failed = await client.finished(await client.submit("effective", "effect fail"))
+        history = read_history(database, client.accepted)
+
+    assert done.result["reply"] == "1 had effect"
+    assert (failed.status, failed.attempts) == (TurnStatus.QUARANTINED, 3)
+    assert history.effects == {done.turn_id: 1, failed.turn_id: 1}
+
+
+async def _running(client, receipt) -> None:
+    turn_id = TurnId(receipt.turn_id)
+    while (await client.ports.inbox.turn(DEFAULT_TENANT, turn_id)).status != TurnStatus.RUNNING:  # noqa: ASYNC110 - it happens in another process
+        await asyncio.sleep(0.05)
+
+
+async def test_a_late_renewal_does_not_lease_a_released_lane(database: str, redis_url: str) -> None:
+    """RT-2: a renewal that began before a commit and runs after it must leave the lane free."""
+    async with submitter(database, redis_url) as client, open_lane(client.ports) as lane:
+        await client.submit("released", "one", hint=False)
+        lease = await lane.claim(SessionId("released"))
+        assert lease is not None
+        held_before = dict(lane._held)
+        await lane.commit(lease, await CountingAgent(client.ports).run_turn(lease, lease.work, None))
+        lane._held.update(held_before)  # what a renewal on its way still believes
+        await lane.renew()
+        await client.submit("released", "two", hint=False)
+
+        async with open_lane(client.ports) as other:
+            taken = await other.claim(SessionId("released"))
+            assert taken is not None, "the lane is leased and nobody runs it"
+            await other.abandon(taken)

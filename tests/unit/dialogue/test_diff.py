@@ -1,0 +1,142 @@
+"""ST-2: differences are exact for any JSON, small for usual changes, and rebuild every earlier state."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from orchestrator.dialogue.diff import apply, diff, rebuild, same, wants_snapshot
+
+scalars = (
+    st.none()
+    | st.booleans()
+    | st.integers(-3, 3)
+    | st.floats(allow_nan=False)
+    | st.text("ab\u202e", max_size=2)
+)
+keys = st.text("ab=~-+<|@", max_size=1)
+values = st.recursive(
+    scalars,
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=25,
+)
+objects = st.dictionaries(keys, values, max_size=4)
+
+
+def exactly(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+@st.composite
+def edited(draw: st.DrawFn, value: Any) -> Any:
+    """The value after a few small changes somewhere inside."""
+    if isinstance(value, dict) and value and draw(st.booleans()):
+        key = draw(st.sampled_from(sorted(value)))
+        return value | {key: draw(edited(value[key]))}
+    if isinstance(value, list) and value and draw(st.booleans()):
+        place = draw(st.integers(0, len(value) - 1))
+        middle = draw(st.sampled_from(("replace", "remove", "insert", "tail", "slide")))
+        if middle == "slide":
+            return [*value[place:], draw(scalars)]
+        if middle == "tail":
+            return [*value, draw(scalars)]
+        new = {"replace": [draw(edited(value[place]))], "remove": [], "insert": [draw(values), value[place]]}
+        return [*value[:place], *new[middle], *value[place + 1 :]]
+    return draw(values)
+
+
+@given(before=objects, after=objects)
+def test_applying_a_difference_gives_the_other_document(before: Any, after: Any) -> None:
+    texts = exactly(before), exactly(after)
+    patch = json.loads(json.dumps(diff(before, after)))
+    assert exactly(apply(before, patch)) == texts[1]
+    assert (exactly(before), exactly(after)) == texts
+
+
+@given(data=st.data(), before=st.dictionaries(st.just("a"), st.lists(values, max_size=6), min_size=1))
+def test_small_changes_of_lists_are_exact(data: st.DataObject, before: Any) -> None:
+    after = {"a": data.draw(edited(before["a"]))}
+    patch = json.loads(json.dumps(diff(before, after)))
+    assert exactly(apply(before, patch)) == exactly(after)
+
+
+@given(document=objects)
+def test_equal_documents_have_an_empty_difference(document: Any) -> None:
+    assert diff(document, json.loads(json.dumps(document))) == {}
+
+
+@given(states=st.lists(objects, min_size=1, max_size=6))
+def test_a_chain_of_differences_rebuilds_each_state(states: list[Any]) -> None:
+    patches = [diff(before, after) for before, after in pairwise(states)]
+    for number, state in enumerate(states):
+        assert exactly(rebuild(states[0], patches[:number])) == exactly(state)
+
+
+@pytest.mark.parametrize(
+    ("left", "right"),
+    [
+        (1, True),
+        (0, False),
+        (1, 1.0),
+        (0.0, -0.0),
+        (None, False),
+        ("", None),
+        ([], {}),
+        ([1], [True]),
+        ([{"a": 1}], [{"a": True}]),
+    ],
+)
+def test_values_that_only_look_equal_are_told_apart(left: Any, right: Any) -> None:
+    assert not same(left, right)
+    assert same(left, left)
+    after = apply({"a": left}, diff({"a": left}, {"a": right}))["a"]
+    assert exactly(after) == exactly(right)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "patch"),
+    [
+        ({"a": 1, "b": 2}, {"a": 1}, {"-": ["b"]}),
+        ({"a": 1}, {"a": None}, {"=": {"a": None}}),
+        (
+            {"a": {"b": {"c": 1, "d": 2}}},
+            {"a": {"b": {"c": 5, "d": 2}}},
+            {"~": {"a": {"~": {"b": {"=": {"c": 5}}}}}},
+        ),
+        ({"a": [1, 2]}, {"a": [1, 2, 3]}, {"~": {"a": {"+": [3]}}}),
+        ({"a": [1, 2, 3]}, {"a": [2, 3, 4, 5]}, {"~": {"a": {"<": 1, "+": [4, 5]}}}),
+        ({"a": [1, 2, 3]}, {"a": [1, 3]}, {"~": {"a": {"@": [1, 1, []]}}}),
+        ({"a": [1, 2]}, {"a": [1, 9, 2]}, {"~": {"a": {"@": [1, 0, [9]]}}}),
+        ({"a": [1, 2]}, {"a": [8, 9]}, {"=": {"a": [8, 9]}}),
+        ({"a": [1]}, {"a": []}, {"=": {"a": []}}),
+        (
+            {"a": [{"x": 1, "y": 2}, {"x": 3}]},
+            {"a": [{"x": 1, "y": 5}]},
+            {"~": {"a": {"|": 1, "~": [[0, {"=": {"y": 5}}]]}}},
+        ),
+    ],
+)
+def test_differences_are_small(before: Any, after: Any, patch: Any) -> None:
+    assert diff(before, after) == patch
+    assert apply(before, patch) == after
+
+
+def test_a_sliding_window_costs_only_what_is_new() -> None:
+    before = {"messages": [{"role": "user", "text": f"line {n}"} for n in range(50)]}
+    after = {
+        "messages": [*before["messages"][2:], {"role": "user", "text": "a"}, {"role": "agent", "text": "b"}]
+    }
+    assert len(json.dumps(diff(before, after))) < 150
+
+
+def test_snapshots_after_several_completions_and_at_regular_distances() -> None:
+    assert wants_snapshot(0, 1)
+    assert wants_snapshot(2, 7)
+    assert not wants_snapshot(1, 7)
+    assert wants_snapshot(0, 20)
+    assert wants_snapshot(0, 40)

@@ -1,0 +1,334 @@
+"""FS-8 … FS-13: the operations of the stack, one by one."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.dialogue.lifecycle import (
+    ABANDONED,
+    ACTIVE,
+    AWAITING_APPROVAL,
+    CANCELLED,
+    COMPLETED,
+    FAILED,
+    INTERRUPTED,
+    MISPREDICTED,
+    PLAN_ABANDONED,
+    PLANNED,
+)
+from orchestrator.dialogue.stack import DepthLimit, Existing, FlowStack, LimitReached, OnLimit, Pushed
+from orchestrator.errors import IllegalTransition
+from orchestrator.types import TurnId
+from tests.unit.dialogue.factories import (
+    BOOK_FLIGHT,
+    CHAT,
+    CHECK_BOOKING,
+    FIND_HOTEL,
+    FLOW_TYPES,
+    MODIFY_BOOKING,
+    RENT_CAR,
+    push_all,
+    push_plan,
+)
+
+
+def test_fs8_an_empty_stack_has_no_active_flow() -> None:
+    stack = FlowStack()
+    assert stack.active is None
+    assert stack.top is None
+    assert stack.check() == []
+    assert stack.pop_finished(0.0) == []
+
+
+def test_fs9_pushing_interrupts_with_time_and_reason() -> None:
+    stack = FlowStack()
+    book, check = BOOK_FLIGHT(0.0), CHECK_BOOKING(0.0)
+    stack.push(book, 10.0)
+    assert stack.push(check, 20.0, reason="wants to check first") == Pushed(check)
+    assert stack.active is check
+    assert (book.standing, book.interrupted_at, book.interruption) == (
+        INTERRUPTED,
+        20.0,
+        "wants to check first",
+    )
+    assert check.started_at == 20.0
+    assert len(stack) == 2
+
+
+def test_fs9_popping_reactivates_the_one_below_and_hands_out_what_left() -> None:
+    stack = FlowStack()
+    book, check = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING)
+    stack.complete(check)
+    assert stack.active is None
+    assert stack.flows == [book, check]
+    assert stack.pop_finished(90.0) == [check]
+    assert check.standing == COMPLETED
+    assert check.completed_at == 90.0
+    assert stack.active is book
+    assert (book.interrupted_at, book.interruption) == (None, None)
+
+
+def test_fs9_invalid_flows_leave_from_anywhere() -> None:
+    stack = FlowStack()
+    book, check, hotel = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL)
+    stack.cancel(check)
+    stack.invalidate(hotel, FAILED)
+    assert stack.flows == [book, check, hotel]
+    assert stack.pop_finished(200.0) == [hotel, check]
+    assert stack.active is book
+
+
+@pytest.mark.parametrize("waiting", [INTERRUPTED, ACTIVE, AWAITING_APPROVAL])
+def test_fs10_a_dact_on_the_stack_is_carried_on(waiting: object) -> None:
+    stack = FlowStack()
+    book = BOOK_FLIGHT(0.0)
+    stack.push(book, 0.0)
+    if waiting == AWAITING_APPROVAL:
+        stack.park(book, 1.0)
+    if waiting != ACTIVE:
+        stack.push(CHAT(0.0), 2.0)
+    assert stack.push(BOOK_FLIGHT(3.0), 3.0) == Existing(book)
+    assert stack.top is book
+    assert book.standing == (AWAITING_APPROVAL if waiting == AWAITING_APPROVAL else ACTIVE)
+    assert stack.check() == []
+
+
+def test_fs10_a_finished_flow_does_not_stand_in_the_way() -> None:
+    stack = FlowStack()
+    (book,) = push_all(stack, BOOK_FLIGHT)
+    stack.complete(book)
+    again = BOOK_FLIGHT(5.0)
+    assert stack.push(again, 5.0) == Pushed(again)
+    assert stack.check() == []
+
+
+def test_fs11_fallback_carries_over_what_fits() -> None:
+    stack = FlowStack()
+    (book,) = push_all(stack, BOOK_FLIGHT)
+    book.fill_slots_by_label({"origin": "LHR", "date": "2026-03-01"})
+    book.confirm()
+    book.note_turn(TurnId("turn_1"))
+    new = stack.fall_back(FIND_HOTEL, 50.0, flow_id="flow_new")
+    assert book.standing == MISPREDICTED
+    assert stack.flows == [new]
+    assert stack.active is new
+    assert new.flow_id == "flow_new"
+    assert new.values() == {"date": "2026-03-01"}
+    assert not new.slots["date"].confirmed
+    assert new.turn_ids == ["turn_1"]
+    assert stack.pop_finished(51.0) == [book]
+
+
+def test_fs11_fallback_drops_what_the_target_turns_away() -> None:
+    stack = FlowStack()
+    (hotel,) = push_all(stack, FIND_HOTEL)
+    hotel.fill_slots_by_label({"city": "Rome", "date": "2026-03-01"})
+    hotel.slots["city"].value = {"name": "Rome"}
+    new = stack.fall_back(RENT_CAR, 50.0)
+    assert new.values() == {}
+
+
+def test_fs11_fallback_keeps_the_place_in_a_plan() -> None:
+    stack = FlowStack()
+    plan, (book, _) = push_plan(stack, BOOK_FLIGHT, FIND_HOTEL)
+    new = stack.fall_back(RENT_CAR, 5.0)
+    assert new.plan_id == plan.flow_id
+    assert [step.dact for step in plan.steps] == ["rent_car", "find_hotel"]
+    assert plan.steps[0].flow_id == new.flow_id
+    assert book not in stack.flows
+    assert stack.check() == []
+
+
+def test_fs11_fallback_to_a_waiting_flow_carries_that_one_on() -> None:
+    stack = FlowStack()
+    hotel, book = push_all(stack, FIND_HOTEL, BOOK_FLIGHT)
+    hotel.fill_slots_by_label({"city": "Rome"})
+    book.fill_slots_by_label({"date": "2026-03-01"})
+    assert stack.fall_back(FIND_HOTEL, 99.0) is hotel
+    assert stack.flows == [hotel]
+    assert hotel.standing == ACTIVE
+    assert hotel.values() == {"city": "Rome", "date": "2026-03-01"}
+
+
+def test_fs11_fallback_needs_another_active_flow() -> None:
+    stack = FlowStack()
+    with pytest.raises(IllegalTransition, match="no Active flow"):
+        stack.fall_back(RENT_CAR, 1.0)
+    push_all(stack, RENT_CAR)
+    with pytest.raises(IllegalTransition, match="itself"):
+        stack.fall_back(RENT_CAR, 1.0)
+
+
+def test_fs12_cancel_oldest_makes_room() -> None:
+    stack = FlowStack()
+    book, check = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING)
+    hotel = FIND_HOTEL(0.0)
+    result = stack.push(hotel, 300.0, limit=DepthLimit(2, OnLimit.CANCEL_OLDEST))
+    assert result == Pushed(hotel, (book,))
+    assert book.standing == CANCELLED
+    assert check.standing == INTERRUPTED
+    assert stack.pop_finished(301.0) == [book]
+
+
+def test_fs12_cancel_oldest_spares_what_awaits_approval_while_it_can() -> None:
+    stack = FlowStack()
+    (book,) = push_all(stack, BOOK_FLIGHT)
+    stack.park(book, 1.0)
+    push_all(stack, CHECK_BOOKING, RENT_CAR, now=10.0)
+    stack.push(FIND_HOTEL(0.0), 300.0, limit=DepthLimit(3))
+    assert book.standing == AWAITING_APPROVAL
+    assert stack.find("check_booking") is None
+
+
+def test_fs12_a_limit_of_one_cancels_the_active_flow() -> None:
+    stack = FlowStack()
+    (book,) = push_all(stack, BOOK_FLIGHT)
+    stack.push(CHAT(0.0), 5.0, limit=DepthLimit(1))
+    assert book.standing == CANCELLED
+
+
+@pytest.mark.parametrize("strategy", [OnLimit.REJECT_NEW, OnLimit.ASK_USER])
+def test_fs12_the_other_strategies_push_nothing(strategy: OnLimit) -> None:
+    stack = FlowStack()
+    book, check = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING)
+    before = stack.serialize()
+    result = stack.push(FIND_HOTEL(0.0), 300.0, limit=DepthLimit(2, strategy))
+    assert result == LimitReached(strategy, 2, (book, check))
+    assert stack.serialize() == before
+    stack.cancel(book)
+    assert isinstance(stack.push(FIND_HOTEL(0.0), 301.0, limit=DepthLimit(2, strategy)), Pushed)
+
+
+def test_fs12_a_dact_on_the_stack_needs_no_room() -> None:
+    stack = FlowStack()
+    book, _ = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING)
+    assert stack.push(BOOK_FLIGHT(0.0), 9.0, limit=DepthLimit(2, OnLimit.REJECT_NEW)) == Existing(book)
+
+
+def test_fs12_a_plan_counts_as_one() -> None:
+    stack = FlowStack()
+    plan, flows = push_plan(stack, BOOK_FLIGHT, FIND_HOTEL, RENT_CAR)
+    assert stack.tasks() == [plan]
+    limit = DepthLimit(2, OnLimit.CANCEL_OLDEST)
+    assert isinstance(stack.push(CHECK_BOOKING(0.0), 5.0, limit=limit), Pushed)
+    result = stack.push(CHAT(0.0), 6.0, limit=limit)
+    assert isinstance(result, Pushed)
+    assert result.cancelled == (plan,)
+    assert {flow.standing for flow in flows} == {PLAN_ABANDONED}
+
+
+def test_fs12_a_flow_that_serves_a_plan_needs_no_room_of_its_own() -> None:
+    stack = FlowStack()
+    plan, _ = push_plan(stack, BOOK_FLIGHT)
+    car = RENT_CAR(0.0, plan_id=plan.flow_id)
+    assert stack.push(car, 5.0, limit=DepthLimit(1, OnLimit.REJECT_NEW)) == Pushed(car)
+    assert [step.dact for step in plan.steps] == ["book_flight", "rent_car"]
+
+
+def test_fs13_flows_that_waited_too_long_are_found_then_given_up() -> None:
+    stack = FlowStack()
+    book, check, hotel = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL)
+    assert (book.interrupted_at, check.interrupted_at) == (60.0, 120.0)
+    assert stack.find_abandoned(100.0, now=200.0) == [book]
+    assert book.standing == INTERRUPTED
+    assert stack.abandon(100.0, now=200.0) == [book]
+    assert book.standing == ABANDONED
+    assert stack.abandon(0.0, now=10_000.0) == [check]
+    assert hotel.standing == ACTIVE
+
+
+def test_fs13_a_plan_at_work_is_not_stale_and_goes_as_a_whole() -> None:
+    stack = FlowStack()
+    plan, flows = push_plan(stack, BOOK_FLIGHT, FIND_HOTEL)
+    assert stack.find_abandoned(10.0, now=5_000.0) == []
+    stack.push(CHAT(0.0), 5_000.0)
+    assert stack.find_abandoned(10.0, now=5_005.0) == []
+    assert stack.abandon(10.0, now=5_011.0) == [plan, *reversed(flows)]
+    assert plan.standing == ABANDONED
+    assert {flow.standing for flow in flows} == {PLAN_ABANDONED}
+
+
+def test_resuming_brings_a_flow_to_the_top() -> None:
+    stack = FlowStack()
+    book, check, hotel = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL)
+    assert stack.resume(book, 500.0, reason="back to the flight") is book
+    assert stack.flows == [check, hotel, book]
+    assert [flow.standing for flow in stack.flows] == [INTERRUPTED, INTERRUPTED, ACTIVE]
+    assert hotel.interruption == "back to the flight"
+    assert stack.interrupted() == [check, hotel]
+
+
+def test_resuming_a_plan_brings_its_flows() -> None:
+    stack = FlowStack()
+    plan, (book, hotel) = push_plan(stack, BOOK_FLIGHT, FIND_HOTEL)
+    chat = CHAT(0.0)
+    stack.push(chat, 5.0)
+    assert stack.resume(plan, 6.0) is book
+    assert stack.flows == [chat, plan, hotel, book]
+    stack.push(MODIFY_BOOKING(0.0), 7.0)
+    assert stack.resume(hotel, 8.0) is hotel
+    assert [flow.dact for flow in stack.flows] == [
+        "chat",
+        "modify_booking",
+        "plan_trip",
+        "book_flight",
+        "find_hotel",
+    ]
+    assert stack.check() == []
+
+
+def test_a_finished_flow_cannot_be_resumed() -> None:
+    stack = FlowStack()
+    (book,) = push_all(stack, BOOK_FLIGHT)
+    stack.complete(book)
+    with pytest.raises(IllegalTransition, match="cannot be resumed"):
+        stack.resume(book, 1.0)
+
+
+def test_px17_a_parked_flow_waits_while_others_run_and_goes_on_when_approved() -> None:
+    stack = FlowStack()
+    (book,) = push_all(stack, BOOK_FLIGHT)
+    stack.park(book, 5.0)
+    assert stack.active is None
+    assert stack.check() == []
+    chat = CHAT(0.0)
+    stack.push(chat, 6.0)
+    assert book.standing == AWAITING_APPROVAL
+    stack.complete(chat)
+    stack.pop_finished(7.0)
+    assert stack.top is book
+    assert book.standing == AWAITING_APPROVAL
+    stack.approve(book, 8.0)
+    assert stack.active is book
+
+
+def test_px17_a_void_approval_leaves_the_flow_where_it_stands() -> None:
+    stack = FlowStack()
+    (book,) = push_all(stack, BOOK_FLIGHT)
+    stack.park(book, 5.0)
+    stack.push(CHAT(0.0), 6.0)
+    stack.unpark(book, 7.0)
+    assert book.standing == INTERRUPTED
+    assert book.interrupted_at == 7.0
+    assert stack.check() == []
+
+
+def test_invariants_are_told_in_sentences() -> None:
+    stack = FlowStack()
+    book, other = BOOK_FLIGHT(0.0, flow_id="flow_1"), BOOK_FLIGHT(0.0, flow_id="flow_1", plan_id="flow_9")
+    other.standing = PLANNED
+    stack.flows = [book, other]
+    assert stack.check() == [
+        "book_flight is Active below the top.",
+        "The top flow book_flight is Pending (planned).",
+        "book_flight is on the stack twice.",
+        "The identifier flow_1 is used twice.",
+        "book_flight serves a plan that is not below it on the stack.",
+    ]
+
+
+def test_a_stack_comes_back_from_json() -> None:
+    stack = FlowStack()
+    push_plan(stack, BOOK_FLIGHT, FIND_HOTEL)
+    stack.push(CHAT(0.0), 5.0)
+    assert FlowStack.from_list(stack.serialize(), FLOW_TYPES).serialize() == stack.serialize()

@@ -1,0 +1,287 @@
+"""ST-1, ST-3, FS-7, FS-9, IR-3, PX-17: what the dialogue state keeps, gives and bounds."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from typing import Any
+
+from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.diff import apply, diff, rebuild
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.records import (
+    DigressionRecord,
+    EffectNote,
+    EffectStatus,
+    Flags,
+    Message,
+    PendingApproval,
+)
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.dialogue.state import DialogueState, StateLimits
+from orchestrator.dialogue.understanding import Digression, FlowScore
+from orchestrator.types import Dact, FlowId, SessionId, ToolId, TurnId
+from tests.unit.dialogue.factories import (
+    BOOK_FLIGHT,
+    CHAT,
+    CHECK_BOOKING,
+    FLOW_TYPES,
+    MODIFY_BOOKING,
+    push_plan,
+)
+
+
+def make_state() -> DialogueState:
+    return DialogueState.new(SessionId("session_1"))
+
+
+def make_approval(flow: BaseFlow, **changes: Any) -> PendingApproval:
+    approval = PendingApproval("approval_1", flow.flow_id, ToolId("flight_book"), {"to": ["JFK"]}, 10.0, 20.0)
+    for name, value in changes.items():
+        setattr(approval, name, value)
+    return approval
+
+
+def finish(state: DialogueState, cls: type[BaseFlow], at: float, **outputs: Any) -> BaseFlow:
+    flow = cls(at)
+    state.stack.push(flow, at)
+    flow.note_turn(TurnId(f"turn_{at:.0f}"))
+    flow.outputs.update(outputs)
+    state.stack.complete(flow, at)
+    state.archive(state.stack.pop_finished(at))
+    return flow
+
+
+def make_full_state() -> DialogueState:
+    state = make_state()
+    state.turn = 7
+    state.predict("Book", [FlowScore(Dact("chat"), 0.1), FlowScore(Dact("book_flight"), 0.9)])
+    finish(state, CHECK_BOOKING, 1.0, booking_ref="BK-1")
+    push_plan(state.stack, BOOK_FLIGHT, CHAT)
+    book = state.stack.flows[-1]
+    book.fill_slots_by_label({"origin": "LHR"}, turn_id=TurnId("turn_2"))
+    state.stack.fall_back(MODIFY_BOOKING, 3.0)
+    top = state.stack.flows[-1]
+    state.flags = Flags(keep_going=True, has_plan=True, natural_birth=False)
+    state.ambiguity.declare(Level.SPECIFIC, flow_id=top.flow_id, slot="date", metadata={"tried": [1]})
+    state.digression.record(Digression.HELP)
+    state.approvals.append(make_approval(top, turn_id=TurnId("turn_3")))
+    state.say("user", "change my booking")
+    state.trace.append({"phase": "nlu", "score": 0.9})
+    state.effects.append(
+        EffectNote(ToolId("x_do"), top.flow_id, {"a": [1]}, {"b": 2}, "Done.", result={"id": 3})
+    )
+    return state
+
+
+def test_st1_a_new_state_is_empty() -> None:
+    state = make_state()
+    assert state.stack.flows == []
+    assert state.flags == Flags(natural_birth=True)
+    assert state.serialize()["schema_version"] == 1
+
+
+def test_st1_the_state_comes_back_from_json() -> None:
+    state = make_full_state()
+    body = json.loads(json.dumps(state.serialize()))
+    again = DialogueState.from_dict(body, FLOW_TYPES)
+    assert again.serialize() == body == state.serialize()
+    assert again.ambiguity.stack is again.stack
+    assert again.stack.departed[0].dact == "book_flight"
+    assert again.flags == state.flags
+    assert again.digression == state.digression
+    assert again.approvals == state.approvals
+    assert again.messages == state.messages
+    assert again.effects == state.effects
+    assert again.candidates == state.candidates
+
+
+def test_st1_documents_and_state_share_nothing_that_changes() -> None:
+    state = make_full_state()
+    body = state.serialize()
+    text = json.dumps(body)
+    again = DialogueState.from_dict(body, FLOW_TYPES)
+    for changed in (state, again):
+        changed.stack.flows[-1].notes["x"] = 1
+        changed.stack.flows[-1].turn_ids.append(TurnId("turn_9"))
+        changed.approvals[0].arguments["to"].append("CDG")
+        changed.effects[0].slots["a"].append(2)
+        changed.ambiguity.open[0].metadata["tried"].append(2)
+        changed.completed[0].outputs["booking_ref"] = "BK-2"
+        changed.trace.append({})
+        changed.say("agent", "hello")
+    assert json.dumps(body) == text
+    assert apply(body, diff(body, again.serialize())) == again.serialize()
+
+
+def test_st2_a_rollback_is_a_further_revision() -> None:
+    states = [make_full_state().serialize()]
+    state = DialogueState.from_dict(states[0], FLOW_TYPES)
+    for text in ("one", "two"):
+        state.say("user", text)
+        state.stack.cancel(state.stack.flows[-1])
+        state.archive(state.stack.pop_finished(9.0))
+        states.append(state.serialize())
+    again = DialogueState.from_dict(states[0], FLOW_TYPES)
+    again.say("user", "three")
+    states += [states[0], again.serialize()]
+    patches = [diff(before, after) for before, after in pairwise(states)]
+    for number, wanted in enumerate(states):
+        assert rebuild(states[0], patches[:number]) == wanted
+
+
+def test_st1_the_three_best_candidates_are_kept() -> None:
+    state = make_state()
+    state.predict("Book", [FlowScore(Dact(f"flow_{n}"), n / 10) for n in range(5)])
+    assert [flow.dact for flow in state.candidates] == ["flow_4", "flow_3", "flow_2"]
+    assert state.predicted_flow == "flow_4"
+    state.predict(None, [])
+    assert (state.predicted_intent, state.predicted_flow) == (None, None)
+
+
+def test_fs7_inputs_come_from_the_latest_completed_flow_that_has_them() -> None:
+    state = make_state()
+    finish(state, CHECK_BOOKING, 1.0, booking_ref="BK-1")
+    finish(state, CHECK_BOOKING, 2.0, booking_ref="BK-2")
+    finish(state, CHAT, 3.0)
+    modify = MODIFY_BOOKING(4.0)
+    assert state.inherit(modify) == ["booking_ref"]
+    held = modify.slots["booking_ref"]
+    assert (held.value, held.source, held.turn_id) == ("BK-2", SlotSource.INHERITED, "turn_2")
+    assert modify.value("booking_ref") == "BK-2"
+    assert modify.fill_slots_by_label({"booking_ref": "BK-3"}) == []
+    assert modify.slots["booking_ref"].source is SlotSource.USER
+
+
+def test_fs7_what_is_held_or_does_not_fit_is_not_inherited() -> None:
+    state = make_state()
+    finish(state, BOOK_FLIGHT, 1.0, booking_ref="two words")
+    assert state.inherit(CHECK_BOOKING(2.0)) == []
+    check = CHECK_BOOKING(2.0)
+    check.fill_slots_by_label({"booking_ref": "BK-9"})
+    finish(state, BOOK_FLIGHT, 1.0, booking_ref="BK-1")
+    assert state.inherit(check) == []
+    assert check.value("booking_ref") == "BK-9"
+
+
+def test_fs7_declared_outputs_default_to_slots_of_the_same_name() -> None:
+    state = make_state()
+    book = BOOK_FLIGHT(1.0)
+    state.stack.push(book, 1.0)
+    book.fill_slots_by_label({"destination": "JFK"})
+    book.outputs["booking_ref"] = "BK-1"
+    state.stack.complete(book)
+    assert state.archive(state.stack.pop_finished(2.0)) == [book]
+    assert book.outputs == {"booking_ref": "BK-1", "destination": "JFK"}
+
+
+def test_fs9_what_left_takes_its_questions_and_approvals_along() -> None:
+    state = make_state()
+    book, check = BOOK_FLIGHT(1.0), CHECK_BOOKING(2.0)
+    for flow in (book, check):
+        state.stack.push(flow, 1.0)
+        state.ambiguity.declare(Level.SPECIFIC, flow_id=flow.flow_id)
+        state.approvals.append(make_approval(flow))
+    state.stack.invalidate(check, FAILED)
+    assert state.archive(state.stack.pop_finished(3.0)) == [check]
+    assert state.completed == []
+    assert [entry.flow_id for entry in state.ambiguity.open] == [book.flow_id]
+    assert [approval.flow_id for approval in state.approvals] == [book.flow_id]
+
+
+def test_ir4_a_correction_means_the_top_flow_else_the_latest_completed() -> None:
+    state = make_state()
+    done = BOOK_FLIGHT(1.0)
+    state.stack.push(done, 1.0)
+    done.fill_slots_by_label({"date": "2026-03-01", "origin": "LHR"})
+    state.stack.complete(done)
+    state.archive(state.stack.pop_finished(2.0))
+    modify = MODIFY_BOOKING(3.0)
+    state.stack.push(modify, 3.0)
+    assert state.find_filled(["date"]) is done
+    modify.fill_slots_by_label({"date": "2026-03-02"})
+    assert state.find_filled(["date"]) is modify
+    assert state.find_filled(["origin"]) is done
+    assert state.find_filled(["pet"]) is None
+    assert state.find_completed() is done
+    assert state.find_completed("chat") is None
+
+
+def test_ir3_digressions_are_counted_until_the_task_goes_on() -> None:
+    record = DigressionRecord()
+    record.record(Digression.QUESTION)
+    record.record(Digression.STATUS)
+    assert (record.depth, record.last) == (2, Digression.STATUS)
+    record.end()
+    assert (record.depth, record.last) == (0, Digression.STATUS)
+
+
+def test_px17_an_approval_covers_just_what_was_asked_and_expires() -> None:
+    approval = make_approval(BOOK_FLIGHT(0.0, flow_id="flow_1"), plan_revision=2, policy_version="v1")
+    call: dict[str, Any] = {
+        "flow_id": "flow_1",
+        "tool_id": "flight_book",
+        "arguments": {"to": ["JFK"]},
+        "plan_revision": 2,
+        "policy_version": "v1",
+    }
+    assert approval.covers(**call)
+    for changed in (
+        {"flow_id": "flow_2"},
+        {"tool_id": "flight_cancel"},
+        {"arguments": {"to": ["CDG"]}},
+        {"plan_revision": 3},
+        {"policy_version": "v2"},
+    ):
+        assert not approval.covers(**(call | changed))
+    assert not approval.has_expired(19.9)
+    assert approval.has_expired(20.0)
+
+
+def test_px17_approvals_of_one_flow_can_be_voided() -> None:
+    state = make_state()
+    state.approvals = [make_approval(BOOK_FLIGHT(0.0, flow_id=name)) for name in ("flow_1", "flow_2")]
+    assert [approval.flow_id for approval in state.void_approvals("flow_1")] == ["flow_1"]
+    assert [approval.flow_id for approval in state.approvals] == ["flow_2"]
+    assert state.void_approvals("flow_1") == []
+
+
+def test_st3_the_working_state_is_bounded() -> None:
+    state = make_state()
+    for number in range(300):
+        state.say("user", str(number))
+        state.trace.append({"n": number})
+        state.effects.append(EffectNote(ToolId("x_do"), FlowId("flow_1"), {}, {}))
+        finish(state, CHAT, float(number))
+    state.prune()
+    assert (len(state.messages), len(state.trace), len(state.completed)) == (50, 100, 10)
+    assert state.messages[-1] == Message("user", "299")
+    assert state.trace[0] == {"n": 200}
+    assert state.completed[-1].started_at == 299.0
+    assert len(state.effects) == 20
+    state.prune(StateLimits(messages=2, trace=0, completed=1, effects=0))
+    assert (len(state.messages), len(state.trace), len(state.completed), len(state.effects)) == (2, 0, 1, 0)
+
+
+def test_st3_the_size_does_not_grow_with_the_conversation() -> None:
+    state = make_state()
+    sizes: dict[int, int] = {}
+    for turn in range(1, 1_001):
+        state.turn = turn
+        state.say("user", "I want to talk")
+        state.say("agent", "So do I")
+        state.trace.append({"turn": turn})
+        state.ambiguity.declare(Level.GENERAL)
+        finish(state, CHAT, float(turn))
+        state.prune()
+        if turn in {100, 1_000}:
+            sizes[turn] = len(json.dumps(state.serialize()))
+    assert sizes[1_000] <= 1.05 * sizes[100]
+
+
+def test_an_effect_stands_until_it_is_compensated() -> None:
+    note = EffectNote(ToolId("x_do"), FlowId("flow_1"), {}, {})
+    assert note.stands
+    note.status = EffectStatus.COMPENSATED
+    assert not note.stands

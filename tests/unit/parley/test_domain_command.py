@@ -1,0 +1,65 @@
+"""`parley domain new` makes a domain without mistakes; `domain check` names every mistake of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from parley.main import run
+
+
+def test_a_new_domain_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["domain", "new", "garden", "--into", str(tmp_path)]) == 0
+    assert "NAME" not in (tmp_path / "garden" / "domain.yaml").read_text()
+    capsys.readouterr()
+
+    assert run(["domain", "check", str(tmp_path / "garden")]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert "is in order" in printed.err
+
+
+def test_every_mistake_is_named_on_a_line_of_its_own(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["domain", "new", "garden", "--into", str(tmp_path)])
+    ontology = tmp_path / "garden" / "ontology.yaml"
+    text = ontology.read_text()
+    for right, wrong in [
+        ("type: free_text", "type: poem"),
+        ("intent: Look", "intent: Gaze"),
+        ("tool_id: note_list", "tool_id: note_lost"),
+        ('dax: "101"', 'dax: "zzz"'),
+        ("confirm: true", "confrim: true"),
+    ]:
+        assert right in text
+        text = text.replace(right, wrong)
+    ontology.write_text(text)
+    capsys.readouterr()
+
+    assert run(["domain", "check", str(tmp_path / "garden")]) == 1
+
+    printed = capsys.readouterr()
+    lines = printed.out.splitlines()
+    for wrong in ("poem", "Gaze", "note_lost", "zzz", "confrim"):
+        assert [line for line in lines if wrong in line], wrong
+    assert all(line.startswith("ontology.yaml") for line in lines)
+    assert f"{len(lines)} mistakes" in printed.err
+
+    assert run(["chat", "--domain", str(tmp_path / "garden")]) == 1
+    assert "parley domain check" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["Garden", "../garden", "my-garden", ""])
+def test_a_bad_name_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    assert run(["domain", "new", name, "--into", str(tmp_path)]) == 1
+    assert "small letters" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_that_exists_is_not_touched(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "garden").mkdir()
+    assert run(["domain", "new", "garden", "--into", str(tmp_path)]) == 1
+    assert "exists already" in capsys.readouterr().err
+    assert list((tmp_path / "garden").iterdir()) == []
