@@ -85,7 +85,7 @@ class ByHand:
             await self._submit(session, text)
 
     async def drained(self) -> None:
-        while int(await self.redis.get("hand:done") or 0) < self.expected:  # noqa: ASYNC110 - it happens in another process
+        while int(await self.redis.get("hand:done") or 0) < self.expected:
             await asyncio.sleep(0.01)
 
     async def _submit(self, session: str, text: str) -> None:
@@ -127,7 +127,7 @@ class Ours:
             await self._submit(session, text)
 
     async def drained(self) -> None:
-        while await self.ports.database.fetch_one(WAITING, {}):  # noqa: ASYNC110 - it happens in another process
+        while await self.ports.database.fetch_one(WAITING, {}):
             await asyncio.sleep(0.01)
 
     async def _submit(self, session: str, text: str) -> str:

@@ -169,7 +169,7 @@ async def test_an_effect_is_had_once(crew: Fleet, database: str) -> None:
 
 async def _running(client, receipt) -> None:
     turn_id = TurnId(receipt.turn_id)
-    while (await client.ports.inbox.turn(DEFAULT_TENANT, turn_id)).status != TurnStatus.RUNNING:  # noqa: ASYNC110 - it happens in another process
+    while (await client.ports.inbox.turn(DEFAULT_TENANT, turn_id)).status != TurnStatus.RUNNING:
         await asyncio.sleep(0.05)
 
 

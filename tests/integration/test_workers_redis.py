@@ -59,7 +59,7 @@ async def test_no_message_is_sent_while_a_runner_takes(redis: Redis) -> None:
     door, runner = RedisWakeup(redis, sent), RedisWakeup(redis, sent)
 
     waiting = asyncio.create_task(runner.take(limit=16, timeout_s=1))
-    while not await redis.zcard(AWAKE):  # noqa: ASYNC110 - it happens in another task
+    while not await redis.zcard(AWAKE):
         await asyncio.sleep(0.01)
     await door.offer(A)
 
