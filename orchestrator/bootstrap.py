@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.postgres.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.effects import PostgresEffects
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
@@ -43,6 +45,8 @@ class Ports:
     database: Database
     inbox: PostgresInbox
     sessions: PostgresSessions
+    effects: PostgresEffects
+    approvals: PostgresApprovals
     outbox: PostgresOutbox
     live: RedisEvents
     wakeup: RedisWakeup
@@ -88,6 +92,8 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             database=database,
             inbox=inbox,
             sessions=PostgresSessions(database),
+            effects=PostgresEffects(database),
+            approvals=PostgresApprovals(database),
             outbox=PostgresOutbox(database),
             live=live,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),

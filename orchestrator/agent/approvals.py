@@ -8,7 +8,7 @@ from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.understanding import MessageKind, Understanding
-from orchestrator.pex.approve import grant
+from orchestrator.pex.approve import grant, put_to_user
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision
 from orchestrator.world.remark import RemarkKind
@@ -22,6 +22,9 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
         return False
     named = _named(turn)
     approval = _find_approval(turn, understood.target, named)
+    if approval is not None and named is None and turn.state.turn > approval.asked_turn + 1:
+        put_to_user(turn.world, approval)  # a bare yes after other talk may mean anything
+        return True
     if approval is not None:
         await _decide(turn, approval, granted=understood.kind is MessageKind.CONFIRMATION)
         return True
