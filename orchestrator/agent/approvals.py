@@ -22,8 +22,8 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
         return False
     named = _named(turn)
     approval = _find_approval(turn, understood.target, named)
-    if approval is not None and named is None and turn.state.turn > approval.asked_turn + 1:
-        put_to_user(turn.world, approval)  # a bare yes after other talk may mean anything
+    if approval is not None and _may_mean_something_else(turn, approval):
+        put_to_user(turn.world, approval)
         return True
     if approval is not None:
         await _decide(turn, approval, granted=understood.kind is MessageKind.CONFIRMATION)
@@ -34,6 +34,11 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
     turn.world.asks_again = True
     turn.carry_on = turn.state.stack.active is not None
     return True
+
+
+def _may_mean_something_else(turn: RunningTurn, approval: PendingApproval) -> bool:
+    """A bare yes, after other talk since the approval was asked for."""
+    return turn.work.input.action is None and turn.state.turn > approval.asked_turn + 1
 
 
 def _named(turn: RunningTurn) -> str | None:
