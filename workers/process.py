@@ -113,7 +113,7 @@ class WorkerProcess:
     async def _warm_up(self) -> None:
         """Have the usual agent ready before the first turn; a broken domain fails its turns, not us."""
         try:
-            await self._agents.get(self._settings.domain)
+            await self._agents.get(self._ports.domains.resolve(None))
         except ParleyError as error:
             _log.error("The default domain cannot be used.", domain=self._settings.domain, error=str(error))
 

@@ -64,7 +64,7 @@ async def die_at(code: str, point: str) -> None:
 
 
 def _is_to_die(code: str, point: str) -> bool:
-    body = json.dumps({"code": code, "point": point}).encode()
+    body = json.dumps({"code": code, "point": point, "pid": os.getpid()}).encode()
     request = urllib.request.Request(f"{os.environ['ERRANDS_URL']}/point", body, method="POST")
     with urllib.request.urlopen(request, timeout=10) as answer:
         return json.load(answer)["die"]

@@ -21,6 +21,8 @@ MOMENTS = ("before", "recorded", "in flight", "answered", "after")
 answer at hand and not recorded; once its end is recorded."""
 COMMIT = "commit/before"
 POINTS = (*(f"{step}/{moment}" for step in STEPS for moment in MOMENTS), COMMIT)
+SENDING = tuple(f"tool:errand_send:1/{moment}" for moment in MOMENTS[:-1])
+"""From the first of these places until the step is over the sending may have begun."""
 SERVED = {
     "complete": "model:errand:1",
     "look": "tool:errand_look:1",
@@ -30,13 +32,19 @@ SERVED = {
 
 
 class Outside:
-    """What the outside has seen. Thread-safe."""
+    """What the outside has seen. Thread-safe.
+
+    `undecidable`: errands whose messenger was being sent by a process that was killed, be it for
+    another errand: nobody can know whether he left.
+    """
 
     def __init__(self) -> None:
         self.url = ""
         self.kills: Counter[str] = Counter()
         self.calls: Counter[tuple[str, str]] = Counter()
         self.paid: dict[str, str] = {}
+        self.undecidable: set[str] = set()
+        self._places: dict[str, tuple[int, str]] = {}
         self._plans: dict[str, list[str]] = defaultdict(list)
         self._lock = threading.Lock()
 
@@ -51,20 +59,26 @@ class Outside:
         """How often an effect was had."""
         return self.calls[kind, code]
 
-    def meets(self, code: str, point: str) -> bool:
+    def meets(self, code: str, point: str, pid: int) -> bool:
         """Whether a worker is to die here; that point is then over."""
         with self._lock:
+            self._places[code] = (pid, point)
             wanted = self._plans[code]
             if not wanted or wanted[0] != point:
                 return False
             wanted.pop(0)
             self.kills[point] += 1
+            self.undecidable |= {
+                other
+                for other, (where, place) in self._places.items()
+                if where == pid and place in SENDING and (other, place) != (code, SENDING[0])
+            }
             return True
 
     def serve(self, path: str, body: dict[str, Any]) -> Any:
         """Answer one request; None: the caller is dead by now."""
         if path == "point":
-            return {"die": self.meets(body["code"], body["point"])}
+            return {"die": self.meets(body["code"], body["point"], body["pid"])}
         if path == "paid":
             with self._lock:
                 code = self.paid.get(body["key"])
@@ -76,7 +90,7 @@ class Outside:
             self.calls[path, code] += 1
             if path == "pay":
                 self.paid[body["key"]] = code
-        if self.meets(code, f"{SERVED[path]}/in flight"):
+        if self.meets(code, f"{SERVED[path]}/in flight", body["pid"]):
             os.kill(body["pid"], signal.SIGKILL)
             return None
         return {"found": "a parcel", "receipt": f"R-{code}", "sent": "yes", "text": "thought"}
