@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from gateway import problems
 from gateway.doors import Doors
 from gateway.limits import BodyLimit
-from gateway.routes import health, sessions, turns
+from gateway.routes import approvals, health, sessions, turns
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings, load_settings
 
@@ -27,6 +27,8 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             wakeup=ports.wakeup,
             wait=ports.waiter.finished,
             domains=ports.domains,
+            effects=ports.effects,
+            approvals=ports.approvals,
             probe=ports.probe,
         )
 
@@ -49,7 +51,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
     )
     problems.install(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, health):
+    for part in (sessions, turns, approvals, health):
         app.include_router(part.router)
     return app
 

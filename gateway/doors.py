@@ -8,6 +8,8 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
+from orchestrator.ports.approvals import Approvals
+from orchestrator.ports.effects import Effects
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
@@ -35,6 +37,8 @@ class Doors:
     wakeup: Wakeup
     wait: Waiter
     domains: Domains
+    effects: Effects
+    approvals: Approvals
     probe: Callable[[], Awaitable[dict[str, str]]]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
@@ -17,6 +17,12 @@ class NewSession(Request):
     tenant_id: Identifier | None = None
     if_busy: IfBusy = IfBusy.ENQUEUE
     webhook: Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://")] | None = None
+
+
+class ApprovalDecision(Request):
+    decision: Literal["grant", "deny"]
+    reason: Annotated[str, StringConstraints(max_length=1000, pattern=r"^[^\x00]*$")] | None = None
+    decided_by: Identifier | None = None
 
 
 class Rollback(Request):

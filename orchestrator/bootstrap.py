@@ -13,6 +13,8 @@ from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.model_pool import ModelPool, read_endpoints
+from orchestrator.adapters.postgres.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.effects import PostgresEffects
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
@@ -23,14 +25,17 @@ from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.spending import RedisSpending
+from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.tools.transports import Transports
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
+from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
 from orchestrator.telemetry import log_signal
@@ -48,6 +53,8 @@ class Ports:
     database: Database
     inbox: PostgresInbox
     sessions: PostgresSessions
+    effects: PostgresEffects
+    approvals: PostgresApprovals
     outbox: PostgresOutbox
     live: RedisEvents
     wakeup: RedisWakeup
@@ -56,6 +63,10 @@ class Ports:
     domains: DomainRegistry
     models: ModelPool
     sandbox: PythonSandbox
+    tool_limits: RedisRateLimits
+    tool_cache: RedisToolCache
+    closing: AsyncExitStack
+    """What was opened later and is closed with these."""
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -91,6 +102,8 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             database=database,
             inbox=inbox,
             sessions=PostgresSessions(database),
+            effects=PostgresEffects(database),
+            approvals=PostgresApprovals(database),
             outbox=PostgresOutbox(database),
             live=live,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
@@ -99,6 +112,9 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             domains=DomainRegistry(settings.domain),
             sandbox=PythonSandbox(),
             models=await _open_models(settings, redis, stack),
+            tool_limits=RedisRateLimits(redis),
+            tool_cache=RedisToolCache(redis),
+            closing=stack,
         )
 
 
@@ -154,11 +170,14 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             for service, cls in loaded.services.items()
         }
 
+    transports = Transports(domain)
+    ports.closing.push_async_callback(transports.close)
     return assemble_agent(
         domain,
         loaded.policies,
         services,
         engineer=ports.models.engineer(domain.config),
+        tool_ports=ToolPorts(transports, ports.tool_limits, ports.tool_cache),
         record_signal=log_signal,
     )
 

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import NewSession, Rollback
 from orchestrator.errors import InvalidInput
+from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.turn import SessionRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, UserId
 
@@ -73,6 +74,29 @@ async def read_history(
     session_id: SessionId, doors: TheDoors, tenant: TheTenant, limit: Limit = 200
 ) -> list[JsonObject]:
     return await doors.sessions.history(tenant, session_id, limit=limit)
+
+
+@router.get("/{session_id}/effects")
+async def read_effects(
+    session_id: SessionId, doors: TheDoors, tenant: TheTenant, limit: Limit = 200
+) -> list[JsonObject]:
+    """What tools did for this session: the ledger, oldest first."""
+    return [_effect_object(entry) for entry in await doors.effects.list(tenant, session_id, limit=limit)]
+
+
+def _effect_object(entry: LedgerEntry) -> JsonObject:
+    return {
+        "tool_id": entry.tool_id,
+        "arguments": entry.arguments,
+        "status": entry.status.value,
+        "flow_id": entry.flow_id,
+        "turn_id": entry.turn_id,
+        "slots": entry.slots,
+        "result": None if entry.result is None else entry.result.get("data"),
+        "fingerprint": entry.fingerprint,
+        "idempotency_key": entry.idempotency_key,
+        "at": None if entry.at is None else entry.at.isoformat(),
+    }
 
 
 @router.get("/{session_id}/state")

@@ -8,7 +8,7 @@ from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.understanding import MessageKind, Understanding
-from orchestrator.pex.approve import grant
+from orchestrator.pex.approve import grant, put_to_user
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision
 from orchestrator.world.remark import RemarkKind
@@ -22,6 +22,9 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
         return False
     named = _named(turn)
     approval = _find_approval(turn, understood.target, named)
+    if approval is not None and _may_mean_something_else(turn, approval):
+        put_to_user(turn.world, approval)
+        return True
     if approval is not None:
         await _decide(turn, approval, granted=understood.kind is MessageKind.CONFIRMATION)
         return True
@@ -31,6 +34,11 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
     turn.world.asks_again = True
     turn.carry_on = turn.state.stack.active is not None
     return True
+
+
+def _may_mean_something_else(turn: RunningTurn, approval: PendingApproval) -> bool:
+    """A bare yes, after other talk since the approval was asked for."""
+    return turn.work.input.action is None and turn.state.turn > approval.asked_turn + 1
 
 
 def _named(turn: RunningTurn) -> str | None:

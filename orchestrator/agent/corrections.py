@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown
+from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.correction import Correction, apply_changes, correct, reopen
 from orchestrator.dialogue.flow import BaseFlow, Labels
-from orchestrator.dialogue.records import EffectNote
+from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.res.words import name_slot_of
 from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
@@ -26,6 +26,8 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     if result.needs_decision:
         _ask_what_should_happen(turn, result)
         return
+    if result.changed:
+        stop_waiting(turn, flow)
     drop_stale_candidate(turn, flow, labels)
     tell_changes(turn, flow, result)
     turn.carry_on = not ask_about(turn, flow, list(result.problems))
@@ -119,7 +121,8 @@ def _options(turn: RunningTurn, result: Correction) -> list[Option]:
 def _shown_decision(turn: RunningTurn, result: Correction) -> JsonObject:
     flow = result.flow
     return {
-        "done": [note.summary for note in result.effects],
+        "done": [note.summary for note in result.effects if note.status is not EffectStatus.UNKNOWN],
+        "unknown": [note.summary for note in result.effects if note.status is EffectStatus.UNKNOWN],
         "changes": [
             {
                 "name": name_slot_of(flow, change.slot),

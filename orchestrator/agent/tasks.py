@@ -33,8 +33,10 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
                 world.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
         case Existing(flow) if flow.standing == AWAITING_APPROVAL:
-            world.remark(RemarkKind.STILL_WAITING, flow_id=flow.flow_id)
-            return
+            if not _changes(flow, labels):
+                world.remark(RemarkKind.STILL_WAITING, flow_id=flow.flow_id)
+                return
+            stop_waiting(turn, flow)
         case Existing(flow):
             if not was_active:
                 world.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
@@ -42,6 +44,17 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             _refuse(turn, reached, dact, labels)
             return
     fill(turn, flow, labels)
+
+
+def _changes(flow: BaseFlow, labels: Labels) -> bool:
+    return any(flow.value(name) != value for name, value in plain_values(labels).items())
+
+
+def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
+    """What a flow waits for an approval of is no longer what is wanted: the approval is void (PX-17)."""
+    turn.state.void_approvals(flow.flow_id)
+    if flow.standing == AWAITING_APPROVAL:
+        turn.state.stack.approve(flow, turn.world.now, reason="what was to be approved has changed")
 
 
 def enter(turn: RunningTurn, flow: BaseFlow) -> None:

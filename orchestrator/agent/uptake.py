@@ -15,6 +15,7 @@ from orchestrator.agent.tasks import fill, start_task
 from orchestrator.agent.yes_no import confirm, deny
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.understanding import MessageKind, Understanding
 from orchestrator.world.remark import RemarkKind
 
@@ -83,6 +84,9 @@ def _take_correction(turn: RunningTurn, understood: Understanding) -> None:
 
 def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
     active = turn.state.stack.active
+    top = turn.state.stack.top
+    if active is None and top is not None and top.standing == AWAITING_APPROVAL and understood.slots:
+        active = top
     target = understood.target
     if active is not None and target in {None, active.dact, active.flow_id}:
         return active

@@ -123,6 +123,22 @@ class AsyncClient:
     async def state(self, session_id: str, epoch: int | None = None) -> JsonObject:
         return await self._send(calls.state(session_id, epoch))
 
+    async def effects(self, session_id: str, limit: int = 200) -> list[JsonObject]:
+        """What tools did for a session, oldest first."""
+        return await self._send(calls.effects(session_id, limit))
+
+    async def approvals(
+        self, status: str | None = None, *, session_id: str | None = None, limit: int = 100
+    ) -> list[JsonObject]:
+        """Newest first; `status` is for example ``pending``."""
+        return await self._send(calls.approvals(status, session_id, limit))
+
+    async def decide_approval(
+        self, approval_id: str, decision: str, *, reason: str | None = None, decided_by: str | None = None
+    ) -> JsonObject:
+        """``grant`` or ``deny``, once. Raises `Refused` when it comes too late."""
+        return await self._send(calls.decide_approval(approval_id, decision, reason, decided_by))
+
     async def rollback(self, session_id: str, epoch: int) -> JsonObject:
         return await self._send(calls.rollback(session_id, epoch))
 

@@ -84,6 +84,20 @@ def state(session_id: str, epoch: int | None) -> Call:
     return Call("GET", _session(session_id, "/state"), query=_query(epoch=epoch))
 
 
+def effects(session_id: str, limit: int) -> Call:
+    return Call("GET", _session(session_id, "/effects"), query=_query(limit=limit))
+
+
+def approvals(status: str | None, session_id: str | None, limit: int) -> Call:
+    query = _query(status=status, session_id=session_id, limit=limit)
+    return Call("GET", "/v1/approvals", query=query)
+
+
+def decide_approval(approval_id: str, decision: str, reason: str | None, decided_by: str | None) -> Call:
+    body = _given(decision=decision, reason=reason, decided_by=decided_by)
+    return Call("POST", f"/v1/approvals/{quote(approval_id, safe='')}", body)
+
+
 def rollback(session_id: str, epoch: int) -> Call:
     return Call("POST", _session(session_id, "/rollback"), {"epoch": epoch})
 

@@ -84,6 +84,8 @@ class PendingApproval:
     question: str = ""
     cause: str = ""
     """Why it is asked, in words for the user; empty when the tool's manifest says so."""
+    asked_turn: int = 0
+    """Number of the turn that put it to the user last: only right after it a bare yes means it."""
 
     def has_expired(self, now: float) -> bool:
         return now >= self.expires_at
@@ -108,6 +110,7 @@ class PendingApproval:
             "turn_id": self.turn_id,
             "question": self.question,
             "cause": self.cause,
+            "asked_turn": self.asked_turn,
         }
 
     @classmethod

@@ -103,7 +103,7 @@ def upgrade_from_1(body: JsonObject) -> JsonObject:
     return body | {
         "schema_version": 2,
         "effects": [{**note, "fingerprint": ""} for note in body["effects"]],
-        "approvals": [{**approval, "cause": ""} for approval in body["approvals"]],
+        "approvals": [{**approval, "cause": "", "asked_turn": 0} for approval in body["approvals"]],
         "labels": [],
     }
 

@@ -39,6 +39,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         turn_id=world.turn_id,
         question=tool.spec.description or tool.spec.name,
         cause=cause,
+        asked_turn=state.turn,
     )
     if _use_grant(run, approval):
         return None
@@ -46,17 +47,24 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
     state.approvals.append(approval)
     state.stack.park(run.flow, world.now)
     world.asked_approvals.append(_record(world, approval))
-    world.remark(
-        RemarkKind.APPROVAL,
-        what=tool.spec.name,
-        cause=cause,
-        arguments=arguments,
-        flow_id=run.flow.flow_id,
-    )
+    put_to_user(world, approval)
     world.event(
         "approval_requested", approval_id=approval.approval_id, tool_id=tool.spec.tool_id, cause=cause
     )
     return Parked(approval.approval_id)
+
+
+def put_to_user(world: World, approval: PendingApproval) -> None:
+    """Say what waits for an approval, and why."""
+    spec = world.domain.tools.get(approval.tool_id)
+    approval.asked_turn = world.state.turn
+    world.remark(
+        RemarkKind.APPROVAL,
+        what=spec.name if spec is not None else approval.tool_id,
+        cause=approval.cause,
+        arguments=approval.arguments,
+        flow_id=approval.flow_id,
+    )
 
 
 def grant(flow: BaseFlow, approval: PendingApproval) -> None:

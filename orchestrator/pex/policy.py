@@ -164,6 +164,13 @@ class BasePolicy:
         references = [str(data[name]) for name in self.spec.outputs if isinstance(data.get(name), str)]
         return f"{done} ({references[0]})" if references else str(done)
 
+    def summarise(self, run: Execution, tool: Tool, data: JsonObject) -> str:
+        """What one call did; of several calls with effects each is named by its tool."""
+        tools = (run.tools.find(use.tool_id) for use in self.spec.tools)
+        if sum(other is not None and not other.spec.idempotent for other in tools) > 1:
+            return f"done this: {tool.spec.name}"
+        return self.effect_summary(run, data)
+
     def note_effect(self, run: Execution, tool: Tool, arguments: JsonObject, data: JsonObject) -> None:
         """Remember what was done with which values, so that a correction can name it (RT-12)."""
         keep_note(
@@ -173,7 +180,7 @@ class BasePolicy:
                 flow_id=run.flow.flow_id,
                 slots=run.flow.values(),
                 arguments=arguments,
-                summary=self.effect_summary(run, data),
+                summary=self.summarise(run, tool, data),
                 compensation=tool.spec.compensation,
                 turn_id=run.world.turn_id,
                 result={name: value for name, value in data.items() if _is_short(value)},

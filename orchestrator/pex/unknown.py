@@ -82,7 +82,7 @@ async def _query_status(
 def _ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
     """Say what is not known, and do it again only after a yes."""
     world, flow = run.world, run.flow
-    summary = policy.effect_summary(run, {})
+    summary = policy.summarise(run, tool, {})
     note_unknown(world, make_effect(world, flow.flow_id, tool, arguments), summary)
     world.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow.flow_id)
     write_candidate(

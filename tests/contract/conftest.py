@@ -10,6 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from orchestrator.adapters.postgres.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.effects import PostgresEffects
 from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
@@ -18,11 +20,15 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.ports.approvals import Approvals
+from orchestrator.ports.effects import Effects
 from orchestrator.ports.events import EventLog
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.records import Records
 from orchestrator.ports.sessions import Sessions
+from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.effects import MemoryEffects
 from orchestrator.testing.events import MemoryEventLog
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
@@ -44,6 +50,8 @@ class Ports:
     inbox: Inbox
     sessions: Sessions
     log: EventLog
+    effects: Effects
+    approvals: Approvals
     make_inbox: Callable[..., Inbox]
     make_lane: Callable[..., Awaitable[Lane]]
     kill: Callable[[Lane], Awaitable[None]]
@@ -69,6 +77,8 @@ def _memory_ports() -> Ports:
         inbox=MemoryInbox(store),
         sessions=MemorySessions(store),
         log=MemoryEventLog(store),
+        effects=MemoryEffects(store),
+        approvals=MemoryApprovals(store),
         make_inbox=lambda **limits: MemoryInbox(store, **limits),
         make_lane=make_lane,
         kill=kill,
@@ -109,6 +119,8 @@ def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Port
         inbox=PostgresInbox(database),
         sessions=PostgresSessions(database),
         log=PostgresEventLog(database),
+        effects=PostgresEffects(database),
+        approvals=PostgresApprovals(database),
         make_inbox=lambda **limits: PostgresInbox(database, **limits),
         make_lane=make_lane,
         kill=kill,

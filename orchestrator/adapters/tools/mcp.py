@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +19,12 @@ from orchestrator.adapters.tools.guarded import AddressGuard, GuardedTransport
 from orchestrator.adapters.tools.mcp_schema import find_incompatibility, read_result
 from orchestrator.adapters.tools.mcp_server import McpServer
 from orchestrator.adapters.tools.mcp_stdio import open_stdio
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.configuration import Network
 from orchestrator.domain.model import ToolSpec
-from orchestrator.domain.placeholders import fill_placeholders
+from orchestrator.domain.placeholders import fill_placeholders, variable_placeholders
 from orchestrator.domain.services import ToolCall
-from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.errors import FailureCategory, ToolFailure, Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject
 
@@ -48,10 +50,13 @@ class McpTools:
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
         """See `ToolTransport.send`."""
+        self._check_environment(tool)
         server = self._server(tool)
-        await self._check_fit(server, tool)
         try:
+            await self._check_fit(server, tool)
             result = await server.call(tool.target, arguments, {IDEMPOTENCY_KEY: call.idempotency_key})
+        except Unavailable as error:  # there was no session, so nothing was sent
+            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} cannot be reached.") from error
         except MCPError as error:
             _log.warning("An MCP server refused a call.", tool=tool.tool_id, error=error.message)
             raise _translate(tool, error) from error
@@ -75,29 +80,34 @@ class McpTools:
         server = self._servers.get(key)
         if server is None:
             name: str = options["url"] or options["command"][0]
-            server = self._servers[key] = McpServer(name, lambda: self._open(tool))
+            server = self._servers[key] = McpServer(name, lambda on_end: self._open(tool, on_end))
         return server
 
-    def _open(self, tool: ToolSpec) -> Transport:
+    def _open(self, tool: ToolSpec, on_end: Callable[[], None]) -> Transport:
         options = tool.options
         max_bytes = WIRE_FACTOR * self._network.max_output_bytes
         if options["url"] is None:
-            variables = {name: self._variable(tool, name) for name in options["environment"]}
+            variables = {name: self._environment[name] for name in options["environment"]}
             return open_stdio(
-                options["command"], folder=self._folder, variables=variables, max_line_bytes=max_bytes
+                options["command"],
+                folder=self._folder,
+                variables=variables,
+                max_line_bytes=max_bytes,
+                on_end=on_end,
             )
         headers = {
-            name: fill_placeholders(text, str, lambda variable: self._variable(tool, variable))
+            name: fill_placeholders(text, str, self._environment.__getitem__)
             for name, text in options["headers"].items()
         }
         return _open_http(options["url"], headers, self._network, max_bytes)
 
-    def _variable(self, tool: ToolSpec, name: str) -> str:
-        value = self._environment.get(name)
-        if value is None:
-            _log.error("A tool needs a variable of the environment.", tool=tool.tool_id, variable=name)
+    def _check_environment(self, tool: ToolSpec) -> None:
+        texts: list[str] = list(tool.options["headers"].values())
+        needed = [*tool.options["environment"], *chain.from_iterable(map(variable_placeholders, texts))]
+        missing = [name for name in needed if name not in self._environment]
+        if missing:
+            _log.error("A tool needs variables of the environment.", tool=tool.tool_id, variables=missing)
             raise ToolFailure(FailureCategory.AUTH_ERROR, f"{tool.name} is not set up completely.")
-        return value
 
     async def _check_fit(self, server: McpServer, tool: ToolSpec) -> None:
         """The server must have the tool, and take what the manifest would send."""
@@ -113,7 +123,9 @@ class McpTools:
 
 
 @asynccontextmanager
-async def _open_http(url: str, headers: Mapping[str, str], network: Network, max_bytes: int) -> Any:
+async def _open_http(
+    url: str, headers: Mapping[str, str], network: Network, max_bytes: int
+) -> AsyncGenerator[tuple[Any, Any]]:
     """A guarded client, and the library's transport over it."""
     transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes)
     async with AsyncExitStack() as stack:
@@ -143,7 +155,7 @@ def _translate(tool: ToolSpec, error: MCPError) -> ToolFailure:
 def _told_failure(tool: ToolSpec, told: Json) -> ToolFailure:
     """A failure that the tool itself reports; its words are for the log, a known category is taken over."""
     _log.warning("An MCP tool reports a failure.", tool=tool.tool_id, told=str(told)[:500])
-    category = told.get("category") if isinstance(told, dict) else None
-    if category in set(FailureCategory):
-        return ToolFailure(category, f"{tool.name} did not work.", undecided=False)
+    category = told.get("category") if is_object(told) else None
+    if isinstance(category, str) and category in set(FailureCategory):
+        return ToolFailure(category, f"{tool.name} did not work.")
     return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} did not work.", undecided=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from typing import cast
 
 from mcp import MCPError
 from mcp.client import Client, Transport
-from mcp_types import CONNECTION_CLOSED, INVALID_REQUEST, CallToolResult, Tool
+from mcp_types import CONNECTION_CLOSED, CallToolResult, RequestParamsMeta, Tool
 
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
@@ -25,7 +25,11 @@ MOST_UNANSWERED = 3
 """After so many calls in a row that were given up without any answer the server counts as hung."""
 MOST_PAGES = 100
 
-OpenTransport = Callable[[], AbstractAsyncContextManager[object]]
+SESSION_UNKNOWN = "Session terminated"
+"""What the library says when a server over HTTP has forgotten the session, and so did nothing."""
+
+OpenTransport = Callable[[Callable[[], None]], Transport]
+"""Connects, or starts the server's process; calls back when the connection has ended."""
 
 _log = get_logger(__name__)
 
@@ -43,9 +47,9 @@ class _Session:
 
 
 class McpServer:
-    """`name`: as the log calls it. `open_transport`: connects, or starts the server's process."""
+    """`name`: as the log calls it."""
 
-    def __init__(self, name: str, open_transport: Callable[[], Transport]) -> None:
+    def __init__(self, name: str, open_transport: OpenTransport) -> None:
         self._name = name
         self._open_transport = open_transport
         self._session: _Session | None = None
@@ -59,20 +63,12 @@ class McpServer:
 
     async def call(self, name: str, arguments: JsonObject, meta: JsonObject) -> CallToolResult:
         """Call a tool. Raises MCPError, Unavailable, and what the library raises for broken answers."""
-        session = await self._ready_session()
-        client, _ = session.ready.result()
         try:
-            result = await client.call_tool(name, arguments, meta=meta)  # pyright: ignore[reportArgumentType]
-        except asyncio.CancelledError:
-            self._count_unanswered(session)
-            raise
+            return await self._call(name, arguments, meta)
         except MCPError as error:
-            session.unanswered = 0
-            if error.code == CONNECTION_CLOSED or "Session terminated" in error.message:
-                self._drop(session)
-            raise
-        session.unanswered = 0
-        return result
+            if error.message != SESSION_UNKNOWN:
+                raise
+        return await self._call(name, arguments, meta)
 
     async def close(self) -> None:
         """End the session, and with it a process that was started for it."""
@@ -84,6 +80,22 @@ class McpServer:
         for task in late:
             _log.error("A session with an MCP server does not end.", server=self._name)
             task.cancel()
+
+    async def _call(self, name: str, arguments: JsonObject, meta: JsonObject) -> CallToolResult:
+        session = await self._ready_session()
+        client, _ = session.ready.result()
+        try:
+            result = await client.call_tool(name, arguments, meta=cast("RequestParamsMeta", meta))
+        except asyncio.CancelledError:
+            self._count_unanswered(session)
+            raise
+        except MCPError as error:
+            session.unanswered = 0
+            if error.code == CONNECTION_CLOSED or error.message == SESSION_UNKNOWN:
+                self._drop(session)
+            raise
+        session.unanswered = 0
+        return result
 
     async def _ready_session(self) -> _Session:
         session = self._session
@@ -107,7 +119,7 @@ class McpServer:
         """Begin a session and keep it until it is to stop."""
         try:
             async with asyncio.timeout(START_WITHIN_S) as starting:
-                async with Client(self._open_transport(), cache=None) as client:
+                async with Client(self._open_transport(lambda: self._drop(session)), cache=None) as client:
                     tools = await _list_tools(client)
                     starting.reschedule(None)
                     self._failed_at = None
@@ -165,6 +177,7 @@ def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
 
 def _describe(error: BaseException) -> str:
     """The innermost of grouped errors: what really happened."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
+    if isinstance(error, BaseExceptionGroup):
+        group = cast("BaseExceptionGroup[BaseException]", error)
+        return _describe(group.exceptions[0])
     return f"{type(error).__name__}: {error}"

@@ -10,7 +10,7 @@ import contextlib
 import os
 import re
 import signal
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -38,11 +38,17 @@ Incoming = SessionMessage | Exception
 
 @asynccontextmanager
 async def open_stdio(
-    command: Sequence[str], *, folder: Path, variables: Mapping[str, str], max_line_bytes: int
+    command: Sequence[str],
+    *,
+    folder: Path,
+    variables: Mapping[str, str],
+    max_line_bytes: int,
+    on_end: Callable[[], None],
 ) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]]:
     """Start the server and speak with it; it is stopped in any case.
 
-    `variables` are added to a minimal environment. Raises OSError when it cannot be started.
+    `variables` are added to a minimal environment; `on_end` is called when the server's output ends.
+    Raises OSError when it cannot be started.
     """
     process = await asyncio.create_subprocess_exec(
         *command,
@@ -56,7 +62,7 @@ async def open_stdio(
         to_us, incoming = anyio.create_memory_object_stream[Incoming](0)
         outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks, incoming, outgoing:
-            tasks.start_soon(_read, process, to_us, max_line_bytes)
+            tasks.start_soon(_read, process, to_us, max_line_bytes, on_end)
             tasks.start_soon(_write, process, to_server)
             try:
                 yield incoming, outgoing
@@ -68,7 +74,10 @@ async def open_stdio(
 
 
 async def _read(
-    process: asyncio.subprocess.Process, to_us: MemoryObjectSendStream[Incoming], max_line_bytes: int
+    process: asyncio.subprocess.Process,
+    to_us: MemoryObjectSendStream[Incoming],
+    max_line_bytes: int,
+    on_end: Callable[[], None],
 ) -> None:
     """Hand messages on until the server's output ends, which ends the session."""
     assert process.stdout is not None
@@ -78,6 +87,7 @@ async def _read(
             if message is not None:
                 with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
                     await to_us.send(message)
+        on_end()
 
 
 async def _write(
@@ -158,10 +168,15 @@ async def _stop(process: asyncio.subprocess.Process) -> None:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
         try:
-            await asyncio.wait_for(process.wait(), LEAVE_WITHIN_S)
+            await asyncio.wait_for(asyncio.gather(_drain(process), process.wait()), LEAVE_WITHIN_S)
         except TimeoutError:
             continue
-        break
-    else:
-        _log.error("An MCP server could not be stopped.", pid=process.pid)
-    process._transport.close()  # noqa: SLF001  # pyright: ignore
+        return
+    _log.error("An MCP server could not be stopped.", pid=process.pid)
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    """Let its last words go: a full pipe would keep it from ending."""
+    assert process.stdout is not None
+    while await process.stdout.read(CHUNK_BYTES):
+        pass

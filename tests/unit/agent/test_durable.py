@@ -84,7 +84,7 @@ async def test_an_unknown_outcome_can_be_settled() -> None:
     steps = await attempts.begin()
     with pytest.raises(Unavailable):
         await steps.call("k", "tool", {}, tool, idempotent=False)
-    await steps.settle("k", "tool", {}, "it happened")
+    await steps.settle(UnknownOutcome("k", "key"), "tool", {}, "it happened")
     await attempts.fail()
 
     assert await (await attempts.begin()).call("k", "tool", {}, tool, idempotent=False) == "it happened"

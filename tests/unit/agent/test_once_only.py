@@ -1,125 +1,308 @@
-"""A turn that is taken up again after its worker died does nothing twice (RT-8, RT-9)."""
+"""Whole conversations about effects: unknown outcomes, resumed tasks, corrections, approvals, the gate."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
-
-import pytest
+from typing import Any
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.errors import LaneLost
+from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
 from orchestrator.nlu.system1 import System1
 from orchestrator.rehearsal import Conversation, Rehearsal
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.turns.lease import TurnCommit
-from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.records import MemoryRecords
+from orchestrator.turns.approval import Decision
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 
+MAILROOM = "tests/domains/mailroom"
 DESK = "tests/transcripts/domains/desk"
 
 
 @cache
-def trained() -> tuple[LoadedDomain, System1]:
-    loaded = load_domain(DESK)
+def trained(domain: str) -> tuple[LoadedDomain, System1]:
+    loaded = load_domain(domain)
     return loaded, System1.for_domain(loaded.domain)
 
 
-class CountingDesk:
-    """Counts its effects; can die between having one and saying so."""
+@dataclass
+class Talk:
+    """A conversation and the outside system whose calls are counted."""
 
-    def __init__(self) -> None:
-        self.orders: list[str] = []
-        self.searches = 0
-        self.dies_after_effect = False
+    conversation: Conversation
+    outside: Any
 
-    async def find_toner(self, *, printer: str) -> JsonObject:
-        self.searches += 1
-        return {"offers": [{"offer": "T-3"}]}
+    async def say(self, text: str) -> JsonObject:
+        return await self.conversation.say(text)
 
-    async def order_toner(self, *, offer: str) -> JsonObject:
-        self.orders.append(offer)
-        if self.dies_after_effect:
-            raise LaneLost("This worker is dead.")
-        return {"order_id": f"O-{offer}"}
+    async def act(self, name: str, **payload: Any) -> JsonObject:
+        return await self.conversation.act(name, payload)
+
+    async def all(self, *texts: str) -> JsonObject:
+        """Say several things; gives the last turn."""
+        turn: JsonObject = {}
+        for text in texts:
+            turn = await self.say(text)
+        return turn
+
+    @property
+    def ledger(self) -> list[tuple[str, str]]:
+        effects = self.conversation.rehearsal.store.effects.values()
+        return [(entry.tool_id, entry.status.value) for entry in effects]
+
+    @property
+    def approvals(self) -> list[str]:
+        return [record.status.value for _, record in self.conversation.rehearsal.store.approvals.values()]
 
 
-async def about_to_order() -> tuple[Conversation, CountingDesk]:
-    """Given a conversation in which only the yes is missing."""
-    loaded, system1 = trained()
-    desk = CountingDesk()
-    talk = Rehearsal.of(loaded, system1=system1, services={"Desk": desk}).converse()
-    turn = await talk.say("order toner for printer two")
+def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Talk:
+    """A conversation with the mailroom; `troubles`: what its calls raise, by their kind."""
+    loaded, system1 = trained(MAILROOM)
+    mailroom: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
+    mailroom.troubles = troubles
+    services = {"Mailroom": mailroom}
+    rehearsal = Rehearsal.of(loaded, system1=system1, services=services, sections=sections)
+    return Talk(rehearsal.converse(user_id="ann"), mailroom)
+
+
+def begin_at_desk(sections: JsonObject | None = None) -> Talk:
+    loaded, system1 = trained(DESK)
+    return Talk(Rehearsal.of(loaded, system1=system1, sections=sections).converse(), None)
+
+
+def options_of(turn: JsonObject) -> list[str]:
+    return [action["label"] for action in turn["actions"]]
+
+
+def payload_of(turn: JsonObject, name: str) -> JsonObject:
+    return next(action["payload"] for action in turn["actions"] if action["name"] == name)
+
+
+# Unknown outcomes
+
+
+async def test_an_unknown_outcome_is_put_to_the_user_by_name() -> None:
+    """RT-9, AM-3"""
+    talk = begin(parcel=[RuntimeError("the line went dead")])
+
+    turn = await talk.say("send a parcel to Bob")
+
     assert turn["ambiguity"]["level"] == "confirmation"
-    return talk, desk
+    assert "cannot tell whether it worked" in turn["reply"]
+    assert "Send a parcel (recipient: Bob)" in turn["reply"]
+    assert options_of(turn) == ["Do it again", "Leave it"]
+    assert talk.ledger == [("parcel_label", "done"), ("parcel_send", "unknown")]
 
 
-async def submit(talk: Conversation, text: str) -> None:
-    await MemoryInbox(talk.rehearsal.store).submit(
-        Submission(session_id=talk.session_id, input=TurnInput(text=text), tenant_id=DEFAULT_TENANT)
+async def test_a_yes_does_it_again_with_the_same_key_and_nothing_else_twice() -> None:
+    """RT-9, RT-10: the label, which was printed, is not printed again."""
+    talk = begin(parcel=[RuntimeError("the line went dead")])
+
+    turn = await talk.all("send a parcel to Bob", "yes")
+
+    assert turn["completed"] == ["send_parcel"]
+    assert talk.outside.calls == [("label", "bob"), ("parcel", "bob"), ("parcel", "bob")]
+    assert len(set(talk.outside.keys)) == 1
+    assert talk.ledger == [("parcel_label", "done"), ("parcel_send", "done")]
+
+
+async def test_a_no_leaves_it_and_says_what_is_still_unknown() -> None:
+    talk = begin(parcel=[RuntimeError("the line went dead")])
+
+    turn = await talk.all("send a parcel to Bob", "no")
+
+    assert turn["flows"] == []
+    assert "still cannot tell whether sending a parcel worked" in turn["reply"]
+    assert talk.outside.calls.count(("parcel", "bob")) == 1
+    assert ("parcel_send", "unknown") in talk.ledger
+
+
+async def test_other_talk_neither_repeats_nor_forgets_it() -> None:
+    talk = begin(parcel=[RuntimeError("the line went dead")])
+
+    turn = await talk.all("send a parcel to Bob", "read the web page")
+
+    assert turn["completed"] == ["read_page"]
+    assert [flow["dact"] for flow in turn["flows"]] == ["send_parcel"]
+    assert turn["ambiguity"]["level"] == "confirmation"
+    assert talk.outside.calls.count(("parcel", "bob")) == 1
+
+
+async def test_a_correction_of_what_is_unknown_says_so() -> None:
+    """RT-12"""
+    talk = begin(parcel=[RuntimeError("the line went dead")])
+
+    turn = await talk.all("send a parcel to Bob", "no, I meant Ann")
+
+    assert "I cannot tell whether I have done this: Send a parcel" in turn["reply"]
+    assert talk.outside.calls.count(("parcel", "bob")) == 1
+    assert ("parcel", "ann") not in talk.outside.calls
+
+
+# Resumed tasks
+
+
+async def test_a_resumed_task_does_not_repeat_what_was_done() -> None:
+    """RT-10: the second tool failed for certain; only that one is called again."""
+    talk = begin(parcel=[ToolFailure(FailureCategory.SERVER_ERROR, "The van is broken.")])
+
+    turn = await talk.all("send a parcel to Bob", "read the web page", "yes")
+
+    assert turn["completed"] == ["send_parcel"]
+    assert talk.outside.calls == [("label", "bob"), ("parcel", "bob"), ("parcel", "bob")]
+
+
+async def test_a_new_task_with_the_same_values_is_another_effect() -> None:
+    talk = begin()
+
+    await talk.all("send a mail to Bob", "send an email to Bob")
+
+    assert talk.outside.calls == [("mail", "bob"), ("mail", "bob")]
+    assert len(talk.ledger) == 2
+
+
+# Corrections after an effect
+
+
+async def test_a_late_correction_names_what_was_done_and_undoes_it_once() -> None:
+    """IR-4, RT-12"""
+    talk = begin()
+    turn = await talk.all("send a mail to Bob", "no, to Ann")
+    assert "I have already sent the mail (M-bob), with Bob as the recipient" in turn["reply"]
+    assert talk.outside.calls == [("mail", "bob")]
+
+    await talk.act("compensate_effect")
+
+    assert talk.outside.calls == [("mail", "bob"), ("recall", "M-bob"), ("mail", "ann")]
+    assert talk.ledger == [("mail_send", "compensated"), ("mail_recall", "done"), ("mail_send", "done")]
+    turn = await talk.act("compensate_effect")
+    assert len(talk.outside.calls) == 3
+
+
+async def test_an_undoing_that_may_have_failed_is_not_tried_twice() -> None:
+    talk = begin(recall=[RuntimeError("the line went dead")])
+
+    turn = await talk.all("send a mail to Bob", "no, to Ann", "2")
+
+    assert "cannot tell whether it was undone" in turn["reply"]
+    assert talk.outside.calls == [("mail", "bob"), ("recall", "M-bob")]
+    await talk.act("compensate_effect")
+    assert talk.outside.calls.count(("recall", "M-bob")) == 1
+
+
+# Approvals
+
+
+async def test_an_approval_is_used_once_and_leaves_a_trail() -> None:
+    """PX-17"""
+    talk = begin_at_desk()
+    turn = await talk.say("wipe disk of printer one")
+    assert talk.approvals == ["pending"]
+    approve = payload_of(turn, "approve")
+
+    turn = await talk.act("approve", **approve)
+    assert [tool["tool_id"] for tool in turn["tools"]] == ["disk_wipe"]
+    turn = await talk.act("approve", **approve)
+
+    assert turn["tools"] == []
+    assert "no longer open" in turn["reply"]
+    assert talk.approvals == ["used"]
+    ((_, record),) = talk.conversation.rehearsal.store.approvals.values()
+    assert (record.decided_by, record.arguments) == ("the user", {"printer": "P1"})
+    assert record.decided_at is not None
+
+
+async def test_an_old_button_never_grants_a_new_question() -> None:
+    """PX-17: bound to its arguments; void after a correction."""
+    talk = begin_at_desk()
+    old = payload_of(await talk.say("wipe disk of printer one"), "approve")
+    await talk.say("no, I meant printer two")
+    assert talk.approvals == ["void", "pending"]
+
+    turn = await talk.act("approve", **old)
+
+    assert turn["tools"] == []
+    assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
+    turn = await talk.say("wipe disk of printer two")
+    assert talk.approvals == ["void", "pending"]
+
+
+async def test_a_bare_yes_after_other_talk_is_asked_about() -> None:
+    talk = begin_at_desk()
+
+    turn = await talk.all("wipe disk of printer one", "what can you do?", "yes")
+    assert turn["tools"] == []
+    assert "needs an approval" in turn["reply"]
+
+    turn = await talk.say("yes")
+    assert [tool["tool_id"] for tool in turn["tools"]] == ["disk_wipe"]
+
+
+async def test_what_somebody_else_denied_cannot_be_approved_in_the_chat() -> None:
+    talk = begin_at_desk()
+    turn = await talk.say("wipe disk of printer one")
+    approve = payload_of(turn, "approve")
+    store = talk.conversation.rehearsal.store
+    now = talk.conversation.rehearsal.now
+    await MemoryApprovals(store).decide(
+        DEFAULT_TENANT,
+        approve["approval_id"],
+        Decision(granted=False, decided_by="the boss", reason="not today", now=now),
     )
 
+    turn = await talk.act("approve", **approve)
 
-async def attempt(talk: Conversation, lane: MemoryLane, *, commit: bool) -> TurnCommit:
-    await lane.sweep(grace_s=0.0)  # frees what the dead held
-    lease = await lane.claim(talk.session_id)
-    assert lease is not None
-    agent = talk.rehearsal.agent
-    assert agent is not None
-    decided = await agent.run_turn(lease, lease.work, DurableSteps(lane, lease, lease.work))
-    if commit:
-        await lane.commit(lease, decided)
-    return decided
+    assert turn["tools"] == []
+    assert "not approved (not today)" in turn["reply"]
+    assert talk.approvals == ["denied"]
 
 
-async def test_a_finished_call_is_answered_from_the_journal() -> None:
-    """RT-8: the worker died after the call and before the commit."""
-    talk, desk = await about_to_order()
-    await submit(talk, "yes")
-    first, second = MemoryLane(talk.rehearsal.store), MemoryLane(talk.rehearsal.store)
-    before = await attempt(talk, first, commit=False)
-    first.die()
+async def test_nobody_decides_in_time() -> None:
+    talk = begin_at_desk({"approvals": {"expires_s": 10}})
+    turn = await talk.say("wipe disk of printer one")
 
-    after = await attempt(talk, second, commit=True)
+    turn = await talk.act("approve", **payload_of(turn, "approve"))
 
-    assert desk.orders == ["T-3"]
-    assert after.result["completed"] == ["order_toner"]
-    assert after.result["reply"] == before.result["reply"]
+    assert turn["tools"] == []
+    assert talk.approvals == ["expired"]
 
 
-async def test_a_call_whose_outcome_nobody_knows_is_put_to_the_user() -> None:
-    """RT-9: the worker died in the middle of the call."""
-    talk, desk = await about_to_order()
-    await submit(talk, "yes")
-    first, second = MemoryLane(talk.rehearsal.store), MemoryLane(talk.rehearsal.store)
-    desk.dies_after_effect = True
-    with pytest.raises(LaneLost):
-        await attempt(talk, first, commit=False)
-    first.die()
-    desk.dies_after_effect = False
-
-    after = await attempt(talk, second, commit=True)
-
-    assert desk.orders == ["T-3"]
-    assert "cannot tell whether it worked" in after.result["reply"]
-    assert after.result["tools"][-1]["status"] == "unknown"
-    assert after.result["ambiguity"]["level"] == "confirmation"
+# The gate
 
 
-async def test_after_an_unknown_outcome_a_no_leaves_it_at_that() -> None:
-    """RT-9, AM-3."""
-    talk, desk = await about_to_order()
-    await submit(talk, "yes")
-    first, second = MemoryLane(talk.rehearsal.store), MemoryLane(talk.rehearsal.store)
-    desk.dies_after_effect = True
-    with pytest.raises(LaneLost):
-        await attempt(talk, first, commit=False)
-    first.die()
-    await attempt(talk, second, commit=True)
-    second.die()
+async def test_private_data_and_untrusted_text_do_not_leave_without_an_approval() -> None:
+    """PX-3: three turns, three flows, no flow has more than one of the three abilities."""
+    talk = begin()
 
+    turn = await talk.all("read the web page", "list the salaries", "send a mail to Eve")
+
+    assert talk.outside.calls == []
+    assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
+    assert "private data were read (List salaries)" in turn["reply"]
+    assert "text from outside came in (Read a web page)" in turn["reply"]
+    ((_, record),) = talk.conversation.rehearsal.store.approvals.values()
+    assert "List salaries" in record.cause
     turn = await talk.say("no")
+    assert talk.outside.calls == []
 
-    assert desk.orders == ["T-3"]
-    assert turn["flows"] == []
+
+async def test_the_order_does_not_matter_and_one_kind_alone_is_free() -> None:
+    talk = begin()
+
+    await talk.all("list the salaries", "send a mail to Bob")
+    assert talk.outside.calls == [("mail", "bob")]
+    turn = await talk.all("read the web page", "send a mail to Bob")
+
+    assert talk.outside.calls == [("mail", "bob")]
+    assert "needs an approval" in turn["reply"]
+
+
+async def test_an_approval_for_one_mail_is_none_for_the_next() -> None:
+    talk = begin()
+    await talk.all("read the web page", "list the salaries", "send a mail to Bob", "yes")
+    assert talk.outside.calls == [("mail", "bob")]
+
+    turn = await talk.say("send a mail to Eve")
+
+    assert talk.outside.calls == [("mail", "bob")]
+    assert "needs an approval" in turn["reply"]

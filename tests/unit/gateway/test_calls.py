@@ -13,6 +13,8 @@ from gateway.doors import Doors
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.errors import ParleyError
+from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.effects import MemoryEffects
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
@@ -31,7 +33,7 @@ class House:
     """A gateway over one memory store, and the hand of a worker that answers turns."""
 
     def __init__(self, *, session_limit: int = 100) -> None:
-        store = MemoryStore()
+        self.store = store = MemoryStore()
         self.live = MemoryLiveEvents()
         self.wakeup = MemoryWakeup()
         self.lane = MemoryLane(store)
@@ -50,6 +52,8 @@ class House:
             wakeup=self.wakeup,
             wait=TurnWaiter(self.inbox, self.live).finished,
             domains=DomainRegistry("travel"),
+            effects=MemoryEffects(self.store),
+            approvals=MemoryApprovals(self.store),
             probe=self.probe,
         )
 

@@ -172,6 +172,20 @@ def test_the_measures_follow_the_datasets_definitions(tmp_path: Path) -> None:
     assert score(destination="Mill Lane", riders="2").slot_f1 == 1.0
 
 
+def test_requests_are_measured_as_the_datasets_script_does(tmp_path: Path) -> None:
+    schema, _lines = write(tmp_path, dialogue("a", "Mill Lane"))
+    service = read_schema(schema)["Taxi_1"]
+
+    def score(wanted: tuple[str, ...], found: set[str]):
+        prediction = Prediction("OrderTaxi", {}, frozenset(found))
+        return score_frame(service, "OrderTaxi", {}, {}, wanted, prediction, {})
+
+    assert score((), set()).requested_f1 == 1.0
+    assert score((), set()).asked_frames == 0
+    assert score(("riders",), set()).requested_f1 == 0.0
+    assert score(("riders",), {"riders"}).asked_f1 == 1.0
+
+
 @needs_data
 def test_the_sample_is_understood_better_than_by_chance() -> None:
     """A few dialogues of the largest service, measured with what the others teach."""

@@ -11,7 +11,7 @@ from orchestrator.dialogue.specification import Priority, SlotSpec, ToolUse
 from orchestrator.pex.candidate import confirm_candidate
 from orchestrator.pex.check import check, check_slots
 from orchestrator.pex.ending import Completed, Failed, NeedsInput, Parked
-from orchestrator.pex.gate import tools_to_approve
+from orchestrator.pex.gate import join_labels, tools_to_approve
 from orchestrator.pex.toolbox import Toolbox
 from orchestrator.pex.verify import verify
 from orchestrator.types import ToolId
@@ -173,3 +173,16 @@ async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() 
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
     assert setting.things.calls == []
+
+
+def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
+    """PX-3: a memory or a summary brings its labels back with it."""
+    outward = replace(TAKE, tool_id=ToolId("mail_send"), communicates_externally=True)
+    tool = Toolbox({outward.tool_id: outward}, lambda _: {}).find(outward.tool_id)
+    state = make_setting().world.state
+    join_labels(state, ["private"], "what you told me in May")
+    assert tools_to_approve([tool], state.labels) == {}
+
+    join_labels(state, ["untrusted"], "the summary of a page")
+
+    assert "what you told me in May" in tools_to_approve([tool], state.labels)["mail_send"]

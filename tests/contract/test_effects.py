@@ -1,0 +1,133 @@
+"""The ledger of effects: written with the journal under the fence, found by what an effect means (RT-10, RT-12)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import LaneLost, NotFound
+from orchestrator.ports.lane import Lane
+from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.step import Step, StepStatus
+from orchestrator.types import FlowId, SessionId, TenantId, ToolId
+from tests.contract.conftest import Ports
+from tests.contract.factories import new_session_id, submission
+
+KEY = "tool:flight_book:1"
+
+
+async def begin(ports: Ports, tenant: TenantId) -> tuple[Lane, Lease]:
+    session_id = new_session_id()
+    await ports.inbox.submit(submission(tenant, session_id, create_session=True, domain="travel"))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session_id)
+    assert lease is not None
+    return lane, lease
+
+
+def entry_of(lease: Lease, **more: Any) -> LedgerEntry:
+    values: dict[str, Any] = {
+        "session_id": lease.session_id,
+        "fingerprint": "f1",
+        "turn_id": lease.work.turn_id,
+        "step_key": KEY,
+        "idempotency_key": f"{lease.work.turn_id}:{KEY}",
+        "flow_id": FlowId("flow_1"),
+        "tool_id": ToolId("flight_book"),
+        "arguments": {"offer_id": "o"},
+        "slots": {"date": "2026-12-01"},
+        "status": LedgerStatus.STARTED,
+    }
+    return LedgerEntry(**{**values, **more})
+
+
+def step(status: StepStatus = StepStatus.STARTED, result: Any = None) -> Step:
+    return Step(KEY, "tool", status, "hash", result)
+
+
+async def write(lane: Lane, lease: Lease, status: StepStatus, entry: LedgerEntry) -> None:
+    await lane.record(lease, lease.work.turn_id, step(status, entry.result), entry)
+
+
+async def test_an_effect_is_in_the_ledger_before_it_is_had(ports: Ports, tenant: TenantId) -> None:
+    lane, lease = await begin(ports, tenant)
+    entry = entry_of(lease)
+    await write(lane, lease, StepStatus.STARTED, entry)
+
+    found = await lane.find_effect(lease, "f1")
+
+    assert found is not None
+    assert found.at is not None
+    assert replace(found, at=None) == entry
+    assert await lane.find_effect(lease, "f2") is None
+
+
+async def test_its_end_is_written_to_the_same_line(ports: Ports, tenant: TenantId) -> None:
+    lane, lease = await begin(ports, tenant)
+    await write(lane, lease, StepStatus.STARTED, entry_of(lease))
+    done = entry_of(lease, status=LedgerStatus.DONE, result={"ok": True, "data": {"booking_ref": "AB12CD"}})
+    await write(lane, lease, StepStatus.FINISHED, done)
+
+    listed = await ports.effects.list(tenant, lease.session_id)
+
+    assert [replace(entry, at=None) for entry in listed] == [done]
+
+
+async def test_journal_and_ledger_are_written_together_or_not_at_all(ports: Ports, tenant: TenantId) -> None:
+    """RT-3: an overtaken holder writes neither."""
+    lane, lease = await begin(ports, tenant)
+    await ports.elapse(60)
+    other = await (await ports.make_lane()).claim(lease.session_id)
+    assert other is not None
+
+    with pytest.raises(LaneLost):
+        await write(lane, lease, StepStatus.STARTED, entry_of(lease))
+
+    assert await ports.effects.list(tenant, lease.session_id) == []
+
+
+async def test_a_line_follows_the_flow_of_the_next_attempt(ports: Ports, tenant: TenantId) -> None:
+    lane, lease = await begin(ports, tenant)
+    await write(lane, lease, StepStatus.STARTED, entry_of(lease))
+
+    adopted = await lane.adopt_effect(
+        lease, lease.work.turn_id, KEY, fingerprint="f2", flow_id=FlowId("flow_2")
+    )
+
+    assert adopted is not None
+    assert (adopted.fingerprint, adopted.flow_id) == ("f2", "flow_2")
+    assert await lane.find_effect(lease, "f1") is None
+    found = await lane.find_effect(lease, "f2")
+    assert found is not None
+    assert found.idempotency_key == adopted.idempotency_key
+    unknown = await lane.adopt_effect(
+        lease, lease.work.turn_id, "tool:other:1", fingerprint="f3", flow_id=FlowId("flow_2")
+    )
+    assert unknown is None
+
+
+async def test_what_was_undone_says_so(ports: Ports, tenant: TenantId) -> None:
+    lane, lease = await begin(ports, tenant)
+    await write(lane, lease, StepStatus.FINISHED, entry_of(lease, status=LedgerStatus.DONE))
+
+    await lane.mark_compensated(lease, "f1")
+
+    found = await lane.find_effect(lease, "f1")
+    assert found is not None
+    assert found.status is LedgerStatus.COMPENSATED
+
+
+async def test_sessions_do_not_see_each_other(ports: Ports, tenant: TenantId) -> None:
+    lane, lease = await begin(ports, tenant)
+    other_lane, other = await begin(ports, tenant)
+    await write(lane, lease, StepStatus.STARTED, entry_of(lease))
+
+    assert await other_lane.find_effect(other, "f1") is None
+    assert await ports.effects.list(tenant, other.session_id) == []
+    with pytest.raises(NotFound):
+        await ports.effects.list(TenantId("somebody"), lease.session_id)
+    with pytest.raises(NotFound):
+        await ports.effects.list(tenant, SessionId("nowhere"))

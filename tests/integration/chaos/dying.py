@@ -1,0 +1,70 @@
+"""Wraps an agent so that its process dies at planned points of its journaled steps. For the tests alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import urllib.request
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from orchestrator.agent.durable import DurableSteps
+from orchestrator.agent.lane import TurnAgent
+from orchestrator.turns.lease import Lease, TurnCommit, Work
+
+_CODE = re.compile(r"E[0-9]{4}")
+
+
+class DyingSteps:
+    """The journal of a turn, with death before, in and after each of its steps."""
+
+    def __init__(self, steps: DurableSteps, code: str) -> None:
+        self._steps = steps
+        self._code = code
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._steps, name)
+
+    async def call(
+        self, key: str, kind: str, request: Any, run: Callable[[str], Awaitable[Any]], **options: Any
+    ) -> Any:
+        async def fragile(idempotency_key: str) -> Any:
+            await die_at(self._code, f"{key}/recorded")
+            result = await run(idempotency_key)
+            await die_at(self._code, f"{key}/answered")
+            return result
+
+        await die_at(self._code, f"{key}/before")
+        outcome = await self._steps.call(key, kind, request, fragile, **options)
+        await die_at(self._code, f"{key}/after")
+        return outcome
+
+
+class DyingAgent:
+    def __init__(self, agent: TurnAgent) -> None:
+        self._agent = agent
+
+    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+        code = _CODE.search(work.input.text or "")
+        if code is None:
+            return await self._agent.run_turn(lease, work, steps)
+        dying: Any = DyingSteps(steps, code[0])
+        commit = await self._agent.run_turn(lease, work, dying)
+        await die_at(code[0], "commit/before")
+        return commit
+
+
+async def die_at(code: str, point: str) -> None:
+    """Ask whether this process is to die here, and do so."""
+    if await asyncio.to_thread(_is_to_die, code, point):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _is_to_die(code: str, point: str) -> bool:
+    body = json.dumps({"code": code, "point": point, "pid": os.getpid()}).encode()
+    request = urllib.request.Request(f"{os.environ['ERRANDS_URL']}/point", body, method="POST")
+    with urllib.request.urlopen(request, timeout=10) as answer:
+        return json.load(answer)["die"]

@@ -1,0 +1,132 @@
+"""The world outside, of the once-only tests: an HTTP service that counts effects, and kills workers on demand.
+
+Where a worker is to die is planned per errand, as a list of points; each is met once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+STEPS = ("model:errand:1", "tool:errand_look:1", "tool:errand_pay:1", "tool:errand_send:1")
+MOMENTS = ("before", "recorded", "in flight", "answered", "after")
+"""Before anything; once its start is recorded; while the service works on it, the effect had; with the
+answer at hand and not recorded; once its end is recorded."""
+COMMIT = "commit/before"
+POINTS = (*(f"{step}/{moment}" for step in STEPS for moment in MOMENTS), COMMIT)
+SENDING = tuple(f"tool:errand_send:1/{moment}" for moment in MOMENTS[:-1])
+"""From the first of these places until the step is over the sending may have begun."""
+SERVED = {
+    "complete": "model:errand:1",
+    "look": "tool:errand_look:1",
+    "pay": "tool:errand_pay:1",
+    "send": "tool:errand_send:1",
+}
+
+
+class Outside:
+    """What the outside has seen. Thread-safe.
+
+    `undecidable`: errands whose messenger was being sent by a process that was killed, be it for
+    another errand: nobody can know whether he left.
+    """
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.kills: Counter[str] = Counter()
+        self.calls: Counter[tuple[str, str]] = Counter()
+        self.paid: dict[str, str] = {}
+        self.undecidable: set[str] = set()
+        self._places: dict[str, tuple[int, str]] = {}
+        self._plans: dict[str, list[str]] = defaultdict(list)
+        self._lock = threading.Lock()
+
+    def plan(self, code: str, points: list[str]) -> None:
+        """Let the workers that run this errand die at these points, in this order."""
+        self._plans[code] = list(points)
+
+    def unmet(self, code: str) -> list[str]:
+        return self._plans[code]
+
+    def effects(self, kind: str, code: str) -> int:
+        """How often an effect was had."""
+        return self.calls[kind, code]
+
+    def meets(self, code: str, point: str, pid: int) -> bool:
+        """Whether a worker is to die here; that point is then over."""
+        with self._lock:
+            self._places[code] = (pid, point)
+            wanted = self._plans[code]
+            if not wanted or wanted[0] != point:
+                return False
+            wanted.pop(0)
+            self.kills[point] += 1
+            self.undecidable |= {
+                other
+                for other, (where, place) in self._places.items()
+                if where == pid and place in SENDING and (other, place) != (code, SENDING[0])
+            }
+            return True
+
+    def serve(self, path: str, body: dict[str, Any]) -> Any:
+        """Answer one request; None: the caller is dead by now."""
+        if path == "point":
+            return {"die": self.meets(body["code"], body["point"], body["pid"])}
+        if path == "paid":
+            with self._lock:
+                code = self.paid.get(body["key"])
+            if code is None:
+                return {"status": "not_done"}
+            return {"status": "done", "data": {"receipt": f"R-{code}"}}
+        code = body["code"]
+        with self._lock:
+            self.calls[path, code] += 1
+            if path == "pay":
+                self.paid[body["key"]] = code
+        if self.meets(code, f"{SERVED[path]}/in flight", body["pid"]):
+            os.kill(body["pid"], signal.SIGKILL)
+            return None
+        return {"found": "a parcel", "receipt": f"R-{code}", "sent": "yes", "text": "thought"}
+
+
+@contextmanager
+def outside() -> Iterator[Outside]:
+    """The service on a free port of the loopback."""
+    world = Outside()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            answer = world.serve(self.path.strip("/"), body)
+            if answer is None:
+                return
+            data = json.dumps(answer).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is the parent's
+            """Say nothing."""
+
+    class Server(ThreadingHTTPServer):
+        def handle_error(self, request: Any, client_address: Any) -> None:
+            """A worker that was killed hears no answer."""
+
+    server = Server(("127.0.0.1", 0), Handler)
+    world.url = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread.start()
+    try:
+        yield world
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,218 @@
+"""Workers killed before, in and after each journaled step: an effect is had once, or somebody is asked.
+
+RT-8, RT-9, RT-10, AM-3: a counting service outside is the judge.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import open_ports
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import Submission, TurnInput, TurnRecord, TurnStatus
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from tests.integration.chaos.errands import COMMIT, POINTS, Outside, outside
+
+ROOT = Path(__file__).resolve().parents[3]
+DOMAIN = ROOT / "tests" / "domains" / "errands"
+WORKERS = 2
+MOST_QUESTIONS = 5
+UNDECIDED = {
+    "tool:errand_send:1/recorded",
+    "tool:errand_send:1/in flight",
+    "tool:errand_send:1/answered",
+}
+"""Where nobody can know whether the messenger left: he cannot be asked."""
+
+
+@contextmanager
+def farm(environment: Mapping[str, str], log: Path) -> Iterator[None]:
+    """Workers that are replaced when they die; none is left behind."""
+    with log.open("wb") as output:
+        parent = subprocess.Popen(
+            [sys.executable, "-m", "tests.integration.chaos.farm", str(WORKERS)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        yield
+        assert parent.poll() is None, log.read_text()[-3000:]
+    finally:
+        parent.send_signal(signal.SIGTERM)
+        parent.wait(30)
+
+
+class Errands:
+    """Runs errands in sessions of their own and looks at what came of them."""
+
+    def __init__(self, database_url: str, redis_url: str, world: Outside) -> None:
+        self._settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN=str(DOMAIN))
+        self.world = world
+
+    @asynccontextmanager
+    async def open(self) -> AsyncIterator[Errands]:
+        async with open_ports(self._settings) as ports:
+            self._ports = ports
+            yield self
+
+    async def say(self, code: str, text: str, *, within_s: float = 60) -> TurnRecord:
+        """One turn of the errand's session, to its end."""
+        session_id = SessionId(f"session-{code}")
+        receipt = await self._ports.inbox.submit(
+            Submission(
+                session_id,
+                TurnInput(text=text),
+                DEFAULT_TENANT,
+                create_session=True,
+                domain=self._ports.domains.resolve(None),
+            )
+        )
+        await self._ports.wakeup.offer(session_id)
+        return await self._ports.waiter.finished(DEFAULT_TENANT, session_id, receipt.turn_id, within_s)
+
+    async def ledger(self, code: str) -> dict[str, str]:
+        entries = await self._ports.effects.list(DEFAULT_TENANT, SessionId(f"session-{code}"))
+        return {entry.tool_id: entry.status.value for entry in entries}
+
+    async def run(self, code: str, points: list[str]) -> JsonObject:
+        """Run an errand whose workers die at these points; gives the turn's result."""
+        self.world.plan(code, points)
+        turn = await self.say(code, f"run errand {code}")
+        assert turn.status is TurnStatus.DONE, (code, points, turn)
+        assert turn.result is not None
+        return turn.result
+
+
+async def check_once(errands: Errands, code: str, result: JsonObject, points: list[str]) -> bool:
+    """Each effect once, or a question where nobody can know. Gives whether it was a question."""
+    world = errands.world
+    assert world.effects("pay", code) == 1, (code, points, result["reply"])
+    assert world.effects("send", code) <= 1, (code, points, result["reply"])
+    if result["completed"] == ["run_errand"]:
+        assert world.unmet(code) == [], (code, points)
+        assert world.effects("send", code) == 1, (code, points)
+        assert await errands.ledger(code) == {"errand_pay": "done", "errand_send": "done"}, (code, points)
+        return False
+    assert result["ambiguity"]["level"] == "confirmation", (code, points, result)
+    assert "Send the errand off" in result["reply"], result["reply"]
+    assert code in world.undecidable, (code, points, result["reply"])
+    return True
+
+
+async def answer_question(errands: Errands, code: str) -> None:
+    """Answer as somebody who has looked: yes only if the messenger never left."""
+    world = errands.world
+    world.plan(code, [])
+    for _ in range(MOST_QUESTIONS):
+        left = world.effects("send", code)
+        turn = await errands.say(code, "no" if left else "yes")
+        assert turn.result is not None
+        if not turn.result["flows"]:
+            break  # else its worker was killed for another errand, while it sent the messenger
+        assert "Send the errand off" in turn.result["reply"], turn.result["reply"]
+    else:
+        pytest.fail(f"asked {MOST_QUESTIONS} times about {code}")
+    assert world.effects("send", code) == 1, turn.result["reply"]
+    assert turn.result["completed"] == ([] if left else ["run_errand"])
+    known = (await errands.ledger(code))["errand_send"]
+    assert known == "done" if not left else known in {"started", "unknown"}
+
+
+@asynccontextmanager
+async def setting(database_url: str, redis_url: str, log: Path) -> AsyncIterator[Errands]:
+    migrate(database_url)
+    with outside() as world:
+        environment = {
+            "DATABASE_URL": database_url,
+            "REDIS_URL": redis_url,
+            "PARLEY_DOMAIN": str(DOMAIN),
+            "PARLEY_MAX_ATTEMPTS": "50",
+            "PARLEY_SWEEP_EVERY_S": "0.1",
+            "PARLEY_SWEEP_GRACE_S": "0.1",
+            "ERRANDS_URL": world.url,
+        }
+        with farm(environment, log):
+            async with Errands(database_url, redis_url, world).open() as errands:
+                yield errands
+
+
+async def _storm(errands: Errands, plans: Mapping[str, list[str]], *, at_once: int) -> int:
+    """Run all errands; gives how many ended in a question."""
+    gate = asyncio.Semaphore(at_once)
+
+    async def one(code: str, points: list[str]) -> bool:
+        async with gate:
+            result = await errands.run(code, points)
+            asked = await check_once(errands, code, result, points)
+            if asked:
+                await answer_question(errands, code)
+            return asked
+
+    return sum(await asyncio.gather(*(one(code, points) for code, points in plans.items())))
+
+
+def count_duplicates(database_url: str) -> int:
+    """Lines of the ledger that stand for the same effect of the same turn."""
+    query = "SELECT count(*) FROM (SELECT 1 FROM effects GROUP BY session_id, tool_id HAVING count(*) > 1) d"
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return row[0]
+
+
+async def test_every_point_of_every_step(database_url: str, redis_url: str, tmp_path: Path) -> None:
+    """One crash at each point, each in a session of its own."""
+    plans = {f"E1{number:03}": [point] for number, point in enumerate(POINTS)}
+    async with setting(database_url, redis_url, tmp_path / "farm.log") as errands:
+        asked = await _storm(errands, plans, at_once=6)
+
+        assert asked >= len(UNDECIDED)
+        assert errands.world.kills.total() == len(POINTS)
+        assert count_duplicates(database_url) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+async def test_hundreds_of_crashes(
+    database_url: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At least 300 crashes, several within one turn."""
+    chance = random.Random(11)
+    plans: dict[str, list[str]] = {}
+    for number in range(120):
+        points = sorted(chance.sample(POINTS[:-1], chance.randint(1, 5)), key=POINTS.index)
+        plans[f"E2{number:03}"] = [*_one_undecided(points), COMMIT]
+    async with setting(database_url, redis_url, tmp_path / "farm.log") as errands:
+        asked = await _storm(errands, plans, at_once=6)
+        kills = errands.world.kills.total()
+
+    with capsys.disabled():
+        print(f"\n{kills} crashes in {len(plans)} turns; {asked} of them ended in a question")
+    assert kills >= 300
+    assert count_duplicates(database_url) == 0
+
+
+def _one_undecided(points: list[str]) -> list[str]:
+    """A call whose outcome is unknown is not made again in that turn: later points of its step are not met."""
+    kept: list[str] = []
+    for point in points:
+        step, _, moment = point.partition("/")
+        made = [other for other in kept if other.startswith(f"{step}/") and not other.endswith("/before")]
+        if made and step.startswith("tool:errand_") and moment in {"recorded", "in flight", "answered"}:
+            continue
+        kept.append(point)
+    return kept

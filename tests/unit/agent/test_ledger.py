@@ -1,0 +1,219 @@
+"""An effect that an earlier turn had is not had again for the same flow, unless somebody decides so (RT-9, RT-10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.agent.durable import DurableSteps
+from orchestrator.errors import Unavailable
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.store import ManualClock, MemoryStore
+from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
+from orchestrator.turns.lease import Lease, TurnCommit
+from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.turn import Submission, TurnInput, TurnStatus
+from orchestrator.types import DEFAULT_TENANT, FlowId, SessionId, ToolId
+
+SESSION = SessionId("s")
+DONE = {"status": "done"}
+
+
+def effect(fingerprint: str = "f1", flow_id: str = "flow_1", **more: Any) -> Effect:
+    return Effect(
+        fingerprint=fingerprint,
+        flow_id=FlowId(flow_id),
+        tool_id=ToolId("pay"),
+        arguments={},
+        slots={},
+        judge=lambda result: LedgerStatus(result["status"]),
+        **more,
+    )
+
+
+class Tool:
+    """Answers as told, one answer per call; counts the keys that it was called with."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers) or [DONE]
+        self.keys: list[str] = []
+
+    async def __call__(self, idempotency_key: str) -> Any:
+        self.keys.append(idempotency_key)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+class Turns:
+    """The turns of one session, each with attempts that may fail."""
+
+    def __init__(self) -> None:
+        self.store = MemoryStore(ManualClock())
+        self.lane = MemoryLane(self.store, max_attempts=10)
+        self.lease: Lease
+
+    async def begin(self) -> DurableSteps:
+        await MemoryInbox(self.store).submit(
+            Submission(SESSION, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="d")
+        )
+        return await self.take_up()
+
+    async def take_up(self) -> DurableSteps:
+        lease = await self.lane.claim(SESSION)
+        assert lease is not None
+        self.lease = lease
+        return DurableSteps(self.lane, lease, lease.work)
+
+    async def crash(self) -> DurableSteps:
+        await self.lane.abandon(self.lease, error="crashed")
+        return await self.take_up()
+
+    async def end(self) -> None:
+        commit = TurnCommit(TurnStatus.DONE, b"{}", b"{}", snapshot=False, result={})
+        await self.lane.commit(self.lease, commit)
+
+    async def next(self) -> DurableSteps:
+        await self.end()
+        return await self.begin()
+
+    def status(self, fingerprint: str = "f1") -> str:
+        return self.store.effects[SESSION, fingerprint].status.value
+
+
+async def pay(steps: DurableSteps, tool: Tool, does: Effect, key: str = "tool:pay:1") -> Any:
+    return await steps.call(key, "tool", {}, tool, idempotent=False, effect=does)
+
+
+async def test_the_same_effect_is_answered_from_the_ledger_in_a_later_turn() -> None:
+    turns, tool = Turns(), Tool()
+    first = await pay(await turns.begin(), tool, effect())
+
+    again = await pay(await turns.next(), tool, effect())
+
+    assert first == again == DONE
+    assert len(tool.keys) == 1
+    assert turns.status() == "done"
+
+
+async def test_another_flow_or_other_arguments_are_another_effect() -> None:
+    turns, tool = Turns(), Tool()
+    await pay(await turns.begin(), tool, effect("f1"))
+    await pay(await turns.next(), tool, effect("f2"))
+    assert len(tool.keys) == 2
+
+
+async def test_what_is_wanted_again_is_done_again_with_a_key_of_its_own() -> None:
+    turns, tool = Turns(), Tool()
+    await pay(await turns.begin(), tool, effect())
+    await pay(await turns.next(), tool, effect(again=True))
+    assert len(set(tool.keys)) == 2
+
+
+async def test_what_failed_or_was_undone_may_be_done() -> None:
+    turns, tool = Turns(), Tool({"status": "failed"}, DONE, DONE)
+    await pay(await turns.begin(), tool, effect())
+    assert turns.status() == "failed"
+    steps = await turns.next()
+    await pay(steps, tool, effect())
+    assert turns.status() == "done"
+    await pay(steps, Tool(), effect("undo", compensates="f1"), "tool:undo:1")
+    assert turns.status() == "compensated"
+
+    await pay(await turns.next(), tool, effect())
+
+    assert len(tool.keys) == 3
+
+
+@pytest.mark.parametrize("answer", [{"status": "unknown"}, Unavailable("gone")])
+async def test_an_outcome_that_a_turn_left_unknown_is_unknown_to_the_next(answer: Any) -> None:
+    """A turn that was cancelled or set aside in the middle of a call leaves it begun."""
+    turns, tool = Turns(), Tool(answer, DONE)
+    steps = await turns.begin()
+    if isinstance(answer, Exception):
+        with pytest.raises(Unavailable):
+            await pay(steps, tool, effect())
+    else:
+        await pay(steps, tool, effect())
+
+    outcome = await pay(await turns.next(), tool, effect())
+
+    assert outcome == UnknownOutcome("tool:pay:1", tool.keys[0])
+    assert len(tool.keys) == 1
+
+
+async def test_a_decision_to_try_again_uses_the_key_of_the_first_try() -> None:
+    """RT-9: a tool that keeps keys recognises the second try."""
+    turns, tool = Turns(), Tool({"status": "unknown"}, DONE)
+    await pay(await turns.begin(), tool, effect())
+
+    assert await pay(await turns.next(), tool, effect(again=True)) == DONE
+
+    assert tool.keys[0] == tool.keys[1]
+    assert turns.status() == "done"
+
+
+async def test_a_flow_that_the_turn_itself_started_keeps_its_line_after_a_crash() -> None:
+    """The flow has another identifier in the second attempt; the ledger knows one effect all the same."""
+    turns, tool = Turns(), Tool()
+    await pay(await turns.begin(), tool, effect("f1", "flow_1"))
+
+    assert await pay(await turns.crash(), tool, effect("f2", "flow_2")) == DONE
+
+    assert list(turns.store.effects) == [(SESSION, "f2")]
+    assert turns.store.effects[SESSION, "f2"].flow_id == "flow_2"
+    await pay(await turns.next(), tool, effect("f2", "flow_2"))
+    assert len(tool.keys) == 1
+
+
+async def test_an_undoing_that_crashed_is_taken_note_of() -> None:
+    turns, tool = Turns(), Tool()
+    await pay(await turns.begin(), tool, effect())
+    steps = await turns.next()
+    undo = effect("undo", compensates="f1")
+    await pay(steps, tool, undo, "tool:undo:1")
+    turns.store.effects[SESSION, "f1"] = replace(
+        turns.store.effects[SESSION, "f1"], status=LedgerStatus.DONE
+    )  # as if the process had died in between
+
+    await pay(await turns.crash(), tool, undo, "tool:undo:1")
+
+    assert turns.status() == "compensated"
+    assert len(tool.keys) == 2
+
+
+async def test_calls_that_change_nothing_are_not_in_the_ledger() -> None:
+    turns, tool = Turns(), Tool()
+    await (await turns.begin()).call("tool:look:1", "tool", {}, tool, idempotent=True)
+    assert turns.store.effects == {}
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"bags": 2}, {"bags": 2.0}),
+        ({"name": "Ann  Lee "}, {"name": "Ann Lee"}),
+        ({"name": "Zoe\u0301"}, {"name": "Zo\u00e9"}),
+        ({"a": 1, "b": [1.0, {"c": " x"}]}, {"b": [1, {"c": "x"}], "a": 1}),
+        ({"a": 1, "note": None}, {"a": 1}),
+        ({"a": 1, "cabin": "economy"}, {"a": 1}),
+    ],
+)
+def test_arguments_that_mean_the_same_are_the_same_effect(one: Any, other: Any) -> None:
+    assert mark(one) == mark(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [({"bags": 2}, {"bags": 3}), ({"ref": "AB"}, {"ref": "ab"}), ({"a": True}, {"a": 1}), ({}, {"a": 0})],
+)
+def test_arguments_that_mean_something_else_are_another_effect(one: Any, other: Any) -> None:
+    assert mark(one) != mark(other)
+
+
+def mark(arguments: Any) -> str:
+    return fingerprint_effect(ToolId("pay"), arguments, "flow_1", defaults={"cabin": "economy"})

@@ -1,0 +1,176 @@
+"""Approvals and effects over HTTP: an operator's decision resumes the session, once (PX-17, RT-10)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from functools import cache
+from typing import Any
+
+import httpx
+
+from gateway.app import create_app
+from gateway.doors import Doors
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.waiting import TurnWaiter
+from orchestrator.agent.lane import LaneRunner, TurnAgent
+from orchestrator.nlu.system1 import System1
+from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.effects import MemoryEffects
+from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.sessions import MemorySessions
+from orchestrator.testing.store import MemoryStore
+from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.turns.approval import from_unix
+
+DESK = "tests/transcripts/domains/desk"
+
+
+@cache
+def trained() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain(DESK)
+    return loaded, System1.for_domain(loaded.domain)
+
+
+class Desk:
+    """A conversation at the desk, and the gateway over the same store."""
+
+    def __init__(self) -> None:
+        loaded, system1 = trained()
+        self.rehearsal = Rehearsal.of(loaded, system1=system1)
+        self.talk: Conversation = self.rehearsal.converse()
+        store = self.store = self.rehearsal.store
+        store.clock = lambda: from_unix(self.rehearsal.now)
+        self.wakeup = MemoryWakeup()
+        self.http: httpx.AsyncClient
+
+    def doors(self) -> Doors:
+        store: MemoryStore = self.store
+        inbox = MemoryInbox(store)
+
+        async def probe() -> dict[str, str]:
+            return {}
+
+        return Doors(
+            inbox=inbox,
+            sessions=MemorySessions(store),
+            wakeup=self.wakeup,
+            wait=TurnWaiter(inbox, MemoryLiveEvents()).finished,
+            domains=DomainRegistry("travel"),
+            effects=MemoryEffects(store),
+            approvals=MemoryApprovals(store),
+            probe=probe,
+        )
+
+    async def get(self, path: str, **query: str) -> Any:
+        answer = await self.http.get(path, params=query)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    async def decide(self, approval_id: str, decision: str, **body: str) -> httpx.Response:
+        return await self.http.post(f"/v1/approvals/{approval_id}", json={"decision": decision, **body})
+
+    async def work(self) -> None:
+        """What a worker does when it is woken."""
+
+        async def agent(_: str) -> TurnAgent:
+            assert self.rehearsal.agent is not None
+            return self.rehearsal.agent
+
+        runner = LaneRunner(MemoryLane(self.store), MemoryLiveEvents(), self.wakeup, agent)
+        await runner.run(self.talk.session_id)
+
+    async def history(self) -> list[Any]:
+        return await self.get(f"/v1/sessions/{self.talk.session_id}/history")
+
+
+@asynccontextmanager
+async def desk() -> AsyncIterator[Desk]:
+    place = Desk()
+
+    @asynccontextmanager
+    async def open_doors() -> AsyncIterator[Doors]:
+        yield place.doors()
+
+    app = create_app(open_doors)
+    async with app.router.lifespan_context(app):
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as place.http:
+            yield place
+
+
+async def test_a_grant_resumes_the_session_and_is_kept() -> None:
+    async with desk() as place:
+        await place.talk.say("wipe disk of printer one")
+        (asked,) = await place.get("/v1/approvals", status="pending")
+        assert (asked["tool_id"], asked["arguments"]) == ("disk_wipe", {"printer": "P1"})
+        assert asked["session_id"] == place.talk.session_id
+
+        answer = await place.decide(asked["approval_id"], "grant", decided_by="boss", reason="it is old")
+        await place.work()
+
+        assert answer.status_code == 200
+        assert answer.json()["status"] == "granted"
+        (used,) = await place.get("/v1/approvals")
+        assert (used["status"], used["decided_by"], used["reason"]) == ("used", "boss", "it is old")
+        (effect,) = await place.get(f"/v1/sessions/{place.talk.session_id}/effects")
+        assert (effect["tool_id"], effect["status"], effect["result"]) == (
+            "disk_wipe",
+            "done",
+            {"wiped": "P1"},
+        )
+        roles = [line["role"] for line in await place.history()]
+        assert roles == ["user", "agent", "system", "agent"]
+
+
+async def test_a_denial_gives_the_task_up_and_says_why() -> None:
+    async with desk() as place:
+        await place.talk.say("wipe disk of printer one")
+        (asked,) = await place.get("/v1/approvals")
+
+        await place.decide(asked["approval_id"], "deny", reason="not on a Friday")
+        await place.work()
+
+        assert "not approved (not on a Friday)" in (await place.history())[-1]["content"]
+        assert await place.get(f"/v1/sessions/{place.talk.session_id}/effects") == []
+
+
+async def test_the_same_decision_twice_has_one_effect_and_the_other_is_refused() -> None:
+    async with desk() as place:
+        await place.talk.say("wipe disk of printer one")
+        (asked,) = await place.get("/v1/approvals")
+
+        first = await place.decide(asked["approval_id"], "grant")
+        again = await place.decide(asked["approval_id"], "grant")
+        other = await place.decide(asked["approval_id"], "deny")
+        await place.work()
+
+        assert first.json()["resumed_by"] == again.json()["resumed_by"]
+        assert other.status_code == 409
+        assert "granted already, by operator" in other.json()["detail"]
+        assert len(await place.get(f"/v1/sessions/{place.talk.session_id}/effects")) == 1
+
+
+async def test_other_talk_goes_on_meanwhile_and_comes_back() -> None:
+    async with desk() as place:
+        await place.talk.say("wipe disk of printer one")
+        await place.talk.say("check the queue")
+        (asked,) = await place.get("/v1/approvals")
+
+        await place.decide(asked["approval_id"], "grant")
+        await place.work()
+
+        state = (await place.get(f"/v1/sessions/{place.talk.session_id}"))["state"]
+        assert [flow["dact"] for flow in state["completed"]] == ["wipe_disk", "check_queue"]
+
+
+async def test_what_is_not_there_or_makes_no_sense_is_refused() -> None:
+    async with desk() as place:
+        assert (await place.decide("approval_none", "grant")).status_code == 404
+        assert (await place.decide("approval_none", "maybe")).status_code == 422
+        assert (await place.http.get("/v1/sessions/none/effects")).status_code == 404
+        assert (await place.http.get("/v1/approvals", params={"status": "odd"})).status_code == 422
