@@ -65,7 +65,8 @@ class ByHand:
     async def prepare(self, sessions: list[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:
             cursor.executemany(
-                "INSERT INTO by_hand_sessions VALUES (%s, 0, %s)", [(name, FIRST.decode()) for name in sessions]
+                "INSERT INTO by_hand_sessions VALUES (%s, 0, %s)",
+                [(name, FIRST.decode()) for name in sessions],
             )
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
@@ -147,7 +148,9 @@ async def run_by_hand(stores: Stores, logs: Path) -> AsyncIterator[Candidate]:
     arguments = ["-P", "prefork", "-c", "2", "-Q", by_hand.QUEUE]
     async with AsyncExitStack() as stack:
         worker = stack.enter_context(_worker("benchmarks.by_hand", "hand", arguments, stores, logs))
-        redis = await stack.enter_async_context(connect(stores.redis_url, reply_timeout_s=60, max_connections=1000))
+        redis = await stack.enter_async_context(
+            connect(stores.redis_url, reply_timeout_s=60, max_connections=1000)
+        )
         yield ByHand(stores.database_url, redis, [worker])
 
 

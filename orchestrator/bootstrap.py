@@ -148,13 +148,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             for service, cls in loaded.services.items()
         }
 
-    return assemble_agent(
-        domain,
-        loaded.policies,
-        services,
-        engineer=ports.models.engineer(domain.config),
-        record_signal=log_signal,
-    )
+    return assemble_agent(domain, loaded.policies, services, engineer=ports.models.engineer(domain.config))
 
 
 class AgentCatalogue:

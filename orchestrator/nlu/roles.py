@@ -5,6 +5,7 @@ Takes candidates, gives mentions by slot. Types decide what is possible, context
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -189,7 +190,7 @@ class Roles:
 
     def _power(self, scores: Sequence[float], label: str) -> float:
         position = self._index.get(label)
-        return float(np.exp(min(60.0, scores[position]))) if position is not None else 0.02
+        return math.exp(min(60.0, scores[position])) if position is not None else 0.02
 
 
 def marked_candidates(

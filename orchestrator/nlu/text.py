@@ -49,7 +49,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
+    return "".join(char for char in decomposed if not unicodedata.combining(char)) or text
 
 
 def tokenize(text: str) -> Utterance:

@@ -87,6 +87,7 @@ def _figures(tally: Tally) -> JsonObject:
         "frames": tally.frames,
         "active_intent_accuracy": _number(tally.intent_accuracy),
         "requested_slots_f1": _number(tally.requested_f1),
+        "requested_slots_f1_where_asked": _number(tally.asked_f1),
         "slot_f1": _number(tally.slot_f1),
         "average_goal_accuracy": _number(tally.average_goal),
         "joint_goal_accuracy": _number(tally.joint_goal),

@@ -21,6 +21,7 @@ from parley.evaluation.offers import Heard, SystemReader
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|,\s+(?=(?:and|but|then|also)\b)")
 _SURE = 0.5
+_BUT = re.compile(r"\b(?:but|instead|another|other|else)\b", re.IGNORECASE)
 _VERY_SURE = 0.8
 _IDLE = frozenset({MessageKind.CHITCHAT, MessageKind.DENIAL, MessageKind.CONFIRMATION})
 
@@ -78,7 +79,8 @@ class Tracker:
             kinds | {understanding.kind}, flow, share, accepts=accepts, refuses=refuses
         )
         moved = self.intent not in {before, NO_INTENT} and before != NO_INTENT
-        if (accepts or (moved and not refuses)) and self.offered:
+        elsewhere = self.heard.act == "OFFER" and not moved and _BUT.search(text) is not None
+        if (accepts or (moved and not refuses)) and self.offered and not elsewhere:
             self.state |= self.offered
             self.offered = {}
         elif refuses:

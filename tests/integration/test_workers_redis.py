@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
+from orchestrator.adapters.redis import client
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.wakeup import AWAKE, READY, WOKEN, RedisWakeup
@@ -166,6 +167,21 @@ async def test_listening_survives_a_lost_connection(redis: Redis, redis_url: str
     await live.close()
 
     assert hearing.result() == _answer(A, 1)
+
+
+async def test_a_session_joins_after_a_quiet_time(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's own health check must not read beside the reader."""
+    monkeypatch.setattr(client, "HEALTH_CHECK_EVERY_S", 0.2)
+    redis = connect(redis_url)
+    live = RedisEvents(redis)
+    async with live.listen(A):
+        await asyncio.sleep(0.5)  # longer than the health check's interval: that is the case in question
+        async with live.listen(B) as events:
+            await live.publish(B, (_answer(B, 1),))
+            async with asyncio.timeout(5):
+                assert await anext(events) == _answer(B, 1)
+    await live.close()
+    await redis.aclose()
 
 
 async def test_publishing_without_redis_is_counted_and_goes_on() -> None:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.specification import Priority, SlotSpec, ToolUse
 from orchestrator.pex.candidate import confirm_candidate
 from orchestrator.pex.check import check, check_slots, tools_to_approve
@@ -158,3 +159,16 @@ async def test_a_call_with_effect_waits_for_its_yes(confirmed: bool) -> None:
 
     assert ending == (Completed() if confirmed else NeedsInput())
     assert setting.things.calls == (["attic"] if confirmed else [])
+
+
+async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() -> None:
+    """AM-3: after a failed attempt nothing that lasts is done while "shall I try again?" is open."""
+    setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
+    await setting.policy.execute(setting.run)
+    confirm_candidate(setting.run.flow)
+    ambiguity = setting.world.state.ambiguity
+    ambiguity.resolve()
+    ambiguity.declare(Level.CONFIRMATION, flow_id=setting.run.flow.flow_id, metadata={"about": "retry"})
+
+    assert await setting.policy.execute(setting.run) == NeedsInput()
+    assert setting.things.calls == []
