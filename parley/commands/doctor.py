@@ -93,8 +93,9 @@ def _look_at_gateway(data_dir: Path) -> Finding:
 
 def _ask_gateway(url: str) -> str:
     with open_client(url) as client:
-        client.ready()
-    return f"{url} is ready"
+        down = client.ready().get("models_down") or []
+    names = ", ".join(f"{entry['model']} at {entry['endpoint']} (breaker {entry['state']})" for entry in down)
+    return f"{url} is ready" + (f"; not asked at present: {names}" if down else "")
 
 
 def _look_at_model() -> Finding:
