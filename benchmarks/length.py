@@ -35,10 +35,10 @@ ROUND = (
     "next Friday",
     "in business class please",
     "yes",
-    "Book a flight from Paris to London",
-    "never mind, cancel that",
+    "cancel my booking",
+    "yes",
 )
-"""A search, a question aside, a booking with a correction and a yes, a task that is given up."""
+"""A search, questions aside, a booking with a correction and a yes; cancelled again, or seats would run out."""
 PLACES = (10, 30, 60, 100, 250, 500, 1000)
 """Turns at which a round begins that is measured: multiples of the round's length."""
 FULL_AT = 100
