@@ -22,6 +22,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.spending import RedisSpending
@@ -38,7 +39,7 @@ from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
-from orchestrator.telemetry import log_signal
+from orchestrator.telemetry import Signal, log_signal
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
@@ -67,6 +68,7 @@ class Ports:
     tool_cache: RedisToolCache
     closing: AsyncExitStack
     """What was opened later and is closed with these."""
+    circuits: RedisCircuits
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -97,6 +99,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         inbox = PostgresInbox(
             database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
         )
+        circuits = RedisCircuits(redis)
         yield Ports(
             settings=settings,
             database=database,
@@ -111,22 +114,31 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             messages=messages,
             domains=DomainRegistry(settings.domain),
             sandbox=PythonSandbox(),
-            models=await _open_models(settings, redis, stack),
             tool_limits=RedisRateLimits(redis),
             tool_cache=RedisToolCache(redis),
             closing=stack,
+            models=_open_models(settings, redis, circuits, stack),
+            circuits=circuits,
         )
 
 
-async def _open_models(settings: Settings, redis: Redis, stack: AsyncExitStack) -> ModelPool:
+def _open_models(
+    settings: Settings, redis: Redis, circuits: RedisCircuits, stack: AsyncExitStack
+) -> ModelPool:
     """The models that the environment configures, what they cost counted for all processes together."""
+
+    def record(signal: Signal) -> None:
+        log_signal(signal)
+        circuits.note(signal)
+
+    stack.push_async_callback(circuits.settled)
     models = ModelPool(
         read_endpoints(settings),
         model=settings.model,
         fallback=settings.fallback_model,
         breaker=BreakerPolicy(settings.model_failures, settings.model_cooling_s),
         spending=RedisSpending(redis),
-        record=log_signal,
+        record=record,
     )
     stack.push_async_callback(models.aclose)
     return models
@@ -178,7 +190,6 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         services,
         engineer=ports.models.engineer(domain.config),
         tool_ports=ToolPorts(transports, ports.tool_limits, ports.tool_cache),
-        record_signal=log_signal,
     )
 
 

@@ -71,7 +71,7 @@ class WorkerProcess:
 
     def submit_turn(self, request: TurnRequest) -> JsonObject:
         """Accept a turn, and wait for it if the request says so."""
-        return self._thread.submit(submit(request, self._ports, self._settings.domain)).result()
+        return self._thread.submit(submit(request, self._ports, self._ports.domains.default)).result()
 
     def reconcile(self) -> int:
         """Look for work that nobody holds; returns how many sessions were offered."""

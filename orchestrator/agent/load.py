@@ -10,7 +10,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.remember import recent_turns
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.memory.scratchpad import FlowNotes
+from orchestrator.memory.notes import FlowNotes
 from orchestrator.prompting import CallContext, CallJournal
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.types import JsonObject
@@ -42,7 +42,7 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
         steps=steps,
         call=_make_call(lease, work, steps, began),
         record_signal=modules.record_signal,
-        scratchpad=FlowNotes(state),
+        notes=FlowNotes(state),
         can_gather=modules.gather is not None,
         text=work.input.text or "",
     )

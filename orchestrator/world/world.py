@@ -12,7 +12,7 @@ from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
-from orchestrator.memory.scratchpad import Preferences, Scratchpad
+from orchestrator.memory.notes import Notes, Preferences
 from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
@@ -54,7 +54,7 @@ class World:
     steps: Steps
     call: CallContext
     record_signal: RecordSignal
-    scratchpad: Scratchpad
+    notes: Notes
     text: str = ""
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
     story: list[Remark | BaseFlow] = field(default_factory=list["Remark | BaseFlow"])

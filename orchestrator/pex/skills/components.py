@@ -10,7 +10,7 @@ from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.labels import labels_of
-from orchestrator.memory.scratchpad import LONGEST, Note
+from orchestrator.memory.notes import LONGEST, Note
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.gate import join_labels
 from orchestrator.ports.models import ToolDefinition
@@ -73,7 +73,7 @@ def _read_history(run: Execution, turns: int) -> JsonObject:
 async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonObject:
     world = run.world
     if operation == "read":
-        notes = await world.scratchpad.read(NOTES_READ)
+        notes = await world.notes.read(NOTES_READ)
         for note in notes:
             join_labels(world.state, note.labels, f"a note about {note.about}")
         return {"notes": [note.text for note in notes]}
@@ -90,7 +90,7 @@ async def write_note(run: Execution, text: str) -> None:
     """Leave a note, with the labels of everything that the session has taken in."""
     state = run.world.state
     labels = tuple(sorted(labels_of(state.labels)))
-    await run.world.scratchpad.write(run.flow, Note(text, run.flow.dact, state.turn, labels))
+    await run.world.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels))
 
 
 def _read_flows(run: Execution, operation: str, task: str | None) -> JsonObject:

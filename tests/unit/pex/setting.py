@@ -11,7 +11,7 @@ from orchestrator.dialogue.flow import BaseFlow, make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec, ToolUse
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
-from orchestrator.memory.scratchpad import FlowNotes
+from orchestrator.memory.notes import FlowNotes
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.toolbox import Toolbox
@@ -163,9 +163,9 @@ def make_setting(
         now=NOW,
         deadline=NOW + 60,
         steps=journal,
-        record_signal=signals.append,
-        scratchpad=FlowNotes(state),
         call=CallContext(session_id=SessionId("session"), turn_id=TurnId("turn_1")),
+        record_signal=signals.append,
+        notes=FlowNotes(state),
     )
     runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), domain)
     return Setting(Execution(flow, world, runner), world, BasePolicy(spec), things, journal, signals)

@@ -36,7 +36,7 @@ class Note:
         return cls(body["text"], body["about"], body["turn"], tuple(body["labels"]))
 
 
-class Scratchpad(Protocol):
+class Notes(Protocol):
     async def read(self, limit: int) -> list[Note]:
         """The latest notes of the session, oldest first."""
         ...
@@ -59,13 +59,13 @@ class FlowNotes:
         self._state = state
 
     async def read(self, limit: int) -> list[Note]:
-        """See `Scratchpad`."""
+        """See `Notes`."""
         flows = [*self._state.completed, *self._state.stack.flows]
         found = [Note.from_dict(body) for flow in flows for body in flow.notes.get(NOTE, ())]
         return sorted(found, key=lambda note: note.turn)[-limit:] if limit else []
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
-        """See `Scratchpad`. A note that the flow has already is not kept twice."""
+        """See `Notes`. A note that the flow has already is not kept twice."""
         kept: list[JsonObject] = flow.notes.setdefault(NOTE, [])
         body = Note(note.text[:LONGEST], note.about, note.turn, note.labels).serialize()
         if all(entry["text"] != body["text"] for entry in kept):
