@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import pytest
 
+from orchestrator.agent.durable import DurableSteps
 from orchestrator.errors import LaneLost
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.types import JsonObject
+from orchestrator.turns.lease import TurnCommit
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, JsonObject
 from tests.transcripts.skilled import Talk, answer, call, judged, talk
 from tests.transcripts.test_skills import DRAFT, QUERY, REVISED, judge
-from tests.unit.agent.test_once_only import attempt, submit
 
 
 def two_workers(t: Talk) -> tuple[MemoryLane, MemoryLane]:
@@ -17,17 +20,36 @@ def two_workers(t: Talk) -> tuple[MemoryLane, MemoryLane]:
     return MemoryLane(store), MemoryLane(store)
 
 
+async def submit(t: Talk, text: str) -> None:
+    await MemoryInbox(t.rehearsal.store).submit(
+        Submission(session_id=t.conversation.session_id, input=TurnInput(text=text), tenant_id=DEFAULT_TENANT)
+    )
+
+
+async def attempt(t: Talk, lane: MemoryLane, *, commit: bool) -> TurnCommit:
+    """One worker's try at the next turn; without the commit it dies just before."""
+    await lane.sweep(grace_s=0.0)  # frees what the dead held
+    lease = await lane.claim(t.conversation.session_id)
+    assert lease is not None
+    agent = t.rehearsal.agent
+    assert agent is not None
+    decided = await agent.run_turn(lease, lease.work, DurableSteps(lane, lease, lease.work))
+    if commit:
+        await lane.commit(lease, decided)
+    return decided
+
+
 async def test_model_calls_of_a_finished_skill_are_answered_from_the_journal() -> None:
     """RT-8, PX-9: the worker died between the last answer and the commit; reflection included."""
     async with talk(call("part_list"), DRAFT, REVISED, rules=judge(judged("It names no part."))) as t:
         await t.say("thanks")
         first, second = two_workers(t)
-        await submit(t.conversation, "write a report")
-        before = await attempt(t.conversation, first, commit=False)
+        await submit(t, "write a report")
+        before = await attempt(t, first, commit=False)
         first.die()
         asked = len(t.model.requests)
 
-        after = await attempt(t.conversation, second, commit=True)
+        after = await attempt(t, second, commit=True)
 
         assert asked == 4
         assert len(t.model.requests) == asked
@@ -47,14 +69,14 @@ async def test_a_skill_goes_on_where_its_worker_died() -> None:
             return await query(sql=sql)
 
         t.lab.query = query_or_die
-        await submit(t.conversation, "ask the data")
+        await submit(t, "ask the data")
         with pytest.raises(LaneLost):
-            await attempt(t.conversation, first, commit=False)
+            await attempt(t, first, commit=False)
         first.die()
         dying.clear()
         asked = len(t.asked)
 
-        after = await attempt(t.conversation, second, commit=True)
+        after = await attempt(t, second, commit=True)
 
         assert asked == 1
         assert len(t.asked) == 2
@@ -74,13 +96,13 @@ async def test_an_order_that_may_have_been_made_is_not_made_again() -> None:
             raise LaneLost("This worker is dead.")
 
         t.lab.order = order_and_die
-        await submit(t.conversation, "yes")
+        await submit(t, "yes")
         with pytest.raises(LaneLost):
-            await attempt(t.conversation, first, commit=False)
+            await attempt(t, first, commit=False)
         first.die()
         t.lab.order = order
 
-        after = await attempt(t.conversation, second, commit=True)
+        after = await attempt(t, second, commit=True)
 
         assert t.lab.orders == ["lens"]
         assert after.result["ambiguity"]["level"] == "confirmation"
