@@ -161,5 +161,5 @@ def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
     if len(parts) < 3 or parts[0].strip():
         problems.add(SourceFile(name), (), "should begin with front matter: name and description between ---")
         return SkillSource(SourceFile(name), text)
-    matter = parse_yaml("\n" * (parts[0].count("\n") + 1) + parts[1], name, problems)
+    matter = parse_yaml("\n" * parts[0].count("\n") + parts[1], name, problems)
     return SkillSource(matter, parts[2])

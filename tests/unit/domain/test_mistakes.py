@@ -147,6 +147,78 @@ def test_a_mistake_has_one_line(
     assert not any("\n" in message for message in problems.values())
 
 
+SKILL = "skills/book_flight/SKILL.md"
+CODE_TOOL = """\
+tools:
+  flight_book:
+    service: Flights.book
+    input_schema:
+      type: object
+      required: [from, to, day]
+      properties:
+        from: {type: string}
+        to: {type: string}
+        day: {type: string}
+        cabin: {type: string, MARK}
+    output_schema: {type: object}
+"""
+
+
+def skill(matter: str, text: str = "Do it.") -> dict[str, str | bytes]:
+    return {SKILL: f"---\nname: book_flight\ndescription: Books.\n{matter}\n---\n{text}\n"}
+
+
+@pytest.mark.parametrize(
+    ("files", "place", "words"),
+    [
+        ({SKILL: "---\nname: books\ndescription: b\n---\nDo it.\n"}, f"{SKILL}: name", "folder and flow"),
+        ({SKILL: "---\nname: book_flight\n---\nDo it.\n"}, f"{SKILL}: description", "missing"),
+        (skill("", text=""), SKILL, "no text below"),
+        (skill("tools: [flight_bok]"), f"{SKILL}: tools.0", "did you mean 'flight_book'"),
+        (skill("tools: []"), f"{SKILL}: tools", "one to 3 tools"),
+        (skill("reflect: true"), f"{SKILL}: criteria", "judges a result by criteria"),
+        (skill("language: perl"), f"{SKILL}: language", "python"),
+        (skill("result: {type: list}"), f"{SKILL}: result.type", "no valid JSON Schema"),
+        (skill("crietria: [a]"), f"{SKILL}: crietria", "did you mean 'criteria'"),
+    ],
+)
+def test_a_mistake_of_a_skill_has_its_line(
+    tmp_path: Path, files: dict[str, str | bytes], place: str, words: str
+) -> None:
+    """PX-5."""
+    problems = find(write_domain(tmp_path, files))
+    assert words in problems[place]
+
+
+@pytest.mark.parametrize(
+    ("mark", "words"),
+    [
+        ("x-guardrail: ruby", "should be one of python, sql"),
+        ("x-statements: [select]", "belongs to inputs with x-guardrail: sql"),
+        ("x-guardrail: sql, x-statements: [vacuum]", "should be a list of select"),
+        ("x-guardrail: python, x-statements: [select]", "belongs to inputs with x-guardrail: sql"),
+    ],
+)
+def test_a_mark_on_code_that_means_nothing_is_reported(tmp_path: Path, mark: str, words: str) -> None:
+    """PX-10."""
+    tools = CODE_TOOL.replace("MARK", mark)
+    (message,) = [
+        message
+        for place, message in find(write_domain(tmp_path, {"tools.yaml": tools})).items()
+        if place.endswith("input_schema.properties.cabin")
+    ]
+    assert words in message
+
+
+@pytest.mark.parametrize("module", ["os", "numpy", "_thread", "subprocess.run"])
+def test_an_import_that_no_domain_may_allow_is_reported(tmp_path: Path, module: str) -> None:
+    """PX-10."""
+    files = {"domain.yaml": f"guardrails:\n  allowed_imports: [math, {module}]\n"}
+    (problem,) = check_domain(write_domain(tmp_path, files))
+    assert "guardrails.allowed_imports.1" in str(problem)
+    assert "only harmless modules of the standard library" in str(problem)
+
+
 @pytest.mark.parametrize(
     "name", ["no-such-domain", "travle", "a\nb", "", "/no/such/folder", "a\0b", "x" * 5000]
 )
@@ -225,3 +297,8 @@ def test_loading_raises_with_every_problem(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError) as caught:
         load_domain(write_domain(tmp_path, {"ontology.yaml": ontology}))
     assert len(caught.value.problems) == 2
+
+
+def test_a_line_of_a_skill_counts_from_the_top_of_its_file(tmp_path: Path) -> None:
+    (problem,) = check_domain(write_domain(tmp_path, skill("crietria: [a]")))
+    assert str(problem).startswith(f"{SKILL}:4: crietria")

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.specification import Priority, SlotSpec, ToolUse
+from orchestrator.dialogue.specification import Family, Priority, SlotSpec, ToolUse
 from orchestrator.pex.candidate import confirm_candidate
 from orchestrator.pex.check import check, check_slots
 from orchestrator.pex.ending import Completed, Failed, NeedsInput, Parked
@@ -136,6 +136,33 @@ def test_verify_flags_coherent() -> None:
     setting.world.state.flags.keep_going = True
 
     assert verify(setting.run) == ["flags_coherent"]
+
+
+def test_verify_flags_coherent_when_results_are_not_complete() -> None:
+    """PX-15, PX-13: what is only a part stays flagged."""
+    setting = make_setting()
+    setting.run.warning = "Only a part."
+
+    assert verify(setting.run) == ["flags_coherent"]
+
+
+def test_verify_output_well_formed_without_a_frame() -> None:
+    """PX-12, PX-15: what makes no frame leaves its findings in the notes."""
+    setting = make_setting(replace(SPEC, family=Family.CONVERSE))
+    setting.run.take(LOOK.tool_id, {"seen": "a hat"})
+
+    assert verify(setting.run) == ["output_well_formed"]
+
+
+async def test_a_task_without_a_frame_leaves_notes() -> None:
+    """PX-12, PX-14: its findings, and what is worth remembering."""
+    setting = make_setting(replace(SPEC, family=Family.CONVERSE))
+
+    assert await setting.policy.execute(setting.run) == Completed()
+    notes = [note.text for note in await setting.world.notes.read(10)]
+    assert notes[0].startswith('{"seen":"a hat"')
+    assert 3 <= len(notes[1:]) <= 5
+    assert setting.failed_checks == []
 
 
 async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
