@@ -19,7 +19,11 @@ from orchestrator.testing.scripted_model import ScriptedModel
 from tests.transcripts.recorded import Mute
 from tests.transcripts.test_transcripts import beginning_of, conversations, go_through, trained
 
-SYSTEM2: dict[str, Any] = {"nlu": {"mode": "system2"}}
+SYSTEM2: dict[str, Any] = {
+    "nlu": {"mode": "system2"},
+    "models": {"per_prompt": {"pex_skill": {"model": "scripted", "provider": "nowhere"}}},
+}
+"""Messages are understood by the model, and nothing is carried out by it: skills have conversations of their own."""
 
 
 @pytest.mark.parametrize(("domain", "conversation"), list(conversations()))
