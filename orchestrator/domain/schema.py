@@ -51,12 +51,16 @@ class Entry(BaseModel):
 
 
 class SlotEntry(Entry):
-    """`synonyms`: what people say for each of `values`. `pattern`: of exact."""
+    """`synonyms`: what people say for each of `values`. `pattern`: of exact.
+
+    `open`: values that `entity` does not list are possible too; the tool knows them all.
+    """
 
     type: str | None = None
     priority: Priority = Priority.OPTIONAL
     group: str | None = None
     entity: str | None = None
+    open: bool = False
     values: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
