@@ -90,7 +90,7 @@ TABLES: Mapping[str, BaseTable] = {
                 _column("temp_max", NUMBER, None, "maximum temperature", "highest temperature", "temp max"),
                 _column("temp_min", NUMBER, None, "minimum temperature", "lowest temperature", "temp min"),
                 _column("wind", NUMBER, None, "wind speed"),
-                _column("kind", TEXT, "weather", "kind of weather", "weather kind"),
+                _column("conditions", TEXT, "weather", "kind of weather", "weather conditions"),
             ),
             ("seattle weather", "the weather table"),
         ),
@@ -114,7 +114,7 @@ TABLES: Mapping[str, BaseTable] = {
             (
                 _column("year", DAY),
                 _column("source", TEXT, None, "sources", "energy source", "energy sources"),
-                _column("generation", WHOLE, "net_generation", "net generation", "output"),
+                _column("generation", WHOLE, "net_generation", "net generation"),
             ),
             ("iowa electricity", "electricity generation", "power generation"),
         ),
@@ -200,7 +200,7 @@ TABLES: Mapping[str, BaseTable] = {
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "cars.origin": ("USA", "Europe", "Japan"),
     "stocks.symbol": ("MSFT", "AMZN", "IBM", "GOOG", "AAPL"),
-    "weather.kind": ("drizzle", "rain", "sun", "snow", "fog"),
+    "weather.conditions": ("drizzle", "rain", "sun", "snow", "fog"),
     "electricity.source": ("Fossil Fuels", "Nuclear Energy", "Renewables"),
     "iris.species": ("setosa", "versicolor", "virginica"),
     "barley.site": ("University Farm", "Waseca", "Morris", "Crookston", "Grand Rapids", "Duluth"),

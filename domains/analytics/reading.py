@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from domains.analytics.conditions import Condition, parse_condition
-from domains.analytics.showing import about, answer, describe_columns, describe_rows, show_sheet
+from domains.analytics.showing import about, answer, describe_columns, describe_rows, show_sheet, show_value
 from domains.analytics.sql import Column, Values, quote, quote_all, to_objects
 from domains.analytics.workspace import Sheet, Workspace, fold
 from domains.analytics.catalogue import TABLES
@@ -189,7 +189,15 @@ class Tables(Service):
         if empty:
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{sheet.name} has no rows of {' or '.join(empty)}.")
         change = (high - low) / abs(low) * 100 if low else None
-        return {**found, "function": function, "measured": column, "difference": high - low, "percent": change}
+        return {
+            **found,
+            "function": function,
+            "measured": column,
+            "difference": high - low,
+            "shown": [show_value(low), show_value(high)],
+            "gap": show_value(abs(high - low)),
+            "share": show_value(round(abs(change), 1)) if change is not None else "",
+        }
 
     async def profile(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Per column: how many values, missing and different ones, and their range."""
@@ -237,7 +245,7 @@ class Tables(Service):
         picked = f"{name}, {others}" if others else name
         sql = f"SELECT {picked} FROM in0 WHERE {name} < {fences[0]} OR {name} > {fences[1]} ORDER BY {name} DESC"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
-        return {**found, "measured": column, "low": low - reach, "high": high + reach, "total": sheet.rows}
+        return {**found, "measured": column, "fences": show_value(low - reach) + " to " + show_value(high + reach), "total": sheet.rows}
 
     async def correlate(
         self, *, table: str, call: ToolCall, column: str | None = None, other_column: str | None = None

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import wraps
 
+from domains.analytics.catalogue import TABLES
 from domains.analytics.conditions import parse_condition, read_value
 from domains.analytics.formulas import check_name, split_formula, write_formula
 from domains.analytics.reading import measure_of
@@ -19,6 +21,23 @@ SEPARATORS = {"space": " ", "comma": ",", "dash": "-", "slash": "/"}
 MOST_PARTS = 12
 MOST_PIVOTED = 30
 _NUMBER = "row_number() OVER () AS __n"
+
+
+Change = Callable[..., Awaitable[JsonObject]]
+
+
+def once(change: Change) -> Change:
+    """Answer a repeated attempt of a call from the step that the first one added."""
+
+    @wraps(change)
+    async def attempt(self: Workshop, *, call: ToolCall, **inputs: Json) -> JsonObject:
+        workspace = await Workspace.open(self.records, call)
+        earlier = workspace.done_by(call.idempotency_key)
+        if earlier is not None:
+            return await self.told(workspace, earlier)
+        return await change(self, call=call, **inputs)
+
+    return attempt
 
 
 class Workshop(Service):
@@ -55,6 +74,7 @@ class Workshop(Service):
         kept = (await workspace.read(sql, values.named, sheet)).rows[0][0]
         return {"kept": kept, "removed": sheet.rows - int(str(kept)), "total": sheet.rows}
 
+    @once
     async def filter(self, *, table: str, condition: str, call: ToolCall) -> JsonObject:
         sheet, values, test = await self._tested(table, condition, call)
         sql = f"SELECT * FROM in0 WHERE {test}"  # noqa: S608
@@ -64,6 +84,7 @@ class Workshop(Service):
         sheet, values = (await Workspace.open(self.records, call)).sheet(table), Values()
         return sheet, values, parse_condition(condition, sheet).write(values)
 
+    @once
     async def deduplicate(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Keep the first of equal rows, in their order."""
         sheet = (await Workspace.open(self.records, call)).sheet(table)
@@ -74,6 +95,7 @@ class Workshop(Service):
         )
         return await self._replace(call, sheet.name, sql, Values(), f"took duplicate rows out of {sheet.name}")
 
+    @once
     async def sort(self, *, table: str, order: str, call: ToolCall, direction: str = "ascending") -> JsonObject:
         sheet = (await Workspace.open(self.records, call)).sheet(table)
         name = sheet.column(order).name
@@ -81,6 +103,7 @@ class Workshop(Service):
         sql = f"SELECT * FROM in0 ORDER BY {quote(name)} {way} NULLS LAST"  # noqa: S608
         return await self._replace(call, sheet.name, sql, Values(), f"sorted {sheet.name} by {name}, {direction}")
 
+    @once
     async def sample(
         self, *, table: str, call: ToolCall, size: int = 100, new_name: str | None = None
     ) -> JsonObject:
@@ -95,6 +118,7 @@ class Workshop(Service):
 
     # Values.
 
+    @once
     async def clean(
         self, *, table: str, call: ToolCall, column: str | None = None, case: str = "unchanged"
     ) -> JsonObject:
@@ -109,6 +133,7 @@ class Workshop(Service):
         names = ", ".join(one.name for one in chosen)
         return await self._replace(call, sheet.name, sql, Values(), f"cleaned {names} of {sheet.name}")
 
+    @once
     async def fill(
         self,
         *,
@@ -140,6 +165,7 @@ class Workshop(Service):
         lost = (await workspace.read(f"SELECT count(*) FROM in0 WHERE {test}", {}, sheet)).rows[0][0]  # noqa: S608
         return {"lost": lost, "total": sheet.rows}
 
+    @once
     async def cast(self, *, table: str, column: str, type: str, call: ToolCall) -> JsonObject:  # noqa: A002
         sheet = (await Workspace.open(self.records, call)).sheet(table)
         found = sheet.column(column)
@@ -149,12 +175,14 @@ class Workshop(Service):
 
     # Columns.
 
+    @once
     async def rename(self, *, table: str, column: str, new_name: str, call: ToolCall) -> JsonObject:
         sheet = (await Workspace.open(self.records, call)).sheet(table)
         found, name = sheet.column(column), _new_column(sheet, new_name)
         sql = f"SELECT * RENAME ({quote(found.name)} AS {quote(name)}) FROM in0"  # noqa: S608
         return await self._replace(call, sheet.name, sql, Values(), f"renamed {found.name} of {sheet.name} to {name}")
 
+    @once
     async def drop(self, *, table: str, column: str, call: ToolCall) -> JsonObject:
         sheet = (await Workspace.open(self.records, call)).sheet(table)
         found = sheet.column(column)
@@ -164,6 +192,7 @@ class Workshop(Service):
         sql = f"SELECT * EXCLUDE ({quote(found.name)}) FROM in0"  # noqa: S608
         return await self._replace(call, sheet.name, sql, Values(), f"dropped {found.name} from {sheet.name}")
 
+    @once
     async def derive(self, *, table: str, formula: str, call: ToolCall) -> JsonObject:
         sheet, values = (await Workspace.open(self.records, call)).sheet(table), Values()
         name, expression = split_formula(formula)
@@ -171,6 +200,7 @@ class Workshop(Service):
         sql = f"SELECT *, {written} AS {quote(_new_column(sheet, name))} FROM in0"  # noqa: S608
         return await self._replace(call, sheet.name, sql, values, f"added {name} = {expression} to {sheet.name}")
 
+    @once
     async def split_column(
         self,
         *,
@@ -195,6 +225,7 @@ class Workshop(Service):
         action = f"split {found.name} of {sheet.name} into {', '.join(names)}"
         return await self._replace(call, sheet.name, sql, values, action)
 
+    @once
     async def insert(
         self, *, table: str, call: ToolCall, values: JsonObject | None = None, condition: str | None = None
     ) -> JsonObject:
@@ -218,6 +249,7 @@ class Workshop(Service):
 
     # Several tables.
 
+    @once
     async def merge(
         self,
         *,
@@ -241,6 +273,7 @@ class Workshop(Service):
         result = await self._create(call, name, sql, Values(), (left, right), action)
         return {**result, "key": on}
 
+    @once
     async def union(
         self, *, table: str, other_table: str, call: ToolCall, new_name: str | None = None
     ) -> JsonObject:
@@ -262,12 +295,10 @@ class Workshop(Service):
         name = new_name or f"{left.name}_and_{right.name}"
         return await self._create(call, name, sql, values, (left, right), f"put {left.name} and {right.name} together")
 
+    @once
     async def split(self, *, table: str, by: str, call: ToolCall) -> JsonObject:
         """One new table for each value of a column."""
         workspace = await Workspace.open(self.records, call)
-        earlier = workspace.done_by(call.idempotency_key)
-        if earlier is not None:
-            return await self._told(workspace, earlier)
         sheet = workspace.sheet(table)
         column = sheet.column(by)
         name = quote(column.name)
@@ -284,8 +315,9 @@ class Workshop(Service):
         parts: list[JsonObject] = [{"table": one.name, "rows": one.sheet.rows} for one in made if one.sheet]
         action = f"split {sheet.name} by {column.name}"
         step = await workspace.add(call.idempotency_key, action, made, {"table": sheet.name, "parts": parts})
-        return await self._told(workspace, step)
+        return await self.told(workspace, step)
 
+    @once
     async def pivot(
         self,
         *,
@@ -330,8 +362,7 @@ class Workshop(Service):
         """A new table; an older one of the user's own with that name is replaced, a base table never."""
         workspace = await Workspace.open(self.records, call)
         name = check_name(name)
-        known = workspace.sheets.get(name)
-        if known is not None and known.node.startswith("base:") and workspace.done_by(call.idempotency_key) is None:
+        if name in TABLES:
             message = f"{name} is one of the given tables; choose another name."
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         return await self._commit(workspace, call, name, sql, values, inputs, action)
@@ -346,14 +377,12 @@ class Workshop(Service):
         inputs: Sequence[Sheet],
         action: str,
     ) -> JsonObject:
-        earlier = workspace.done_by(call.idempotency_key)
-        if earlier is None:
-            sheet = await workspace.make(name, sql, values.named, *(one.node for one in inputs))
-            result: JsonObject = {"table": name, "action": action, "rows_before": inputs[0].rows}
-            earlier = await workspace.add(call.idempotency_key, action, [Made(name, sheet)], result)
-        return await self._told(workspace, earlier)
+        sheet = await workspace.make(name, sql, values.named, *(one.node for one in inputs))
+        result: JsonObject = {"table": name, "action": action, "rows_before": inputs[0].rows}
+        step = await workspace.add(call.idempotency_key, action, [Made(name, sheet)], result)
+        return await self.told(workspace, step)
 
-    async def _told(self, workspace: Workspace, step: JsonObject) -> JsonObject:
+    async def told(self, workspace: Workspace, step: JsonObject) -> JsonObject:
         """What a step did, with the first page of its table."""
         shown = await show_sheet(workspace, workspace.sheet(step["result"]["table"]))
         return {**shown, **step["result"]}

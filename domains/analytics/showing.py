@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from domains.analytics.sql import Column, to_json, to_objects
@@ -33,7 +34,7 @@ def _show_float(value: float) -> str:
         return f"{value:,.0f}"
     if 0 < abs(value) < 0.01:
         return f"{value:.2g}"
-    return f"{value:,.2f}"
+    return f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def show_rows(names: Sequence[str], rows: Sequence[JsonObject], most: int = MOST_LINES) -> list[str]:
@@ -94,7 +95,7 @@ async def show_sheet(workspace: Workspace, sheet: Sheet) -> JsonObject:
 def show_code(sql: str, sheets: Sequence[Sheet]) -> str:
     """A statement with the tables' names, for people to read."""
     for index, sheet in enumerate(sheets):
-        sql = sql.replace(f"in{index}", sheet.name)
+        sql = re.sub(rf'(?<!")\bin{index}\b(?!")', lambda _, name=sheet.name: name, sql)
     return sql
 
 

@@ -1,0 +1,67 @@
+"""Policies of Read flows: questions about tables, and where a query goes whose data are not there."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from domains.analytics.policy import TablePolicy, ask
+from domains.analytics.staging import Staging, choose_staging
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.ending import Ending, Failed, Recover
+from orchestrator.pex.execution import Execution
+from orchestrator.types import Dact
+
+
+class Reading(TablePolicy):
+    """Carried out as declared."""
+
+
+class Query(TablePolicy):
+    dact: ClassVar[str | None] = "query"
+
+    def fallback(self, run: Execution, failure: Failed) -> Dact | None:
+        """A query whose data do not exist yet leads to the change that would make them (PX-16)."""
+        if failure.category is not FailureCategory.NOT_FOUND or "sources" not in run.data:
+            return super().fallback(run, failure)
+        match choose_staging(run.data["sources"], run.data["targets"]):
+            case Staging.MERGE:
+                return Dact("merge")
+            case Staging.SPLIT:
+                return Dact("split_column" if run.data["missing"] else "insert_row")
+            case Staging.INSERT:
+                return Dact("derive_column" if run.data["missing"] else "insert_row")
+            case None:
+                return super().fallback(run, failure)
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        """Of the columns asked for, only those that are missing go along: they are to be made."""
+        ending = await super().recover(run, failure)
+        if isinstance(ending, Recover) and ending.target is not None:
+            run.flow.clear("columns")
+            if run.data["missing"]:
+                run.flow.fill_slots_by_label({"columns": run.data["missing"]}, turn_id=run.world.turn_id)
+        return ending
+
+
+class Aggregate(TablePolicy):
+    dact: ClassVar[str | None] = "aggregate"
+
+    async def review(self, run: Execution) -> Ending | None:
+        """Everything but counting rows needs a column."""
+        ending = await super().review(run)
+        if ending is None and run.value("function") != "count" and run.value("column") is None:
+            return ask(run, "column")
+        return ending
+
+
+class Compare(TablePolicy):
+    dact: ClassVar[str | None] = "compare"
+
+    async def review(self, run: Execution) -> Ending | None:
+        """Two groups or two years are needed, whichever was begun with."""
+        ending = await super().review(run)
+        if ending is not None:
+            return ending
+        if run.value("first_year") is not None and run.value("second_year") is not None:
+            return None
+        return next((ask(run, slot) for slot in ("first", "second") if run.value(slot) is None), None)
