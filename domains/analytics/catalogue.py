@@ -230,6 +230,24 @@ def path_of(table: BaseTable) -> str:
     return str(distribution(PACKAGE).locate_file(f"{PACKAGE}/_data/{table.file}"))
 
 
+def tables_with(names: list[str]) -> list[str]:
+    """The base tables that have all of these columns and groups; “year” and “month” suit any with dates."""
+    return [table.name for table in TABLES.values() if all(_has(table, name) for name in names)]
+
+
+def _has(table: BaseTable, name: str) -> bool:
+    if any(name == column.name for column in table.columns):
+        return True
+    if name in {"year", "month"}:
+        return any(column.type in {DAY, MOMENT} for column in table.columns)
+    return any(
+        name.casefold() == value.casefold()
+        for place, values in GROUPS.items()
+        if place.startswith(f"{table.name}.")
+        for value in values
+    )
+
+
 def tables() -> list[EntityValue]:
     """Provider of the entity `table`."""
     return [

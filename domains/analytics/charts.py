@@ -70,6 +70,10 @@ def specify(plan: Plan, rows: list[JsonObject]) -> JsonObject:
     }
 
 
+def _grouped(group: str, name: str, measure: str, label: str) -> str:
+    return f"SELECT {group} AS {quote(name)}, {measure} AS {quote(label)} FROM in0{{where}} GROUP BY 1"  # noqa: S608
+
+
 def _axis(name: str, kind: str, **more: Json) -> JsonObject:
     """Dots and brackets would be read as paths, so they are escaped."""
     escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in name)
@@ -80,7 +84,7 @@ def _bar(sheet: Sheet, column: str | None, by: str | None, function: str) -> Pla
     group, name, is_period = group_of(sheet, by or _first_text(sheet))
     measure, label = measure_of(sheet, function, column), _label(function, column)
     order = "1" if is_period else "2 DESC NULLS LAST, 1"
-    sql = f"SELECT {group} AS {quote(name)}, {measure} AS {quote(label)} FROM in0{{where}} GROUP BY 1 ORDER BY {order} LIMIT {MOST_BARS}"  # noqa: S608
+    sql = _grouped(group, name, measure, label) + f" ORDER BY {order} LIMIT {MOST_BARS}"
     x = _axis(name, "ordinal" if is_period else "nominal", sort=None)
     return Plan(sql, "bar", x, _axis(label, "quantitative"), f"{_say(label)} of {sheet.name} by {name}")
 
@@ -88,7 +92,11 @@ def _bar(sheet: Sheet, column: str | None, by: str | None, function: str) -> Pla
 def _line(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
     against = sheet.column(by) if by and sheet.find(by) else None
     if against is not None and not against.is_time:
-        group, name, kind = quote(against.name), against.name, "quantitative" if against.is_number else "ordinal"
+        group, name, kind = (
+            quote(against.name),
+            against.name,
+            "quantitative" if against.is_number else "ordinal",
+        )
     elif by is None:
         group, name = (quote(time_of(sheet).name), time_of(sheet).name)
         kind = "temporal"
@@ -96,8 +104,14 @@ def _line(sheet: Sheet, column: str | None, by: str | None, function: str) -> Pl
         group, name, _ = group_of(sheet, by)
         kind = "temporal" if against is not None and fold(by) not in {"year", "month"} else "ordinal"
     measure, label = measure_of(sheet, function, column), _label(function, column)
-    sql = f"SELECT {group} AS {quote(name)}, {measure} AS {quote(label)} FROM in0{{where}} GROUP BY 1 ORDER BY 1 LIMIT {MOST_POINTS}"  # noqa: S608
-    return Plan(sql, "line", _axis(name, kind), _axis(label, "quantitative"), f"{_say(label)} of {sheet.name} by {name}")
+    sql = _grouped(group, name, measure, label) + f" ORDER BY 1 LIMIT {MOST_POINTS}"
+    return Plan(
+        sql,
+        "line",
+        _axis(name, kind),
+        _axis(label, "quantitative"),
+        f"{_say(label)} of {sheet.name} by {name}",
+    )
 
 
 def _scatter(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
@@ -116,10 +130,13 @@ def _histogram(sheet: Sheet, column: str | None, by: str | None, function: str) 
     del function
     said = column or by
     if said is None:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "Of which column of numbers should I draw a histogram?")
+        raise ToolFailure(
+            FailureCategory.VALIDATION_ERROR, "Of which column of numbers should I draw a histogram?"
+        )
     found = number_of(sheet, said)
     name = quote(found.name)
-    edges = f"(SELECT min({name}) AS low, greatest(max({name}) - min({name}), 1e-9) / {BINS} AS width FROM in0{{where}})"  # noqa: S608
+    width = f"greatest(max({name}) - min({name}), 1e-9) / {BINS}"
+    edges = f"(SELECT min({name}) AS low, {width} AS width FROM in0{{where}})"  # noqa: S608
     sql = (
         f"SELECT low + least(floor(({name} - low) / width), {BINS - 1}) * width AS {name}, count(*) AS rows "  # noqa: S608
         f"FROM (SELECT * FROM in0{{where}}), {edges} WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 1"

@@ -71,12 +71,17 @@ class Condition:
     @property
     def equalities(self) -> dict[str, Json]:
         """The values that it names exactly, by column."""
-        return {one.column.name: one.value for one in self.clauses if one.operator == "=" and one.value is not None}
+        return {
+            one.column.name: one.value
+            for one in self.clauses
+            if one.operator == "=" and one.value is not None
+        }
 
     def write(self, values: Values) -> str:
         """As a part of a statement."""
         return " OR ".join(
-            "(" + " AND ".join(_write(clause, values) for clause in group) + ")" for group in self.alternatives
+            "(" + " AND ".join(_write(clause, values) for clause in group) + ")"
+            for group in self.alternatives
         )
 
 
@@ -193,7 +198,12 @@ def _write(clause: Clause, values: Values) -> str:
         if clause.column.is_text:
             return f"lower({name}::VARCHAR) {operator} lower({value})"
         return f"{name} {operator} {value}{kind}"
-    part = {"contains": "contains", "not contains": "NOT contains", "starts": "starts_with", "ends": "ends_with"}
+    part = {
+        "contains": "contains",
+        "not contains": "NOT contains",
+        "starts": "starts_with",
+        "ends": "ends_with",
+    }
     return f"{part[operator]}(lower({name}::VARCHAR), lower({value}))"
 
 
@@ -209,4 +219,6 @@ def _unreadable(text: str) -> ToolFailure:
 
 def _wrong(said: str, column: Column) -> ToolFailure:
     wanted = "a number" if column.is_number else "a day such as 2005-06-30"
-    return ToolFailure(FailureCategory.VALIDATION_ERROR, f"{column.name} needs {wanted}, and {said!r} is none.")
+    return ToolFailure(
+        FailureCategory.VALIDATION_ERROR, f"{column.name} needs {wanted}, and {said!r} is none."
+    )

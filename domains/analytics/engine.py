@@ -140,9 +140,8 @@ class Engine:
 
     def _create(self, recipe: Recipe) -> None:
         name = _place(recipe.node)
-        statement = f"CREATE OR REPLACE TABLE {name} AS {_with_inputs(recipe.inputs)}" + (
-            f"SELECT * FROM ({recipe.sql}) LIMIT {MOST_ROWS + 1}"  # noqa: S608
-        )
+        limited = f"SELECT * FROM ({recipe.sql}) LIMIT {MOST_ROWS + 1}"  # noqa: S608
+        statement = f"CREATE OR REPLACE TABLE {name} AS {_with_inputs(recipe.inputs)}{limited}"
         with self._cursor() as cursor:
             cursor.execute(statement, dict(recipe.values))
             described = cursor.execute(f"SELECT * FROM {name} LIMIT 0").description or ()  # noqa: S608
@@ -227,7 +226,7 @@ def _place(node: str) -> str:
 
 
 def _with_inputs(inputs: Sequence[str]) -> str:
-    named = ", ".join(f"in{index} AS (SELECT * FROM {_place(node)})" for index, node in enumerate(inputs))
+    named = ", ".join(f"in{index} AS (SELECT * FROM {_place(node)})" for index, node in enumerate(inputs))  # noqa: S608
     return f"WITH {named} " if named else ""
 
 

@@ -7,6 +7,7 @@ import re
 import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
+from sqlglot.expressions.core import Expression
 
 from domains.analytics.sql import Values, quote
 from domains.analytics.workspace import Sheet
@@ -14,12 +15,12 @@ from orchestrator.domain.services import FailureCategory, ToolFailure
 
 _LONGEST = 300
 _NAME = re.compile(r"[A-Za-z]\w{0,59}")
-_BINARY: dict[type[exp.Expression], str] = {
+_BINARY: dict[type[Expression], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Mod: "%", exp.DPipe: "||",
     exp.GT: ">", exp.GTE: ">=", exp.LT: "<", exp.LTE: "<=", exp.EQ: "=", exp.NEQ: "<>",
     exp.And: "AND", exp.Or: "OR",
 }  # fmt: skip
-_FUNCTIONS: dict[type[exp.Expression], str] = {
+_FUNCTIONS: dict[type[Expression], str] = {
     exp.Abs: "abs", exp.Round: "round", exp.Floor: "floor", exp.Ceil: "ceil", exp.Sqrt: "sqrt", exp.Ln: "ln",
     exp.Upper: "upper", exp.Lower: "lower", exp.Length: "length", exp.Trim: "trim",
     exp.Year: "year", exp.Month: "month", exp.Day: "day",
@@ -60,7 +61,7 @@ def write_formula(text: str, sheet: Sheet, values: Values) -> str:
     if len(text) > _LONGEST:
         raise _refused("it is too long")
     try:
-        statements = sqlglot.parse(f"SELECT {text}", read="duckdb")  # noqa: S608 - it is only parsed
+        statements = sqlglot.parse(f"SELECT {text}", read="duckdb")
     except (SqlglotError, RecursionError):
         raise _refused("it cannot be read") from None
     parsed = statements[0] if len(statements) == 1 else None
@@ -72,7 +73,7 @@ def write_formula(text: str, sheet: Sheet, values: Values) -> str:
     return _write(parsed.expressions[0], sheet, values, 0)
 
 
-def _write(node: exp.Expression, sheet: Sheet, values: Values, depth: int) -> str:
+def _write(node: Expression, sheet: Sheet, values: Values, depth: int) -> str:
     if depth > _NESTING:
         raise _refused("it is nested too deeply")
     if isinstance(node, exp.Column):
@@ -107,7 +108,7 @@ def _write_literal(node: exp.Literal, values: Values) -> str:
     return values.add(int(number) if number.is_integer() and abs(number) < 2**53 else number)
 
 
-def _write_function(node: exp.Expression, sheet: Sheet, values: Values, depth: int) -> str:
+def _write_function(node: Expression, sheet: Sheet, values: Values, depth: int) -> str:
     arguments = [part for part in (node.args.get("this"), node.args.get("decimals")) if part is not None]
     arguments += node.args.get("expressions") or []
     known = {"this", "decimals", "expressions", "safe", "coalesce", "ignore_nulls"}

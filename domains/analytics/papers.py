@@ -34,11 +34,15 @@ class Papers(Service):
         workspace = await Workspace.open(self.records, call)
         sheet = workspace.sheet(table)
         if sheet.rows > MOST_EXPORTED:
-            message = f"{sheet.name} has {sheet.rows:,} rows; I export at most {MOST_EXPORTED:,}. Please filter it."
+            message = (
+                f"{sheet.name} has {sheet.rows:,} rows; I export at most {MOST_EXPORTED:,}. Please filter it."
+            )
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         found = await workspace.read("SELECT * FROM in0", {}, sheet)
         text = write_text(sheet.names, to_objects(found.columns, found.rows), format)
-        document_id = hashlib.blake2b(f"{workspace.owner}:{sheet.node}:{format}".encode(), digest_size=8).hexdigest()
+        document_id = hashlib.blake2b(
+            f"{workspace.owner}:{sheet.node}:{format}".encode(), digest_size=8
+        ).hexdigest()
         document = {"owner": workspace.owner, "table": sheet.name, "format": format, "text": text}
         await self.records.create(EXPORTS, document_id, document)
         return {
@@ -108,7 +112,9 @@ class Schedules(Service):
         return {"status": "done", "data": _view(found[0])} if found else {"status": "not_done"}
 
     async def list(self, *, call: ToolCall) -> JsonObject:
-        found = await self.records.find(SCHEDULES, {"owner": owner_of(call), "status": "active"}, limit=MOST_SCHEDULES)
+        found = await self.records.find(
+            SCHEDULES, {"owner": owner_of(call), "status": "active"}, limit=MOST_SCHEDULES
+        )
         rows = [_view(one) for one in found]
         only = {"number": rows[0]["number"]} if len(rows) == 1 else {}
         return {"rows": rows, "row_count": len(rows), **only}
@@ -153,7 +159,8 @@ async def _groups(workspace: Workspace, sheet: Sheet) -> list[JsonObject]:
     rows: list[JsonObject] = []
     for column in [one for one in sheet.columns if one.is_text][:4]:
         name = quote(column.name)
-        sql = f"SELECT {name}::VARCHAR, count(*) AS n FROM in0 WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY n DESC, 1 LIMIT 3"  # noqa: S608
+        counted = f"SELECT {name}::VARCHAR, count(*) AS n FROM in0 WHERE {name} IS NOT NULL GROUP BY 1"  # noqa: S608
+        sql = f"{counted} ORDER BY n DESC, 1 LIMIT 3"
         found = (await workspace.read(sql, {}, sheet)).rows
         text = ", ".join(f"{show_value(value)} ({show_value(count)})" for value, count in found)
         rows.append({"section": "groups", "item": column.name, "value": text})

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domains.analytics.conditions import Condition, parse_condition
+from domains.analytics.catalogue import TABLES
+from domains.analytics.conditions import Clause, Condition, parse_condition
 from domains.analytics.showing import about, answer, describe_columns, describe_rows, show_sheet, show_value
 from domains.analytics.sql import Column, Values, quote, quote_all, to_objects
 from domains.analytics.workspace import Sheet, Workspace, fold
-from domains.analytics.catalogue import TABLES
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
 
@@ -21,6 +21,16 @@ FUNCTIONS: Mapping[str, str] = {
     "minimum": "min({})",
     "maximum": "max({})",
     "deviation": "stddev_samp({})",
+}
+_PHRASES: Mapping[str, str] = {
+    "count": "number of {} values",
+    "distinct": "number of different {} values",
+    "sum": "total {}",
+    "average": "average {}",
+    "median": "median {}",
+    "minimum": "lowest {}",
+    "maximum": "highest {}",
+    "deviation": "standard deviation of {}",
 }
 _OF_NUMBERS = frozenset({"sum", "average", "median", "deviation"})
 _PERIODS = frozenset({"year", "month"})
@@ -55,8 +65,9 @@ class Tables(Service):
         workspace = await Workspace.open(self.records, call)
         sheet = workspace.sheet(table)
         if limit is not None:
-            return await answer(workspace, f"SELECT * FROM in0 LIMIT {int(limit)}", {}, sheet)  # noqa: S608
-        return await show_sheet(workspace, sheet)
+            first = await answer(workspace, f"SELECT * FROM in0 LIMIT {int(limit)}", {}, sheet)  # noqa: S608
+            return {**first, "total": sheet.rows}
+        return {**await show_sheet(workspace, sheet), "total": sheet.rows}
 
     async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
         """Page `number` (from 1) of a frame's table: {rows, page, pages, row_count}."""
@@ -93,6 +104,7 @@ class Tables(Service):
         other_table: str | None = None,
         columns: list[str] | None = None,
         condition: str | None = None,
+        value: str | None = None,
         order: str | None = None,
         direction: str = "ascending",
         limit: int | None = None,
@@ -105,13 +117,14 @@ class Tables(Service):
         workspace = await Workspace.open(self.records, call)
         sheet = workspace.sheet(table)
         if other_table is not None and workspace.sheet(other_table).name != sheet.name:
-            message = f"{sheet.name} and {workspace.sheet(other_table).name} are separate tables; they have to be merged first."
+            other = workspace.sheet(other_table).name
+            message = f"{sheet.name} and {other} are separate tables; they have to be merged first."
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
         chosen = [sheet.column(name) for name in columns or []] or list(sheet.columns)
         values = Values()
         read = parse_condition(condition, sheet) if condition else None
         sql = f"SELECT {quote_all([c.name for c in chosen])} FROM in0"  # noqa: S608 - quoted names
-        sql += f" WHERE {read.write(values)}" if read else ""
+        sql += _where(read, await _held_by(workspace, sheet, value), values)
         if order is not None:
             way = "DESC" if direction == "descending" else "ASC"
             sql += f" ORDER BY {quote(sheet.column(order).name)} {way} NULLS LAST"
@@ -119,10 +132,10 @@ class Tables(Service):
         found = await answer(workspace, sql, values.named, sheet)
         if not found["row_count"] and read is not None:
             absent = await _absent(workspace, sheet, read)
-            if absent:
+            if absent and value is None:
                 message = f"{sheet.name} has no row with {' or '.join(absent)}."
                 raise ToolFailure(FailureCategory.NOT_FOUND, message)
-        return found
+        return {**found, "among": among(condition, value)}
 
     async def aggregate(
         self,
@@ -133,12 +146,14 @@ class Tables(Service):
         column: str | None = None,
         by: str | None = None,
         condition: str | None = None,
+        value: str | None = None,
     ) -> JsonObject:
         """One number, or one per group, the greatest first (periods in order)."""
         workspace = await Workspace.open(self.records, call)
         sheet = workspace.sheet(table)
         values = Values()
-        where = f" WHERE {parse_condition(condition, sheet).write(values)}" if condition else ""
+        read = parse_condition(condition, sheet) if condition else None
+        where = _where(read, await _held_by(workspace, sheet, value), values)
         measure = measure_of(sheet, function, column)
         label = f"{function}_{column}" if column else function
         label = quote(fold(label))
@@ -149,8 +164,13 @@ class Tables(Service):
             order = "1" if is_period else "2 DESC, 1"
             sql = f"SELECT {group} AS {quote(name)}, {measure} AS {label} FROM in0{where} GROUP BY 1 ORDER BY {order}"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
-        value = next(iter(found["rows"][0].values())) if by is None and found["rows"] else None
-        return {**found, "function": function, "by": by or "", "measured": column or "rows", "value": value}
+        return {
+            **found,
+            "function": function,
+            "by": by or "",
+            "what": phrase_of(function, column),
+            "among": among(condition, value),
+        }
 
     async def compare(
         self,
@@ -174,7 +194,10 @@ class Tables(Service):
             wanted = [first, second]
             group = f"lower({group})"
         elif first_year is not None and second_year is not None:
-            group, wanted = f"year({quote(time_of(sheet).name)})::VARCHAR", [str(first_year), str(second_year)]
+            group, wanted = (
+                f"year({quote(time_of(sheet).name)})::VARCHAR",
+                [str(first_year), str(second_year)],
+            )
         else:
             message = "Name the two groups, or the two years, that I should compare."
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
@@ -187,12 +210,14 @@ class Tables(Service):
         low, high = (row["value"] for row in found["rows"])
         empty = [name for name, row in zip(wanted, found["rows"], strict=True) if not row["rows"]]
         if empty:
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{sheet.name} has no rows of {' or '.join(empty)}.")
+            raise ToolFailure(
+                FailureCategory.VALIDATION_ERROR, f"{sheet.name} has no rows of {' or '.join(empty)}."
+            )
         change = (high - low) / abs(low) * 100 if low else None
         return {
             **found,
             "function": function,
-            "measured": column,
+            "what": phrase_of(function, column),
             "difference": high - low,
             "shown": [show_value(low), show_value(high)],
             "gap": show_value(abs(high - low)),
@@ -245,7 +270,12 @@ class Tables(Service):
         picked = f"{name}, {others}" if others else name
         sql = f"SELECT {picked} FROM in0 WHERE {name} < {fences[0]} OR {name} > {fences[1]} ORDER BY {name} DESC"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
-        return {**found, "measured": column, "fences": show_value(low - reach) + " to " + show_value(high + reach), "total": sheet.rows}
+        return {
+            **found,
+            "measured": column,
+            "fences": show_value(low - reach) + " to " + show_value(high + reach),
+            "total": sheet.rows,
+        }
 
     async def correlate(
         self, *, table: str, call: ToolCall, column: str | None = None, other_column: str | None = None
@@ -261,10 +291,23 @@ class Tables(Service):
         values = Values()
         for one, other in pairs:
             label = values.add(f"{one.name} and {other.name}")
-            parts.append(f"SELECT {label} AS pair, corr({quote(one.name)}, {quote(other.name)}) AS correlation FROM in0")  # noqa: S608
+            parts.append(
+                f"SELECT {label} AS pair, corr({quote(one.name)}, {quote(other.name)}) AS correlation FROM in0"
+            )
         sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY abs(correlation) DESC NULLS LAST"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
         return {**found, "correlation": found["rows"][0]["correlation"]}
+
+
+def phrase_of(function: str, column: str | None) -> str:
+    """What is measured, in words."""
+    return "rows" if column is None else _PHRASES[function].format(column)
+
+
+def among(condition: str | None, value: str | None) -> str:
+    """Which rows were looked at, in words, or nothing."""
+    parts = [f"of {value}" if value else "", condition or ""]
+    return " ".join(part for part in parts if part)
 
 
 def measure_of(sheet: Sheet, function: str, column: str | None) -> str:
@@ -324,6 +367,17 @@ def number_of(sheet: Sheet, said: str) -> Column:
     return found
 
 
+def _where(read: Condition | None, held: Clause | None, values: Values) -> str:
+    tests = [f"({read.write(values)})"] if read else []
+    tests += [Condition(((held,),)).write(values)] if held else []
+    return f" WHERE {' AND '.join(tests)}" if tests else ""
+
+
+async def _held_by(workspace: Workspace, sheet: Sheet, value: str | None) -> Clause | None:
+    """The clause that a value alone stands for: the text column in which it occurs."""
+    return None if value is None else Clause(await _column_with(workspace, sheet, value), "=", value)
+
+
 async def _absent(workspace: Workspace, sheet: Sheet, condition: Condition) -> list[str]:
     """Values that a condition names exactly and that its column does not have at all."""
     absent: list[str] = []
@@ -347,7 +401,13 @@ async def _column_with(workspace: Workspace, sheet: Sheet, value: str) -> Column
             sql = f"SELECT count(*) FROM in0 WHERE lower({quote(column.name)}) = lower($v0)"  # noqa: S608
             if (await workspace.read(sql, {"v0": value}, sheet)).rows[0][0]:
                 return column
-    raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"No column of {sheet.name} has the value {value!r}.")
+    raise ToolFailure(FailureCategory.VALIDATION_ERROR, _unknown(sheet, value))
+
+
+def _unknown(sheet: Sheet, value: str) -> str:
+    texts = [column.name for column in sheet.columns if column.is_text]
+    where = f" Its columns of text are {', '.join(texts)}." if texts else ""
+    return f"No column of {sheet.name} has the value {value!r}.{where}"
 
 
 def _profile_of(column: Column) -> str:
@@ -370,5 +430,3 @@ def _pairs(sheet: Sheet, column: str | None, other: str | None) -> list[tuple[Co
         return [(one, column) for column in sheet.numbers if column != one]
     numbers = sheet.numbers[:MOST_NAMED]
     return [(a, b) for index, a in enumerate(numbers) for b in numbers[index + 1 :]]
-
-

@@ -17,6 +17,7 @@ from orchestrator.domain.services import FailureCategory, Service, ToolCall, Too
 from orchestrator.types import Json, JsonObject
 
 TYPES = {"text": "VARCHAR", "number": "DOUBLE", "whole": "BIGINT", "date": "DATE"}
+KINDS = {"text": "text", "number": "numbers", "whole": "whole numbers", "date": "dates"}
 SEPARATORS = {"space": " ", "comma": ",", "dash": "-", "slash": "/"}
 MOST_PARTS = 12
 MOST_PIVOTED = 30
@@ -78,7 +79,9 @@ class Workshop(Service):
     async def filter(self, *, table: str, condition: str, call: ToolCall) -> JsonObject:
         sheet, values, test = await self._tested(table, condition, call)
         sql = f"SELECT * FROM in0 WHERE {test}"  # noqa: S608
-        return await self._replace(call, sheet.name, sql, values, f"kept the rows of {sheet.name} {condition}")
+        return await self._replace(
+            call, sheet.name, sql, values, f"kept the rows of {sheet.name} {condition}"
+        )
 
     async def _tested(self, table: str, condition: str, call: ToolCall) -> tuple[Sheet, Values, str]:
         sheet, values = (await Workspace.open(self.records, call)).sheet(table), Values()
@@ -93,15 +96,21 @@ class Workshop(Service):
             f"SELECT {sheet.quoted} FROM (SELECT *, {_NUMBER} FROM in0) "  # noqa: S608
             f"QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY __n) = 1 ORDER BY __n"
         )
-        return await self._replace(call, sheet.name, sql, Values(), f"took duplicate rows out of {sheet.name}")
+        return await self._replace(
+            call, sheet.name, sql, Values(), f"taken duplicate rows out of {sheet.name}"
+        )
 
     @once
-    async def sort(self, *, table: str, order: str, call: ToolCall, direction: str = "ascending") -> JsonObject:
+    async def sort(
+        self, *, table: str, order: str, call: ToolCall, direction: str = "ascending"
+    ) -> JsonObject:
         sheet = (await Workspace.open(self.records, call)).sheet(table)
         name = sheet.column(order).name
         way = "DESC" if direction == "descending" else "ASC"
         sql = f"SELECT * FROM in0 ORDER BY {quote(name)} {way} NULLS LAST"  # noqa: S608
-        return await self._replace(call, sheet.name, sql, Values(), f"sorted {sheet.name} by {name}, {direction}")
+        return await self._replace(
+            call, sheet.name, sql, Values(), f"sorted {sheet.name} by {name}, {direction}"
+        )
 
     @once
     async def sample(
@@ -114,7 +123,7 @@ class Workshop(Service):
             f"ORDER BY (__n * 2654435761) % 4294967296, __n LIMIT {int(size)}"
         )
         name = new_name or f"{sheet.name}_sample"
-        return await self._create(call, name, sql, Values(), (sheet,), f"took a sample of {sheet.name}")
+        return await self._create(call, name, sql, Values(), (sheet,), f"taken a sample of {sheet.name}")
 
     # Values.
 
@@ -131,7 +140,8 @@ class Workshop(Service):
         parts = [f"{_cleaned(one, case)} AS {quote(one.name)}" for one in chosen]
         sql = f"SELECT * REPLACE ({', '.join(parts)}) FROM in0"  # noqa: S608
         names = ", ".join(one.name for one in chosen)
-        return await self._replace(call, sheet.name, sql, Values(), f"cleaned {names} of {sheet.name}")
+        how = "" if case == "unchanged" else f", in {case} case"
+        return await self._replace(call, sheet.name, sql, Values(), f"cleaned {names} of {sheet.name}{how}")
 
     @once
     async def fill(
@@ -171,7 +181,9 @@ class Workshop(Service):
         found = sheet.column(column)
         name = quote(found.name)
         sql = f"SELECT * REPLACE (TRY_CAST({name} AS {TYPES[type]}) AS {name}) FROM in0"  # noqa: S608
-        return await self._replace(call, sheet.name, sql, Values(), f"made {found.name} of {sheet.name} a {type}")
+        return await self._replace(
+            call, sheet.name, sql, Values(), f"turned {found.name} of {sheet.name} into {KINDS[type]}"
+        )
 
     # Columns.
 
@@ -180,7 +192,9 @@ class Workshop(Service):
         sheet = (await Workspace.open(self.records, call)).sheet(table)
         found, name = sheet.column(column), _new_column(sheet, new_name)
         sql = f"SELECT * RENAME ({quote(found.name)} AS {quote(name)}) FROM in0"  # noqa: S608
-        return await self._replace(call, sheet.name, sql, Values(), f"renamed {found.name} of {sheet.name} to {name}")
+        return await self._replace(
+            call, sheet.name, sql, Values(), f"renamed {found.name} of {sheet.name} to {name}"
+        )
 
     @once
     async def drop(self, *, table: str, column: str, call: ToolCall) -> JsonObject:
@@ -198,7 +212,9 @@ class Workshop(Service):
         name, expression = split_formula(formula)
         written = write_formula(expression, sheet, values)
         sql = f"SELECT *, {written} AS {quote(_new_column(sheet, name))} FROM in0"  # noqa: S608
-        return await self._replace(call, sheet.name, sql, values, f"added {name} = {expression} to {sheet.name}")
+        return await self._replace(
+            call, sheet.name, sql, values, f"added {name} = {expression} to {sheet.name}"
+        )
 
     @once
     async def split_column(
@@ -219,8 +235,12 @@ class Workshop(Service):
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         mark = values.add(SEPARATORS[separator])
         split = f"string_split({quote(found.name)}::VARCHAR, {mark})"
-        parts = [f"nullif(trim({split}[{index}]), '') AS {quote(one)}" for index, one in enumerate(names[:-1], 1)]
-        parts.append(f"nullif(trim(array_to_string({split}[{len(names)}:], {mark})), '') AS {quote(names[-1])}")
+        parts = [
+            f"nullif(trim({split}[{index}]), '') AS {quote(one)}" for index, one in enumerate(names[:-1], 1)
+        ]
+        parts.append(
+            f"nullif(trim(array_to_string({split}[{len(names)}:], {mark})), '') AS {quote(names[-1])}"
+        )
         sql = f"SELECT *, {', '.join(parts)} FROM in0"  # noqa: S608
         action = f"split {found.name} of {sheet.name} into {', '.join(names)}"
         return await self._replace(call, sheet.name, sql, values, action)
@@ -244,7 +264,9 @@ class Workshop(Service):
         ]
         sql = f"SELECT * FROM in0 UNION ALL SELECT {', '.join(cells)}"  # noqa: S608
         told = ", ".join(f"{name} {value}" for name, value in given.items())
-        result = await self._replace(call, sheet.name, sql, bound, f"inserted a row with {told} into {sheet.name}")
+        result = await self._replace(
+            call, sheet.name, sql, bound, f"inserted a row with {told} into {sheet.name}"
+        )
         return {**result, "inserted": told}
 
     # Several tables.
@@ -293,7 +315,9 @@ class Workshop(Service):
             f"UNION ALL SELECT {picked}, {marks[1]}::VARCHAR FROM in1"
         )
         name = new_name or f"{left.name}_and_{right.name}"
-        return await self._create(call, name, sql, values, (left, right), f"put {left.name} and {right.name} together")
+        return await self._create(
+            call, name, sql, values, (left, right), f"put {left.name} and {right.name} together"
+        )
 
     @once
     async def split(self, *, table: str, by: str, call: ToolCall) -> JsonObject:
@@ -314,7 +338,9 @@ class Workshop(Service):
             made.append(Made(part_name, await workspace.make(part_name, part, {"v0": value}, sheet.node)))
         parts: list[JsonObject] = [{"table": one.name, "rows": one.sheet.rows} for one in made if one.sheet]
         action = f"split {sheet.name} by {column.name}"
-        step = await workspace.add(call.idempotency_key, action, made, {"table": sheet.name, "parts": parts})
+        step = await workspace.add(
+            call.idempotency_key, action, made, {"table": sheet.name, "action": action, "parts": parts}
+        )
         return await self.told(workspace, step)
 
     @once
@@ -474,5 +500,3 @@ def _labels(found: Sequence[str], taken: str) -> list[str]:
             label, number = f"{base}_{number}", number + 1
         labels.append(label)
     return labels
-
-

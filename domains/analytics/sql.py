@@ -9,7 +9,18 @@ from math import isfinite
 
 from orchestrator.types import Json, JsonObject
 
-_NUMERIC = ("BIGINT", "INTEGER", "DOUBLE", "FLOAT", "DECIMAL", "HUGEINT", "SMALLINT", "TINYINT", "UBIGINT", "NUMBER")
+_NUMERIC = (
+    "BIGINT",
+    "INTEGER",
+    "DOUBLE",
+    "FLOAT",
+    "DECIMAL",
+    "HUGEINT",
+    "SMALLINT",
+    "TINYINT",
+    "UBIGINT",
+    "NUMBER",
+)
 _TEMPORAL = ("DATE", "TIMESTAMP", "DATETIME")
 
 

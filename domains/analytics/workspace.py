@@ -255,7 +255,9 @@ class Workspace:
             self._apply(stored)
             if stored["key"] == key:
                 return stored
-        raise ToolFailure(FailureCategory.SERVER_ERROR, "The tables are being changed elsewhere; please try again.")
+        raise ToolFailure(
+            FailureCategory.SERVER_ERROR, "The tables are being changed elsewhere; please try again."
+        )
 
     async def undo(self, key: str, number: int | None = None) -> JsonObject:
         """Take the latest step back, once per call. `number`: only if it is this one."""
@@ -264,7 +266,9 @@ class Workspace:
             return earlier
         last = self.last
         if last is None:
-            raise ToolFailure(FailureCategory.NOT_FOUND, "There is nothing to undo: no table has been changed.")
+            raise ToolFailure(
+                FailureCategory.NOT_FOUND, "There is nothing to undo: no table has been changed."
+            )
         if number is not None and last["number"] != number:
             message = "Other changes came after that one; please undo those first."
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
@@ -284,7 +288,9 @@ class Workspace:
         sheet = await self._sheet_of(table_id)
         pages = max(1, -(-sheet.rows // PAGE_ROWS))
         if not 1 <= number <= pages:
-            raise ToolFailure(FailureCategory.NOT_FOUND, f"There are {pages} pages; there is no page {number}.")
+            raise ToolFailure(
+                FailureCategory.NOT_FOUND, f"There are {pages} pages; there is no page {number}."
+            )
         sql = f"SELECT * FROM in0 LIMIT {PAGE_ROWS} OFFSET {(number - 1) * PAGE_ROWS}"  # noqa: S608 - numbers
         found = await self.read(sql, {}, sheet)
         return {"rows": found, "page": number, "pages": pages, "row_count": sheet.rows}

@@ -237,4 +237,5 @@ def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
         depends_on=slot.depends_on,
         pattern=slot.pattern,
         open=slot.open,
+        samples=slot.samples,
     )

@@ -54,6 +54,7 @@ class SlotEntry(Entry):
     """`synonyms`: what people say for each of `values`. `pattern`: of exact.
 
     `open`: values that `entity` does not list are possible too; the tool knows them all.
+    `samples`: what fills the slot's place in examples, where no list of values says it.
     """
 
     type: str | None = None
@@ -61,6 +62,7 @@ class SlotEntry(Entry):
     group: str | None = None
     entity: str | None = None
     open: bool = False
+    samples: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domains.analytics.policy import TablePolicy, ask
+from domains.analytics.policy import TablePolicy, ask, fill_category, fill_quoted
 from domains.analytics.staging import Staging, choose_staging
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Ending, Failed, Recover
+from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
 from orchestrator.pex.execution import Execution
+from orchestrator.pex.recover import ABOUT_VALUES
 from orchestrator.types import Dact
 
 
 class Reading(TablePolicy):
-    """Carried out as declared."""
+    """A question of several parts that has no answer is told and let go: it is as quickly asked anew."""
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        about_values = failure.category in ABOUT_VALUES and failure.check is None
+        if about_values and len(run.flow.slots) > 1 and self.fallback(run, failure) is None:
+            return Recover(Recovery.ESCALATE, failure)
+        return await super().recover(run, failure)
 
 
-class Query(TablePolicy):
+class Query(Reading):
     dact: ClassVar[str | None] = "query"
+
+    async def review(self, run: Execution) -> Ending | None:
+        fill_quoted(run, "columns")
+        fill_category(run, "direction")
+        return await super().review(run)
 
     def fallback(self, run: Execution, failure: Failed) -> Dact | None:
         """A query whose data do not exist yet leads to the change that would make them (PX-16)."""
@@ -43,18 +55,19 @@ class Query(TablePolicy):
         return ending
 
 
-class Aggregate(TablePolicy):
+class Aggregate(Reading):
     dact: ClassVar[str | None] = "aggregate"
 
     async def review(self, run: Execution) -> Ending | None:
         """Everything but counting rows needs a column."""
+        fill_category(run, "function")
         ending = await super().review(run)
         if ending is None and run.value("function") != "count" and run.value("column") is None:
             return ask(run, "column")
         return ending
 
 
-class Compare(TablePolicy):
+class Compare(Reading):
     dact: ClassVar[str | None] = "compare"
 
     async def review(self, run: Execution) -> Ending | None:
