@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from domains.analytics.conditions import parse_condition
-from domains.analytics.reading import group_of, measure_of, number_of, time_of
+from domains.analytics.measures import group_of, measure_of, number_of, time_of
 from domains.analytics.showing import about
 from domains.analytics.sql import Column, Values, quote, to_objects
 from domains.analytics.workspace import Sheet, Workspace, fold

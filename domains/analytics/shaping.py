@@ -1,48 +1,27 @@
-"""Changes of tables: each makes a new version of a table, or a new table, as one step that can be undone."""
+"""Changes of one table: each makes a new version of it, or a sample, as one step that can be undone."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Awaitable, Callable, Sequence
-from functools import wraps
+from collections.abc import Sequence
 
-from domains.analytics.catalogue import TABLES
 from domains.analytics.conditions import parse_condition, read_value
 from domains.analytics.formulas import check_name, split_formula, write_formula
-from domains.analytics.reading import measure_of
-from domains.analytics.showing import show_sheet, show_value
-from domains.analytics.sql import Column, Values, quote, quote_all
-from domains.analytics.workspace import Made, Sheet, Workspace, fold
-from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from domains.analytics.showing import show_value
+from domains.analytics.sql import Column, Values, quote
+from domains.analytics.steps import Workbench, once
+from domains.analytics.workspace import Sheet, Workspace
+from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 
 TYPES = {"text": "VARCHAR", "number": "DOUBLE", "whole": "BIGINT", "date": "DATE"}
 KINDS = {"text": "text", "number": "numbers", "whole": "whole numbers", "date": "dates"}
 SEPARATORS = {"space": " ", "comma": ",", "dash": "-", "slash": "/"}
 MOST_PARTS = 12
-MOST_PIVOTED = 30
 _NUMBER = "row_number() OVER () AS __n"
 
 
-Change = Callable[..., Awaitable[JsonObject]]
-
-
-def once(change: Change) -> Change:
-    """Answer a repeated attempt of a call from the step that the first one added."""
-
-    @wraps(change)
-    async def attempt(self: Workshop, *, call: ToolCall, **inputs: Json) -> JsonObject:
-        workspace = await Workspace.open(self.records, call)
-        earlier = workspace.done_by(call.idempotency_key)
-        if earlier is not None:
-            return await self.told(workspace, earlier)
-        return await change(self, call=call, **inputs)
-
-    return attempt
-
-
-class Workshop(Service):
-    """Changes the tables of a workspace, each call as one step."""
+class Workshop(Workbench):
+    """Changes the tables of a workspace one by one, and takes changes back."""
 
     async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
         """What became of a call that changes tables: done, or not done as far as anyone will see."""
@@ -79,9 +58,7 @@ class Workshop(Service):
     async def filter(self, *, table: str, condition: str, call: ToolCall) -> JsonObject:
         sheet, values, test = await self._tested(table, condition, call)
         sql = f"SELECT * FROM in0 WHERE {test}"  # noqa: S608
-        return await self._replace(
-            call, sheet.name, sql, values, f"kept the rows of {sheet.name} {condition}"
-        )
+        return await self.replace(call, sheet.name, sql, values, f"kept the rows of {sheet.name} {condition}")
 
     async def _tested(self, table: str, condition: str, call: ToolCall) -> tuple[Sheet, Values, str]:
         sheet, values = (await Workspace.open(self.records, call)).sheet(table), Values()
@@ -96,7 +73,7 @@ class Workshop(Service):
             f"SELECT {sheet.quoted} FROM (SELECT *, {_NUMBER} FROM in0) "  # noqa: S608
             f"QUALIFY row_number() OVER (PARTITION BY {keys} ORDER BY __n) = 1 ORDER BY __n"
         )
-        return await self._replace(
+        return await self.replace(
             call, sheet.name, sql, Values(), f"taken duplicate rows out of {sheet.name}"
         )
 
@@ -108,7 +85,7 @@ class Workshop(Service):
         name = sheet.column(order).name
         way = "DESC" if direction == "descending" else "ASC"
         sql = f"SELECT * FROM in0 ORDER BY {quote(name)} {way} NULLS LAST"  # noqa: S608
-        return await self._replace(
+        return await self.replace(
             call, sheet.name, sql, Values(), f"sorted {sheet.name} by {name}, {direction}"
         )
 
@@ -123,7 +100,7 @@ class Workshop(Service):
             f"ORDER BY (__n * 2654435761) % 4294967296, __n LIMIT {int(size)}"
         )
         name = new_name or f"{sheet.name}_sample"
-        return await self._create(call, name, sql, Values(), (sheet,), f"taken a sample of {sheet.name}")
+        return await self.create(call, name, sql, Values(), (sheet,), f"taken a sample of {sheet.name}")
 
     # Values.
 
@@ -141,7 +118,7 @@ class Workshop(Service):
         sql = f"SELECT * REPLACE ({', '.join(parts)}) FROM in0"  # noqa: S608
         names = ", ".join(one.name for one in chosen)
         how = "" if case == "unchanged" else f", in {case} case"
-        return await self._replace(call, sheet.name, sql, Values(), f"cleaned {names} of {sheet.name}{how}")
+        return await self.replace(call, sheet.name, sql, Values(), f"cleaned {names} of {sheet.name}{how}")
 
     @once
     async def fill(
@@ -164,7 +141,7 @@ class Workshop(Service):
         )
         how = f"the {strategy}" if fill_value is None else show_value(fill_value)
         action = f"filled missing {found.name} of {sheet.name} with {how}"
-        return await self._replace(call, sheet.name, sql, values, action)
+        return await self.replace(call, sheet.name, sql, values, action)
 
     async def preview_cast(self, *, table: str, column: str, type: str, call: ToolCall) -> JsonObject:  # noqa: A002
         """How many values another type could not hold."""
@@ -181,7 +158,7 @@ class Workshop(Service):
         found = sheet.column(column)
         name = quote(found.name)
         sql = f"SELECT * REPLACE (TRY_CAST({name} AS {TYPES[type]}) AS {name}) FROM in0"  # noqa: S608
-        return await self._replace(
+        return await self.replace(
             call, sheet.name, sql, Values(), f"turned {found.name} of {sheet.name} into {KINDS[type]}"
         )
 
@@ -192,7 +169,7 @@ class Workshop(Service):
         sheet = (await Workspace.open(self.records, call)).sheet(table)
         found, name = sheet.column(column), _new_column(sheet, new_name)
         sql = f"SELECT * RENAME ({quote(found.name)} AS {quote(name)}) FROM in0"  # noqa: S608
-        return await self._replace(
+        return await self.replace(
             call, sheet.name, sql, Values(), f"renamed {found.name} of {sheet.name} to {name}"
         )
 
@@ -204,7 +181,7 @@ class Workshop(Service):
             message = f"{found.name} is the only column of {sheet.name}."
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         sql = f"SELECT * EXCLUDE ({quote(found.name)}) FROM in0"  # noqa: S608
-        return await self._replace(call, sheet.name, sql, Values(), f"dropped {found.name} from {sheet.name}")
+        return await self.replace(call, sheet.name, sql, Values(), f"dropped {found.name} from {sheet.name}")
 
     @once
     async def derive(self, *, table: str, formula: str, call: ToolCall) -> JsonObject:
@@ -212,7 +189,7 @@ class Workshop(Service):
         name, expression = split_formula(formula)
         written = write_formula(expression, sheet, values)
         sql = f"SELECT *, {written} AS {quote(_new_column(sheet, name))} FROM in0"  # noqa: S608
-        return await self._replace(
+        return await self.replace(
             call, sheet.name, sql, values, f"added {name} = {expression} to {sheet.name}"
         )
 
@@ -243,7 +220,7 @@ class Workshop(Service):
         )
         sql = f"SELECT *, {', '.join(parts)} FROM in0"  # noqa: S608
         action = f"split {found.name} of {sheet.name} into {', '.join(names)}"
-        return await self._replace(call, sheet.name, sql, values, action)
+        return await self.replace(call, sheet.name, sql, values, action)
 
     @once
     async def insert(
@@ -264,154 +241,10 @@ class Workshop(Service):
         ]
         sql = f"SELECT * FROM in0 UNION ALL SELECT {', '.join(cells)}"  # noqa: S608
         told = ", ".join(f"{name} {value}" for name, value in given.items())
-        result = await self._replace(
+        result = await self.replace(
             call, sheet.name, sql, bound, f"inserted a row with {told} into {sheet.name}"
         )
         return {**result, "inserted": told}
-
-    # Several tables.
-
-    @once
-    async def merge(
-        self,
-        *,
-        table: str,
-        other_table: str,
-        call: ToolCall,
-        key: str | None = None,
-        new_name: str | None = None,
-    ) -> JsonObject:
-        """Join two tables on a column that both have: the rows that are in both."""
-        workspace = await Workspace.open(self.records, call)
-        left, right = workspace.sheet(table), workspace.sheet(other_table)
-        _check_different(left, right)
-        on = _common_key(left, right, key)
-        others = [c.name for c in right.columns if c.name != on]
-        picked = [f"a.{quote(name)}" for name in left.names]
-        picked += [f"b.{quote(name)} AS {quote(_unique(name, right.name, left.names))}" for name in others]
-        sql = f"SELECT {', '.join(picked)} FROM in0 a JOIN in1 b ON a.{quote(on)} = b.{quote(on)}"  # noqa: S608
-        name = new_name or f"{left.name}_{right.name}"
-        action = f"merged {left.name} and {right.name} on {on}"
-        result = await self._create(call, name, sql, Values(), (left, right), action)
-        return {**result, "key": on}
-
-    @once
-    async def union(
-        self, *, table: str, other_table: str, call: ToolCall, new_name: str | None = None
-    ) -> JsonObject:
-        """The rows of both tables, in the columns that both have; `origin_table` says which."""
-        workspace = await Workspace.open(self.records, call)
-        left, right = workspace.sheet(table), workspace.sheet(other_table)
-        _check_different(left, right)
-        common = [name for name in left.names if name in right.names]
-        if not common:
-            message = f"{left.name} and {right.name} have no column in common."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-        values = Values()
-        marks = values.add(left.name), values.add(right.name)
-        picked = quote_all(common)
-        sql = (
-            f"SELECT {picked}, {marks[0]}::VARCHAR AS origin_table FROM in0 "  # noqa: S608
-            f"UNION ALL SELECT {picked}, {marks[1]}::VARCHAR FROM in1"
-        )
-        name = new_name or f"{left.name}_and_{right.name}"
-        return await self._create(
-            call, name, sql, values, (left, right), f"put {left.name} and {right.name} together"
-        )
-
-    @once
-    async def split(self, *, table: str, by: str, call: ToolCall) -> JsonObject:
-        """One new table for each value of a column."""
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
-        column = sheet.column(by)
-        name = quote(column.name)
-        sql = f"SELECT DISTINCT {name}::VARCHAR FROM in0 WHERE {name} IS NOT NULL ORDER BY 1 LIMIT {MOST_PARTS + 1}"  # noqa: S608
-        found = [str(row[0]) for row in (await workspace.read(sql, {}, sheet)).rows]
-        if len(found) > MOST_PARTS:
-            message = f"{column.name} has more than {MOST_PARTS} values; that would be too many tables."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-        made: list[Made] = []
-        for value in found:
-            part = f"SELECT * FROM in0 WHERE {name}::VARCHAR = $v0"  # noqa: S608
-            part_name = _slug(f"{sheet.name}_{value}")
-            made.append(Made(part_name, await workspace.make(part_name, part, {"v0": value}, sheet.node)))
-        parts: list[JsonObject] = [{"table": one.name, "rows": one.sheet.rows} for one in made if one.sheet]
-        action = f"split {sheet.name} by {column.name}"
-        step = await workspace.add(
-            call.idempotency_key, action, made, {"table": sheet.name, "action": action, "parts": parts}
-        )
-        return await self.told(workspace, step)
-
-    @once
-    async def pivot(
-        self,
-        *,
-        table: str,
-        by: str,
-        across: str,
-        call: ToolCall,
-        column: str | None = None,
-        function: str = "average",
-        new_name: str | None = None,
-    ) -> JsonObject:
-        """One row per value of `by`, one column per value of `across`."""
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
-        rows, heads, values = sheet.column(by), sheet.column(across), Values()
-        measure = measure_of(sheet, function if column else "count", column)
-        name = quote(heads.name)
-        sql = f"SELECT DISTINCT {name}::VARCHAR FROM in0 WHERE {name} IS NOT NULL ORDER BY 1 LIMIT {MOST_PIVOTED + 1}"  # noqa: S608
-        found = [str(row[0]) for row in (await workspace.read(sql, {}, sheet)).rows]
-        if not found or len(found) > MOST_PIVOTED:
-            message = f"{heads.name} has {'no' if not found else 'too many'} values to become columns."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-        labels = _labels(found, rows.name)
-        parts = [
-            f"{measure} FILTER (WHERE {name}::VARCHAR = {values.add(value)}) AS {quote(label)}"
-            for value, label in zip(found, labels, strict=True)
-        ]
-        sql = f"SELECT {quote(rows.name)}, {', '.join(parts)} FROM in0 GROUP BY 1 ORDER BY 1"  # noqa: S608
-        action = f"pivoted {sheet.name} by {rows.name} and {heads.name}"
-        return await self._create(call, new_name or f"{sheet.name}_pivot", sql, values, (sheet,), action)
-
-    # What all have in common.
-
-    async def _replace(self, call: ToolCall, table: str, sql: str, values: Values, action: str) -> JsonObject:
-        """A new version of a table under its name."""
-        workspace = await Workspace.open(self.records, call)
-        return await self._commit(workspace, call, table, sql, values, (workspace.sheet(table),), action)
-
-    async def _create(
-        self, call: ToolCall, name: str, sql: str, values: Values, inputs: Sequence[Sheet], action: str
-    ) -> JsonObject:
-        """A new table; an older one of the user's own with that name is replaced, a base table never."""
-        workspace = await Workspace.open(self.records, call)
-        name = check_name(name)
-        if name in TABLES:
-            message = f"{name} is one of the given tables; choose another name."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-        return await self._commit(workspace, call, name, sql, values, inputs, action)
-
-    async def _commit(
-        self,
-        workspace: Workspace,
-        call: ToolCall,
-        name: str,
-        sql: str,
-        values: Values,
-        inputs: Sequence[Sheet],
-        action: str,
-    ) -> JsonObject:
-        sheet = await workspace.make(name, sql, values.named, *(one.node for one in inputs))
-        result: JsonObject = {"table": name, "action": action, "rows_before": inputs[0].rows}
-        step = await workspace.add(call.idempotency_key, action, [Made(name, sheet)], result)
-        return await self.told(workspace, step)
-
-    async def told(self, workspace: Workspace, step: JsonObject) -> JsonObject:
-        """What a step did, with the first page of its table."""
-        shown = await show_sheet(workspace, workspace.sheet(step["result"]["table"]))
-        return {**shown, **step["result"]}
 
 
 def _cleaned(column: Column, case: str) -> str:
@@ -452,51 +285,3 @@ def _new_column(sheet: Sheet, said: str) -> str:
     if name in {one.casefold() for one in sheet.names}:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{sheet.name} has a column {name} already.")
     return name
-
-
-def _check_different(left: Sheet, right: Sheet) -> None:
-    if left.name == right.name:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "Name two different tables.")
-
-
-def _common_key(left: Sheet, right: Sheet, key: str | None) -> str:
-    """The column to join on: the one named, else the only one that both have.
-
-    Raises:
-        ToolFailure: validation_error.
-    """
-    common = [name for name in left.names if name in right.names]
-    if key is not None:
-        name = left.column(key).name
-        if name in common:
-            return name
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{right.name} has no column {name}.")
-    if len(common) == 1:
-        return common[0]
-    times = [name for name in common if (column := left.find(name)) is not None and column.is_time]
-    if len(times) == 1:
-        return times[0]
-    why = f"both have {', '.join(common)}; say which one" if common else "they have no column in common"
-    message = f"I cannot tell on which column to merge {left.name} and {right.name}: {why}."
-    raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-
-
-def _unique(name: str, table: str, taken: Sequence[str]) -> str:
-    return f"{name}_{table}" if name in taken else name
-
-
-def _slug(text: str) -> str:
-    """A text as a name."""
-    return fold(re.sub(r"\W+", " ", text))[:60].strip("_") or "part"
-
-
-def _labels(found: Sequence[str], taken: str) -> list[str]:
-    """Different column names for values."""
-    labels: list[str] = []
-    for value in found:
-        label = base = _slug(value) if _slug(value)[0].isalpha() else f"v_{_slug(value)}"
-        number = 2
-        while label in labels or label == taken:
-            label, number = f"{base}_{number}", number + 1
-        labels.append(label)
-    return labels
