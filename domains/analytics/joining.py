@@ -19,6 +19,17 @@ MOST_PIVOTED = 30
 class Joinery(Workbench):
     """Makes tables of tables."""
 
+    async def preview_merge(
+        self, *, table: str, other_table: str, call: ToolCall, key: str | None = None
+    ) -> JsonObject:
+        """On which column two tables would be merged, and how many rows that would give."""
+        workspace = await Workspace.open(self.records, call)
+        left, right = workspace.sheet(table), workspace.sheet(other_table)
+        _check_different(left, right)
+        on = _common_key(left, right, key)
+        sql = f"SELECT count(*) FROM in0 a JOIN in1 b ON a.{quote(on)} = b.{quote(on)}"  # noqa: S608
+        return {"key": on, "matched": (await workspace.read(sql, {}, left, right)).rows[0][0]}
+
     @once
     async def merge(
         self,
