@@ -114,7 +114,7 @@ def differences(expect: ExpectEntry, turn: dict[str, Any], signals: list[Signal]
 
 def test_there_are_enough_conversations() -> None:
     """Each kind of message, depth strategy, level of ambiguity and digression needs its own."""
-    names = [(domain_of(path), conversation.name) for path in FILES for conversation in read(path).conversations]
+    names = [(path, conversation.name) for path in FILES for conversation in read(path).conversations]
     assert len(names) == len(set(names))
     assert len(names) >= AT_LEAST
 
