@@ -81,7 +81,7 @@ def _axis(name: str, kind: str, **more: Json) -> JsonObject:
 
 
 def _bar(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
-    group, name, is_period = group_of(sheet, by or _first_text(sheet))
+    group, name, is_period = group_of(sheet, _first_text(sheet) if by is None else by)
     measure, label = measure_of(sheet, function, column), _label(function, column)
     order = "1" if is_period else "2 DESC NULLS LAST, 1"
     sql = _grouped(group, name, measure, label) + f" ORDER BY {order} LIMIT {MOST_BARS}"
@@ -90,7 +90,7 @@ def _bar(sheet: Sheet, column: str | None, by: str | None, function: str) -> Pla
 
 
 def _line(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
-    against = sheet.column(by) if by and sheet.find(by) else None
+    against = None if by is None else sheet.find(by)
     if against is not None and not against.is_time:
         group, name, kind = (
             quote(against.name),
@@ -117,8 +117,8 @@ def _line(sheet: Sheet, column: str | None, by: str | None, function: str) -> Pl
 def _scatter(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
     del function
     others = [one.name for one in sheet.numbers if one.name != column]
-    first = column or (others[0] if others else "")
-    second = by or next((name for name in others if name != first), "")
+    first = (others[0] if others else "") if column is None else column
+    second = by if by is not None else next((name for name in others if name != first), "")
     if not first or not second:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, "A scatter plot needs two columns of numbers.")
     x, y = number_of(sheet, second), number_of(sheet, first)

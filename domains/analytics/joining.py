@@ -51,8 +51,7 @@ class Joinery(Workbench):
         sql = f"SELECT {', '.join(picked)} FROM in0 a JOIN in1 b ON a.{quote(on)} = b.{quote(on)}"  # noqa: S608
         name = new_name or f"{left.name}_{right.name}"
         action = f"merged {left.name} and {right.name} on {on}"
-        result = await self.create(call, name, sql, Values(), (left, right), action)
-        return {**result, "key": on}
+        return await self.create(call, name, sql, Values(), (left, right), action)
 
     @once
     async def union(

@@ -241,10 +241,9 @@ class Workshop(Workbench):
         ]
         sql = f"SELECT * FROM in0 UNION ALL SELECT {', '.join(cells)}"  # noqa: S608
         told = ", ".join(f"{name} {value}" for name, value in given.items())
-        result = await self.replace(
+        return await self.replace(
             call, sheet.name, sql, bound, f"inserted a row with {told} into {sheet.name}"
         )
-        return {**result, "inserted": told}
 
 
 def _cleaned(column: Column, case: str) -> str:
