@@ -18,7 +18,7 @@ from orchestrator.pex.ending import Ending, NeedsInput
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.results import make_frame
-from orchestrator.types import Json
+from orchestrator.types import Json, JsonObject
 
 AFTER: Mapping[str, tuple[str, ...]] = {
     "by": ("by", "per", "each", "over", "against", "every"),
@@ -100,15 +100,30 @@ _ORDINARY = frozenset(
 """Words that end a sentence without being names."""
 
 
+SHORT = 4
+_CONTINUING = frozenset({"and", "now", "as", "then"})
+_OF_A_QUESTION = ("column", "by", "condition", "value", "function")
+
+
 class TablePolicy(BasePolicy):
     """Fills slots with the session's own names, and hands rows over page by page."""
 
     async def review(self, run: Execution) -> Ending | None:
         fill_own_names(run)
+        continue_question(run)
         fill_new_name(run)
         fill_strange_table(run)
         settle_table(run)
         return await super().review(run)
+
+    def outputs(self, run: Execution) -> JsonObject:
+        """Besides what the tools gave, the question as it was meant, for one that continues it."""
+        found = super().outputs(run)
+        if "question" in self.spec.outputs:
+            found["question"] = {
+                name: held.value for name, held in run.flow.slots.items() if name in _OF_A_QUESTION
+            }
+        return found
 
     def frame(self, run: Execution) -> Frame:
         frame, data = make_frame(run), run.data
@@ -120,6 +135,21 @@ class TablePolicy(BasePolicy):
             frame.display_type, frame.data = "table", data["rows"]
             frame.rows, frame.table_id, frame.warning = data["row_count"], data.get("table_id"), None
         return frame
+
+
+def continue_question(run: Execution) -> None:
+    """Take what a short message leaves unsaid from the question before: “and the maximum”, “as a chart”."""
+    done, words = run.world.state.completed, run.world.text.casefold().split()
+    begins = run.flow.turn_ids[:1] == [run.world.turn_id]
+    continues = len(words) <= SHORT or words[0] in _CONTINUING
+    if not (done and begins and continues) or _said_now(run, "table") or _said_now(run, "column"):
+        return
+    before = done[-1].outputs.get("question")
+    for name, value in (before if isinstance(before, dict) else {}).items():
+        if name in run.flow.spec.slots and not _said_now(run, name):
+            run.flow.fill_slots_by_label(
+                {name: value}, turn_id=run.world.turn_id, source=SlotSource.INHERITED
+            )
 
 
 def ask(run: Execution, slot: str) -> NeedsInput:

@@ -119,15 +119,20 @@ class Tables(Service):
         *,
         table: str,
         call: ToolCall,
-        function: str = "count",
+        function: str | None = None,
         column: str | None = None,
         by: str | None = None,
         condition: str | None = None,
         value: str | None = None,
     ) -> JsonObject:
-        """One number, or one per group, the greatest first (periods in order)."""
+        """One number, or one per group, the greatest first (periods in order).
+
+        Without a function: the average of numbers, else how many there are.
+        """
         workspace = await Workspace.open(self.records, call)
         sheet = workspace.sheet(table)
+        if function is None:
+            function = "average" if column is not None and sheet.column(column).is_number else "count"
         values = Values()
         read = parse_condition(condition, sheet) if condition else None
         where = _where(read, await _held_by(workspace, sheet, value), values)

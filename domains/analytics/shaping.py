@@ -34,8 +34,8 @@ class Workshop(Workbench):
         undone = await workspace.undo(call.idempotency_key, step)
         left = await Workspace.open(self.records, call)
         table = next((one["name"] for one in undone["makes"] if one["name"] in left.sheets), "")
-        found: JsonObject = {"action": undone["action"], "names": left.own_names}
-        return {**found, "table": table, "row_count": left.sheets[table].rows} if table else found
+        rows = left.sheets[table].rows if table else 0
+        return {"action": undone["action"], "names": left.own_names, "table": table, "row_count": rows}
 
     async def history(self, *, call: ToolCall) -> JsonObject:
         """The steps in force, the latest first."""
@@ -63,6 +63,38 @@ class Workshop(Workbench):
     async def _tested(self, table: str, condition: str, call: ToolCall) -> tuple[Sheet, Values, str]:
         sheet, values = (await Workspace.open(self.records, call)).sheet(table), Values()
         return sheet, values, parse_condition(condition, sheet).write(values)
+
+    async def preview_delete(self, *, table: str, condition: str, call: ToolCall) -> JsonObject:
+        """How many rows a condition would take away."""
+        found = await self.preview_filter(table=table, condition=condition, call=call)
+        return {"kept": found["removed"], "removed": found["kept"], "total": found["total"]}
+
+    @once
+    async def delete(self, *, table: str, condition: str, call: ToolCall) -> JsonObject:
+        """Take away the rows that a condition holds for; those where it is open stay."""
+        sheet, values, test = await self._tested(table, condition, call)
+        sql = f"SELECT * FROM in0 WHERE ({test}) IS NOT TRUE"  # noqa: S608
+        return await self.replace(
+            call, sheet.name, sql, values, f"deleted the rows of {sheet.name} {condition}"
+        )
+
+    async def preview_deduplicate(
+        self, *, table: str, call: ToolCall, column: str | None = None
+    ) -> JsonObject:
+        """How many rows repeat an earlier one.
+
+        Raises:
+            ToolFailure: validation_error when there is nothing to remove.
+        """
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        keys = quote(sheet.column(column).name) if column else sheet.quoted
+        sql = f"SELECT count(*) FROM (SELECT DISTINCT {keys} FROM in0)"  # noqa: S608
+        duplicates = sheet.rows - int(str((await workspace.read(sql, {}, sheet)).rows[0][0]))
+        if not duplicates:
+            message = f"No row of {sheet.name} repeats an earlier one; there is nothing to remove."
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        return {"duplicates": duplicates, "total": sheet.rows}
 
     @once
     async def deduplicate(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:

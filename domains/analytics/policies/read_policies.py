@@ -62,7 +62,7 @@ class Aggregate(Reading):
         """Everything but counting rows needs a column."""
         fill_category(run, "function")
         ending = await super().review(run)
-        if ending is None and run.value("function") != "count" and run.value("column") is None:
+        if ending is None and run.value("function") not in {None, "count"} and run.value("column") is None:
             return ask(run, "column")
         return ending
 
@@ -78,3 +78,12 @@ class Compare(Reading):
         if run.value("first_year") is not None and run.value("second_year") is not None:
             return None
         return next((ask(run, slot) for slot in ("first", "second") if run.value(slot) is None), None)
+
+
+class Chart(Reading):
+    dact: ClassVar[str | None] = "chart"
+
+    async def review(self, run: Execution) -> Ending | None:
+        fill_category(run, "kind")
+        fill_category(run, "function")
+        return await super().review(run)

@@ -50,7 +50,7 @@ def test_every_flow_is_carried_out_in_some_evaluation() -> None:
 def test_what_loses_data_is_confirmed() -> None:
     flows = loaded()[0].domain.flows
     confirmed = {dact for dact, flow in flows.items() if flow.spec.confirm}
-    assert {"deduplicate", "drop_column", "filter", "cast_column"} <= confirmed
+    assert {"deduplicate", "delete_rows", "drop_column", "filter", "cast_column", "merge"} <= confirmed
 
 
 def test_every_change_can_be_looked_up_and_undone() -> None:
@@ -58,7 +58,7 @@ def test_every_change_can_be_looked_up_and_undone() -> None:
     tools = loaded()[0].domain.tools.values()
     changing = [tool for tool in tools if not tool.idempotent and tool.tool_id != "step_undo"]
     tables = [tool for tool in changing if not tool.tool_id.startswith("schedule")]
-    assert len(tables) == 16
+    assert len(tables) == 17
     assert all((tool.status_query, tool.compensation) == ("step_outcome", "step_undo") for tool in tables)
 
 

@@ -14,6 +14,7 @@ from tests.unit.analytics.factories import Office, a_call
 
 CHANGES = [
     ("workshop", "filter", {"table": "cars", "condition": "where origin is Japan"}),
+    ("workshop", "delete", {"table": "cars", "condition": "where mpg is missing"}),
     ("workshop", "deduplicate", {"table": "iris"}),
     ("workshop", "sort", {"table": "cars", "order": "weight", "direction": "descending"}),
     ("workshop", "sample", {"table": "airports", "size": 20}),
