@@ -230,6 +230,13 @@ def path_of(table: BaseTable) -> str:
     return str(distribution(PACKAGE).locate_file(f"{PACKAGE}/_data/{table.file}"))
 
 
+def other_names(name: str) -> set[str]:
+    """What else a table or column of this name is called."""
+    known = [table for table in TABLES.values() if table.name == name]
+    known_columns = [column for table in TABLES.values() for column in table.columns if column.name == name]
+    return {alias.casefold() for one in (*known, *known_columns) for alias in one.aliases}
+
+
 def tables_with(names: list[str]) -> list[str]:
     """The base tables that have all of these columns and groups; “year” and “month” suit any with dates."""
     return [table.name for table in TABLES.values() if all(_has(table, name) for name in names)]

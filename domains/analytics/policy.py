@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from domains.analytics.catalogue import TABLES, tables_with
+from domains.analytics.catalogue import TABLES, other_names, tables_with
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.slots import SlotSource
@@ -211,7 +211,7 @@ def _is_free(run: Execution, slot: str, own: str) -> bool:
     if run.flow.spec.slots[slot].type == "group" or not _said_now(run, slot):
         return True
     value = str(run.flow.value(slot)).casefold()
-    return value != own and (value in own or run.flow.slots[slot].text.casefold() == own)
+    return value != own and (value in own or own in other_names(value))
 
 
 def _said_now(run: Execution, name: str) -> bool:
