@@ -117,6 +117,7 @@ class Engine:
             yield
 
     def _hold(self, node: str, recipes: Mapping[str, Recipe]) -> None:
+        """Make a table at most once at a time. Locks stay: one that is dropped could be held by two."""
         with self._lock:
             making = self._making.setdefault(node, threading.Lock())
         with making:
@@ -164,7 +165,6 @@ class Engine:
                 if total <= KEPT_CELLS:
                     break
                 total -= self._kept.pop(one).cells
-                self._making.pop(one, None)
                 self._connection.cursor().execute(f"DROP TABLE IF EXISTS {_place(one)}")
 
     @contextmanager
