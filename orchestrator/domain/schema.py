@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     NonNegativeInt,
     PositiveInt,
+    model_validator,
 )
 
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -128,6 +129,12 @@ class EntityEntry(Entry):
     )
     provider: str | None = None
     options: JsonObject = Field(default_factory=JsonObject)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_bare_values(cls, entry: Json) -> Json:
+        """``city: [Oslo, Madrid]`` is short for its values."""
+        return {"values": entry} if is_list(entry) else entry
 
 
 class SlotTypeEntry(Entry):
