@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -200,3 +201,9 @@ def tool_call() -> ToolCall:
     return ToolCall(
         "turn_1:tool:thing_get:1", SessionId("session_1"), UserId("ada"), DEFAULT_TENANT, 1_800_000_000.0
     )
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let everything else go on until something holds."""
+    while not condition():  # noqa: ASYNC110 - what is waited for is not of this loop
+        await asyncio.sleep(0.001)
