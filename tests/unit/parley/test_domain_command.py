@@ -34,7 +34,7 @@ def test_what_each_flow_may_do_is_shown_with_its_tags(
 
     assert run(["domain", "check", str(tmp_path / "garden")]) == 0
 
-    header, _, *rows = [line for line in capsys.readouterr().out.splitlines() if line.strip()]
+    header, _, *rows = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
     assert header.split()[0] == "flow"
     (adding,) = [row for row in rows if row.startswith("add_note")]
     assert "accesses private data, receives untrusted input, communicates externally" in adding
