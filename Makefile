@@ -31,7 +31,7 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 types: $(VENV)/.installed-dev
-	$(BIN)/python -m pyright
+	$(BIN)/python -m pyright --pythonpath $(BIN)/python
 
 imports: $(VENV)/.installed-dev
 	$(BIN)/lint-imports

@@ -13,11 +13,12 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.nlu.extract.found import CODE, DATE, MONEY, NAME, NUMBER, PAIRS, QUOTE, RANGE, TIME
 from orchestrator.nlu.extract.gazetteer import Gazetteer
 from orchestrator.nlu.extract.kinds import is_boolean, is_free_text, kinds_of, type_name
+from orchestrator.nlu.text import word_set
 from orchestrator.types import Dact
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 VARIANTS = 3
-_GENERAL_WORDS = frozenset({"number", "of", "num", "count", "name", "type", "the", "new", "is", "has"})
+_GENERAL_WORDS = word_set("number of num count name type the new is has")
 _SAMPLES: dict[str, tuple[str, ...]] = {
     DATE: ("tomorrow", "May 3rd", "next Friday", "2031-04-12"),
     TIME: ("7 pm", "10:30", "half past six"),
@@ -119,7 +120,11 @@ def role_examples(flow: FlowSpec, samples: Mapping[str, Sequence[str]]) -> Itera
                  f"change the {words} to {{%s}}", f"with {words} {{%s}}"]  # fmt: skip
         nouns = [word for word in name.split("_") if word not in _GENERAL_WORDS]
         if nouns:
-            forms += [f"{{%s}} {nouns[-1]}", f"{{%s}} {nouns[-1].removesuffix('s')}", f"with {{%s}} {nouns[-1]}"]
+            forms += [
+                f"{{%s}} {nouns[-1]}",
+                f"{{%s}} {nouns[-1].removesuffix('s')}",
+                f"with {{%s}} {nouns[-1]}",
+            ]
         for turn, form in enumerate(forms):
             text, spans = fill(form.replace("%s", name), samples, turn)
             yield Example(text, None, spans, name if turn < 4 else None, dact=flow.dact)

@@ -55,6 +55,8 @@ class RemarkKind(StrEnum):
     ESCALATED = "escalated"
     """The same question was asked too often."""
     APPROVAL = "approval"
+    STILL_WAITING = "still_waiting"
+    """A task that was asked for again waits for an approval."""
     BREAKDOWN = "breakdown"
     """An unexpected error; the user learns only that it was ours."""
 

@@ -11,7 +11,7 @@ from orchestrator.dialogue.flow import BaseFlow, ValueFinder
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
-from orchestrator.telemetry import RecordSignal, Signal, SignalType
+from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
 from orchestrator.turns.event import Event
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, ToolId, TurnId, UserId
 from orchestrator.world.registry import Registry
@@ -78,6 +78,8 @@ class World:
     def signal(
         self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
     ) -> None:
+        if self.record_signal is drop_signal:
+            return  # nobody listens: make none
         self.record_signal(
             Signal(
                 source=source,
