@@ -205,5 +205,5 @@ def tool_call() -> ToolCall:
 
 async def until(condition: Callable[[], bool]) -> None:
     """Let everything else go on until something holds."""
-    while not condition():  # noqa: ASYNC110 - what is waited for is not of this loop
+    while not condition():
         await asyncio.sleep(0.001)

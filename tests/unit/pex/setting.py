@@ -149,5 +149,5 @@ def make_setting(
         steps=journal,
         record_signal=signals.append,
     )
-    runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), CONFIG.resilience)
+    runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), domain)
     return Setting(Execution(flow, world, runner), world, BasePolicy(spec), things, journal, signals)
