@@ -19,6 +19,7 @@ from orchestrator.pex.envelope import ToolResult
 from orchestrator.pex.toolbox import Toolbox
 from orchestrator.pex.tools import ToolRunner
 from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.prompting import CallContext
 from orchestrator.telemetry import drop_signal
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import (
@@ -150,6 +151,7 @@ def make_world(
         now=1_800_000_000.0,
         deadline=1_800_000_060.0,
         steps=Journal(TurnId(turn)),
+        call=CallContext(session_id=session_id, turn_id=TurnId(turn)),
         record_signal=drop_signal,
     )
 

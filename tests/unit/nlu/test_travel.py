@@ -41,7 +41,14 @@ def test_wordings_that_the_domain_does_not_hold() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"a":[[[[', "asdfgh qwerty", "<<<>>> ### $$$", "SELECT * FROM users; DROP TABLE x", "lorem ipsum dolor"]
+    "text",
+    [
+        '{"a":[[[[',
+        "asdfgh qwerty",
+        "<<<>>> ### $$$",
+        "SELECT * FROM users; DROP TABLE x",
+        "lorem ipsum dolor",
+    ],
 )
 async def test_what_says_nothing_starts_nothing(text: str) -> None:
     """NL-4: no kind is likely enough, so the user is asked."""
