@@ -171,19 +171,34 @@ Tag = Literal["accesses_private_data", "receives_untrusted_input", "communicates
 
 
 class HttpEntry(Entry):
-    """`url` and `headers` may name inputs and environment variables: ``{city}``, ``${API_KEY}``."""
+    """``{city}`` stands for an input, ``${API_KEY}`` for an environment variable.
+
+    `url` may name inputs in its path; `query` and `headers` inputs and variables. `query` and `body`:
+    what stands for one input alone keeps its type; what names an input that is not given is left
+    out. Without them, inputs that nothing else uses go into the query of GET and DELETE, and into the
+    JSON body otherwise. `wrap_as`: the name under which an answer that is no object is given.
+    """
 
     url: str = ""
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     headers: Mapping[str, str] = Field(default_factory=dict[str, str])
+    query: Mapping[str, str] | None = None
+    body: JsonObject | None = None
+    wrap_as: str | None = None
 
 
 class McpEntry(Entry):
-    """A tool of an MCP server, which is reached by `url` or started by `command`."""
+    """A tool of an MCP server, which is reached by `url` or started by `command`.
+
+    `headers`: of `url`, may name environment variables. `environment`: the variables that the
+    started server gets to see.
+    """
 
     tool: str = ""
     url: str | None = None
     command: tuple[str, ...] = ()
+    headers: Mapping[str, str] = Field(default_factory=dict[str, str])
+    environment: tuple[str, ...] = ()
 
 
 class ToolEntry(Entry):
