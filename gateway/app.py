@@ -30,6 +30,7 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             effects=ports.effects,
             approvals=ports.approvals,
             probe=ports.probe,
+            circuits=ports.circuits.describe,
         )
 
 

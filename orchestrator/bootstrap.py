@@ -7,9 +7,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from redis.asyncio import Redis
+
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.model_pool import ModelPool, read_endpoints
 from orchestrator.adapters.postgres.approvals import PostgresApprovals
 from orchestrator.adapters.postgres.effects import PostgresEffects
 from orchestrator.adapters.postgres.inbox import PostgresInbox
@@ -19,8 +22,10 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
+from orchestrator.adapters.redis.spending import RedisSpending
 from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.tools.transports import Transports
@@ -30,7 +35,9 @@ from orchestrator.agent.lane import TurnAgent
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
+from orchestrator.telemetry import Signal, log_signal
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
@@ -57,6 +64,8 @@ class Ports:
     tool_cache: RedisToolCache
     closing: AsyncExitStack
     """What was opened later and is closed with these."""
+    models: ModelPool
+    circuits: RedisCircuits
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -87,6 +96,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         inbox = PostgresInbox(
             database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
         )
+        circuits = RedisCircuits(redis)
         yield Ports(
             settings=settings,
             database=database,
@@ -103,7 +113,31 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             tool_limits=RedisRateLimits(redis),
             tool_cache=RedisToolCache(redis),
             closing=stack,
+            models=_open_models(settings, redis, circuits, stack),
+            circuits=circuits,
         )
+
+
+def _open_models(
+    settings: Settings, redis: Redis, circuits: RedisCircuits, stack: AsyncExitStack
+) -> ModelPool:
+    """The models that the environment configures, what they cost counted for all processes together."""
+
+    def record(signal: Signal) -> None:
+        log_signal(signal)
+        circuits.note(signal)
+
+    stack.push_async_callback(circuits.settled)
+    models = ModelPool(
+        read_endpoints(settings),
+        model=settings.model,
+        fallback=settings.fallback_model,
+        breaker=BreakerPolicy(settings.model_failures, settings.model_cooling_s),
+        spending=RedisSpending(redis),
+        record=record,
+    )
+    stack.push_async_callback(models.aclose)
+    return models
 
 
 @asynccontextmanager
@@ -145,7 +179,13 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
     tool_ports = ToolPorts(transports, ports.tool_limits, ports.tool_cache)
-    return assemble_agent(domain, loaded.policies, services, tool_ports=tool_ports)
+    return assemble_agent(
+        domain,
+        loaded.policies,
+        services,
+        tool_ports=tool_ports,
+        engineer=ports.models.engineer(domain.config),
+    )
 
 
 class AgentCatalogue:

@@ -11,13 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system2 import Asker
 from orchestrator.pex.toolbox import Services
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.ports.tools import ToolTransport
@@ -59,7 +59,7 @@ class Rehearsal:
         domain: str | Path | LoadedDomain,
         *,
         sections: JsonObject | None = None,
-        askers: tuple[Asker, ...] = (),
+        models: ModelPool | None = None,
         system1: System1 | None = None,
         services: Mapping[str, object] | None = None,
         transport: ToolTransport | None = None,
@@ -70,7 +70,7 @@ class Rehearsal:
         Args:
             domain: name, folder, or one that is loaded already.
             sections: configuration laid over the domain's own.
-            askers: models that may be asked.
+            models: gives out who asks models; None means System 1 alone.
             system1: one that is trained already, which saves a second.
             services: instances that stand in for the domain's own, by class name.
             transport: stands in for HTTP endpoints and MCP servers, which are called otherwise.
@@ -90,7 +90,7 @@ class Rehearsal:
             loaded.policies,
             rehearsal._make_services(services or {}),
             tool_ports=ToolPorts(transport),
-            askers=askers,
+            engineer=models.engineer(loaded.domain.config) if models is not None else None,
             system1=system1,
             clock=lambda: rehearsal.now,
             record_signal=rehearsal.signals.append,

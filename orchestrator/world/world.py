@@ -11,6 +11,7 @@ from orchestrator.dialogue.flow import BaseFlow, ValueFinder
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
+from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
 from orchestrator.turns.event import Event
@@ -34,7 +35,10 @@ class ToolUsed:
 
 @dataclass(slots=True)
 class World:
-    """`now` in unix seconds; `deadline` likewise: no tool is waited for beyond it."""
+    """`now` in unix seconds; `deadline` likewise: no tool is waited for beyond it.
+
+    `call`: for whom models are asked in this turn, and until when.
+    """
 
     domain: Domain
     registry: Registry
@@ -46,6 +50,7 @@ class World:
     now: float
     deadline: float
     steps: Steps
+    call: CallContext
     record_signal: RecordSignal
     text: str = ""
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
@@ -98,6 +103,11 @@ class World:
                 payload=payload,
             )
         )
+
+    def degrade(self, problem: str) -> None:
+        """Note that a model was wanted and did not serve. `problem`: the code of its error."""
+        self.flags["degraded"] = True
+        self.flags["model_problem"] = problem
 
     def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None:
         """Record a named check that did not hold (AG-4)."""

@@ -15,6 +15,7 @@ from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.toolbox import Toolbox
 from orchestrator.pex.tools import ToolRunner
+from orchestrator.prompting import CallContext
 from orchestrator.telemetry import Signal
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
@@ -161,6 +162,7 @@ def make_setting(
         now=NOW,
         deadline=NOW + 60,
         steps=journal,
+        call=CallContext(session_id=SessionId("session"), turn_id=TurnId("turn_1")),
         record_signal=signals.append,
     )
     runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), domain)
