@@ -62,12 +62,12 @@ class Ports:
     waiter: TurnWaiter
     messages: Messages
     domains: DomainRegistry
-    models: ModelPool
     sandbox: PythonSandbox
     tool_limits: RedisRateLimits
     tool_cache: RedisToolCache
     closing: AsyncExitStack
     """What was opened later and is closed with these."""
+    models: ModelPool
     circuits: RedisCircuits
 
     async def probe(self) -> dict[str, str]:
@@ -184,12 +184,13 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
 
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
+    tool_ports = ToolPorts(transports, ports.tool_limits, ports.tool_cache)
     return assemble_agent(
         domain,
         loaded.policies,
         services,
+        tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
-        tool_ports=ToolPorts(transports, ports.tool_limits, ports.tool_cache),
     )
 
 

@@ -31,8 +31,8 @@ def build_agent(
     policies: Mapping[Dact, type],
     services: Services,
     *,
-    engineer: PromptEngineer | None = None,
     tool_ports: ToolPorts | None = None,
+    engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
     clock: Callable[[], float] = time.time,
     record_signal: RecordSignal = drop_signal,
@@ -43,8 +43,8 @@ def build_agent(
         domain: compiled.
         policies: the domain's own policy classes; other flows get the default one.
         services: gives a tenant's service instances.
-        engineer: asks models; None means System 1 and templates alone.
         tool_ports: transports beyond services, and stores that workers share; None: of this process alone.
+        engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
         clock: unix seconds.
         record_signal: receives what is worth evaluating.

@@ -27,7 +27,11 @@ def compile_tools(
 ) -> dict[ToolId, ToolSpec]:
     """Check the manifest against itself and against services.py."""
     entries = problems.read(ToolsFile, file, (), file.body).tools
+    known = {name for entry in entries.values() for name in _names(entry)}
     for tool_id, entry in entries.items():
+        for name in entry.approval_above:
+            path = ("tools", tool_id, "approval_above", name)
+            problems.check_known(file, path, name, sorted(known), "input or output")
         _check_schemas(tool_id, entry, file, problems)
         _check_guarded(tool_id, entry, file, problems)
         _check_implementation(tool_id, entry, services, file, problems)
@@ -35,6 +39,10 @@ def compile_tools(
             if other is not None:
                 problems.check_known(file, ("tools", tool_id, key), other, entries, "tool")
     return {ToolId(tool_id): _specify(tool_id, entry, resilience) for tool_id, entry in entries.items()}
+
+
+def _names(entry: ToolEntry) -> list[str]:
+    return [*input_names(entry.input_schema), *input_names(entry.output_schema)]
 
 
 def input_names(schema: JsonObject) -> list[str]:

@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     NonNegativeInt,
     PositiveInt,
+    model_validator,
 )
 
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -52,12 +53,18 @@ class Entry(BaseModel):
 
 
 class SlotEntry(Entry):
-    """`synonyms`: what people say for each of `values`. `pattern`: of exact."""
+    """`synonyms`: what people say for each of `values`. `pattern`: of exact.
+
+    `open`: values that `entity` does not list are possible too; the tool knows them all.
+    `samples`: what fills the slot's place in examples, where no list of values says it.
+    """
 
     type: str | None = None
     priority: Priority = Priority.OPTIONAL
     group: str | None = None
     entity: str | None = None
+    open: bool = False
+    samples: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
@@ -123,6 +130,12 @@ class EntityEntry(Entry):
     )
     provider: str | None = None
     options: JsonObject = Field(default_factory=JsonObject)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_bare_values(cls, entry: Json) -> Json:
+        """``city: [Oslo, Madrid]`` is short for its values."""
+        return {"values": entry} if is_list(entry) else entry
 
 
 class SlotTypeEntry(Entry):

@@ -44,6 +44,8 @@ class Strays:
             self._hear(tool_id, future)
             return
         self._running[tool_id] += 1
+        if self._running[tool_id] == STRAYS_PER_TOOL:
+            _log.error("Too many given-up calls of a tool hang: it is not called for now.", tool=tool_id)
         self._futures.add(future)
         future.add_done_callback(lambda _: self._forget(tool_id, future))
 

@@ -190,7 +190,6 @@ class StopWaiting:
     async def __call__(self, request: ToolRequest, inner: Handler) -> Outcome:
         spec = request.spec
         if self._strays.too_many(spec.tool_id):
-            _log.error("Too many calls of a tool hang.", tool=spec.tool_id)
             return ToolError(FailureCategory.TIMEOUT, f"{spec.name} does not answer at the moment.")
         future = asyncio.ensure_future(inner(request))
         try:

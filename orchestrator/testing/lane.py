@@ -119,7 +119,7 @@ class MemoryLane:
         self._finish(session, turn, commit)
         snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None
         session.revisions[session.epoch] = Revision(orjson.loads(commit.diff), snapshot)
-        if not (turn.forget and commit.status is TurnStatus.CANCELLED):
+        if not (turn.forget and commit.status is TurnStatus.CANCELLED) or self._had_effects(turn):
             session.utterances.extend(
                 {
                     "turn_id": turn.turn_id,
@@ -140,6 +140,9 @@ class MemoryLane:
         )
         session.lease_until = now + self._ttl
         return Committed(session.epoch, events, self._take_next(session))
+
+    def _had_effects(self, turn: MemoryTurn) -> bool:
+        return any(entry.turn_id == turn.turn_id for entry in self._store.effects.values())
 
     def _finish(self, session: MemorySession, turn: MemoryTurn, commit: TurnCommit) -> None:
         for row in (turn, *session.merged(turn)):

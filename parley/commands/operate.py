@@ -15,7 +15,7 @@ turns = typer.Typer(help="Look at turns; retry, drop or cancel one.", no_args_is
 
 approvals = typer.Typer(help="See what waits for an approval; grant or deny it.", no_args_is_help=True)
 
-_ASKED = ("approval_id", "session_id", "status", "question", "arguments", "cause", "expires_at", "decided_by")
+_ASKED = ("approval_id", "tool_id", "status", "cause", "decided_by")
 _LISTED = ("turn_id", "session_id", "seq", "status", "text", "error")
 
 Turn = Annotated[str, typer.Argument(help="Identifier of the turn.")]

@@ -12,7 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.locked import NOW
 from orchestrator.adapters.postgres.models import effects, lanes, sessions
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.sql import statement
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
@@ -40,10 +41,27 @@ class PostgresEffects:
 
 
 async def find_effect(database: Database, session_id: SessionId, fingerprint: str) -> LedgerEntry | None:
-    query = select(effects).where(effects.c.session_id == session_id, effects.c.fingerprint == fingerprint)
-    async with database.transaction() as connection:
-        row = (await connection.execute(query)).one_or_none()
-    return None if row is None else _entry(row)
+    with translated():
+        row = await database.fetch_one(
+            statement("find_effect"), {"session_id": session_id, "fingerprint": fingerprint}
+        )
+    if row is None:
+        return None
+    turn_id, step_key, idempotency_key, flow_id, tool_id, arguments, slots, status, result, at = row
+    return LedgerEntry(
+        session_id=session_id,
+        fingerprint=fingerprint,
+        turn_id=turn_id,
+        step_key=step_key,
+        idempotency_key=idempotency_key,
+        flow_id=flow_id,
+        tool_id=tool_id,
+        arguments=arguments,
+        slots=slots,
+        status=LedgerStatus(status),
+        result=result,
+        at=at,
+    )
 
 
 async def adopt_effect(

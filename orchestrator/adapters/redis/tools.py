@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
@@ -36,7 +38,7 @@ class RedisToolCache:
     """Implements `ports.tools.ToolCache` with keys that expire."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._redis: Any = redis
 
     async def get(self, key: str) -> bytes | None:
         """See `ToolCache.get`."""

@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from http.cookiejar import CookieJar, DefaultCookiePolicy
 
 import httpx2
 import orjson
@@ -66,7 +67,8 @@ class HttpTools:
         self._environment = os.environ if environment is None else environment
         guard = AddressGuard(network.private_networks)
         transport = GuardedTransport(guard, max_bytes=network.max_output_bytes, look_up=look_up)
-        self._client = httpx2.AsyncClient(transport=transport, trust_env=False)
+        no_cookies = CookieJar(DefaultCookiePolicy(allowed_domains=()))  # one user's never reach another
+        self._client = httpx2.AsyncClient(transport=transport, trust_env=False, cookies=no_cookies)
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
         """See `ToolTransport.send`."""

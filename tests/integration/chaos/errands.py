@@ -52,9 +52,6 @@ class Outside:
         """Let the workers that run this errand die at these points, in this order."""
         self._plans[code] = list(points)
 
-    def unmet(self, code: str) -> list[str]:
-        return self._plans[code]
-
     def effects(self, kind: str, code: str) -> int:
         """How often an effect was had."""
         return self.calls[kind, code]

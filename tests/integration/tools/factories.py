@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
@@ -18,6 +19,7 @@ from orchestrator.pex.envelope import ToolResult
 from orchestrator.pex.toolbox import Toolbox
 from orchestrator.pex.tools import ToolRunner
 from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.prompting import CallContext
 from orchestrator.telemetry import drop_signal
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import (
@@ -149,6 +151,7 @@ def make_world(
         now=1_800_000_000.0,
         deadline=1_800_000_060.0,
         steps=Journal(TurnId(turn)),
+        call=CallContext(session_id=session_id, turn_id=TurnId(turn)),
         record_signal=drop_signal,
     )
 
@@ -200,3 +203,9 @@ def tool_call() -> ToolCall:
     return ToolCall(
         "turn_1:tool:thing_get:1", SessionId("session_1"), UserId("ada"), DEFAULT_TENANT, 1_800_000_000.0
     )
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let everything else go on until something holds."""
+    while not condition():
+        await asyncio.sleep(0.001)

@@ -79,7 +79,7 @@ async def die() -> dict[str, Any]:
 
 async def hang(marker: str) -> dict[str, Any]:
     """Blocks the whole server, deaf to cancellation."""
-    Path(marker).write_text("here", encoding="utf-8")
+    Path(marker).write_text("here", encoding="utf-8")  # noqa: ASYNC240 - it means to block
     NEVER.wait()
     return {}
 

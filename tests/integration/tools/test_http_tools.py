@@ -268,6 +268,14 @@ async def test_a_server_that_is_away_cannot_be_reached_and_nothing_happened(web:
     assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing cannot be reached.")
 
 
+async def test_what_a_server_wants_remembered_of_one_user_is_not_sent_for_another(web: Web):
+    async with Caller(http_tool(web.url + "/echo/x")) as caller:
+        await caller.call(user="ada")
+        await caller.call(user="bob")
+
+    assert [asked.headers.get("cookie") for asked in web.asked] == [None, None]
+
+
 async def test_redirects_within_the_host_are_followed_with_method_and_body(web: Web):
     tool = http_tool(web.url + "/moved", method="POST", inputs=schema(a="integer"))
     async with Caller(tool) as caller:

@@ -76,7 +76,7 @@ class Web:
 
     async def _echo(self, request: Request) -> Response:
         await self._note(request)
-        return JSONResponse({"ok": True})
+        return JSONResponse({"ok": True}, headers={"Set-Cookie": "user=ada; Path=/"})
 
     async def _status(self, request: Request) -> Response:
         await self._note(request)

@@ -49,6 +49,16 @@ def test_five_mistakes_are_five_problems(tmp_path: Path) -> None:
     ]
 
 
+def test_a_bound_on_what_no_tool_knows(tmp_path: Path) -> None:
+    """PX-17: a misspelt name would never ask for an approval."""
+    name, _, rest = TOOLS.partition("    input_schema")
+    tools = f"{name}    approval_above: {{no_such_value: 10}}\n    input_schema{rest}"
+
+    (message,) = find(write_domain(tmp_path, {"tools.yaml": tools})).values()
+
+    assert "no input or output 'no_such_value'" in message
+
+
 def test_twenty_mistakes_in_every_kind_of_file_are_twenty_problems(tmp_path: Path) -> None:
     ontology = """\
 intents: {Read: Find, Transform: Find}

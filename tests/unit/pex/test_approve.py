@@ -1,0 +1,125 @@
+"""An approval is bound to all that it was asked for (PX-17)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from orchestrator.dialogue.records import PendingApproval
+from orchestrator.dialogue.specification import ToolUse
+from orchestrator.pex.approve import NOTE, bind, drop_grant, grant, hold_for_approval, version_policy
+from orchestrator.pex.ending import Completed, Parked
+from orchestrator.pex.gate import find_bound_exceeded
+from orchestrator.turns.approval import ApprovalStatus
+from tests.unit.pex.setting import SPEC, TAKE, Setting, make_setting
+
+WIPE = replace(TAKE, requires_approval=True)
+WIPING = replace(SPEC, tools=(ToolUse(TAKE.tool_id),), outputs=("taken",))
+
+
+def waiting() -> tuple[Setting, PendingApproval]:
+    """A flow that waits for an approval of one call."""
+    setting = make_setting(WIPING, tools=(WIPE,))
+    parked = hold_for_approval(setting.run, _tool(setting), {"place": "attic"}, "")
+    assert isinstance(parked, Parked)
+    (approval,) = setting.world.state.approvals
+    return setting, approval
+
+
+def _tool(setting: Setting) -> Any:
+    return setting.run.tools.find(TAKE.tool_id)
+
+
+def allow(setting: Setting, approval: PendingApproval) -> None:
+    setting.world.state.approvals.clear()
+    setting.world.state.stack.approve(setting.run.flow, setting.world.now)
+    grant(setting.run.flow, approval)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"tool_id": "thing_look"},
+        {"arguments": {"place": "cellar"}},
+        {"flow_id": "flow_other"},
+        {"plan_revision": 1},
+        {"policy_version": "other"},
+    ],
+)
+def test_whatever_it_is_bound_to_makes_another_one(change: dict[str, Any]) -> None:
+    _, approval = waiting()
+    assert bind(replace(approval, **change)) != bind(approval)
+
+
+def test_what_does_not_change_the_call_does_not_matter() -> None:
+    _, approval = waiting()
+    assert bind(replace(approval, approval_id="a", asked_at=1.0, question="?")) == bind(approval)
+
+
+async def test_the_call_that_was_granted_is_made_once() -> None:
+    setting, approval = waiting()
+    allow(setting, approval)
+
+    assert await setting.policy.execute(setting.run) == Completed()
+
+    assert setting.things.calls == ["attic"]
+    assert setting.world.closed_approvals == {approval.approval_id: ApprovalStatus.USED}
+    assert NOTE not in setting.run.flow.notes
+
+
+def test_a_grant_for_other_arguments_is_void_and_it_is_asked_anew() -> None:
+    setting, approval = waiting()
+    allow(setting, approval)
+
+    parked = hold_for_approval(setting.run, _tool(setting), {"place": "cellar"}, "")
+
+    assert isinstance(parked, Parked)
+    assert setting.world.closed_approvals == {approval.approval_id: ApprovalStatus.VOID}
+    assert [asked.arguments for asked in setting.world.state.approvals] == [{"place": "cellar"}]
+
+
+def test_a_grant_under_other_rules_is_void() -> None:
+    setting, approval = waiting()
+    allow(setting, approval)
+    tool = replace(_tool(setting), spec=replace(WIPE, approval_above={"price": 10}))
+    assert version_policy(setting.run, tool) != approval.policy_version
+
+    assert isinstance(hold_for_approval(setting.run, tool, {"place": "attic"}, ""), Parked)
+
+    assert setting.world.closed_approvals == {approval.approval_id: ApprovalStatus.VOID}
+
+
+async def test_the_checks_are_made_again_after_a_grant() -> None:
+    """What held when it was asked may not hold when it is granted."""
+    setting, approval = waiting()
+    allow(setting, approval)
+    setting.run.flow.clear("place")
+
+    await setting.policy.execute(setting.run)
+
+    assert setting.things.calls == []
+
+
+def test_a_correction_makes_a_grant_void() -> None:
+    setting, approval = waiting()
+    allow(setting, approval)
+
+    drop_grant(setting.world, setting.run.flow)
+
+    assert setting.world.closed_approvals == {approval.approval_id: ApprovalStatus.VOID}
+
+
+@pytest.mark.parametrize(
+    ("known", "asked"),
+    [
+        ({"total": 11}, True),
+        ({"total": 10}, False),
+        ({"total": "much"}, False),
+        ({"total": True}, False),
+        ({}, False),
+    ],
+)
+def test_a_bound_on_a_value(known: dict[str, Any], asked: bool) -> None:
+    assert (find_bound_exceeded(replace(TAKE, approval_above={"total": 10}), known) is not None) is asked
