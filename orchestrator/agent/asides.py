@@ -53,9 +53,7 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
     state = turn.state
     entry = state.ambiguity.current
     turn.carry_on = False
-    if entry is not None and entry.metadata.get("about") == OPEN and state.stack.active is not None:
-        state.ambiguity.resolve(entry)
-        turn.carry_on = True  # a skill asked: it reads the answer itself
+    if answer_open(turn):
         return
     if entry is not None and entry.level is not Level.GENERAL:
         turn.world.remark(RemarkKind.NOT_UNDERSTOOD)
@@ -67,6 +65,16 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
         if score.dact in flows and score.score >= WORTH_OFFERING
     ]
     state.ambiguity.declare(Level.GENERAL, options=options, turn_id=turn.work.turn_id)
+
+
+def answer_open(turn: RunningTurn) -> bool:
+    """Whether a skill asked: then it goes on, and reads the user's words itself."""
+    entry = turn.state.ambiguity.current
+    if entry is None or entry.metadata.get("about") != OPEN or turn.state.stack.active is None:
+        return False
+    turn.state.ambiguity.resolve(entry)
+    turn.carry_on = True
+    return True
 
 
 def leave_open(turn: RunningTurn) -> None:

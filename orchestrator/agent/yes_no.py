@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.asides import leave_open
+from orchestrator.agent.asides import answer_open, leave_open
 from orchestrator.agent.corrections import ask_what_to_change, correct_flow
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.switching import cancel
@@ -16,6 +16,8 @@ from orchestrator.world.remark import RemarkKind
 
 def confirm(turn: RunningTurn, understood: Understanding) -> None:
     """Take a yes."""
+    if not understood.slots and answer_open(turn):
+        return
     entry = turn.state.ambiguity.current
     flow = turn.state.stack.active
     if entry is None:
@@ -44,6 +46,8 @@ def _confirm_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
 
 def deny(turn: RunningTurn, understood: Understanding) -> None:
     """Take a no."""
+    if not understood.slots and answer_open(turn):
+        return
     entry = turn.state.ambiguity.current
     flow = turn.state.stack.active
     if entry is None:

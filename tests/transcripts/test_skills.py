@@ -385,6 +385,20 @@ async def test_at_last_the_user_is_asked_and_any_words_answer() -> None:
         assert t.asked[-1].data["utterance"] == "every single one please"
 
 
+async def test_a_yes_or_a_no_answers_what_a_skill_asked() -> None:
+    """PX-16: the skill sees its own question before the answer."""
+    unsure = finish("uncertain", reason="Shall all years count?")
+    replies = (unsure, unsure, unsure, unsure, answer(value=9))
+    async with talk(*replies, resilience={"max_recovery_attempts": 0}) as t:
+        await t.say("compute a number")
+        assert (await t.say("no"))["reply"] == "Shall all years count?"
+        turn = await t.say("yes")
+
+        assert turn["completed"] == ["compute_number"]
+        assert "Shall all years count?" in t.asked[-1].data["history"]
+        assert t.asked[-1].data["utterance"] == "yes"
+
+
 async def test_a_model_that_is_down_is_a_failure_of_the_skill() -> None:
     """PX-6, UI-2."""
     async with talk(Fail(500), resilience={"backoff_base_s": 0}) as t:

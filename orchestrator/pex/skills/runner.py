@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain, SkillSpec
 from orchestrator.errors import FailureCategory, ModelOutputInvalid
@@ -225,6 +226,7 @@ class _Loop:
             "criteria": list(self.skill.criteria),
             "finish": FINISH,
             "utterance": world.text,
+            "history": ContextCoordinator(world.state.messages).compile_history(1),
             "slots": flow.values(),
             "done": [] if agreed is None else [agreed],
         }

@@ -1,0 +1,112 @@
+"""The ladder of recovery (PX-16), and guardrails where no skill is at work (PX-10)."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+
+from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.ending import Completed, Failed, NeedsInput, Recover, Recovery
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.recover import recover
+from orchestrator.types import Dact
+from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting
+
+UNCERTAIN = Failed(FailureCategory.VALIDATION_ERROR, "Which year?", uncertain=True)
+
+
+def climb(setting: Setting, failure: Failed, times: int) -> list[Recovery]:
+    """The rungs that are chosen when the same failure comes again and again in one turn."""
+    endings = [recover(setting.run, setting.policy, failure) for _ in range(times)]
+    return [ending.recovery for ending in endings if isinstance(ending, Recover)]
+
+
+def test_the_ladder_is_climbed_in_order_and_each_rung_once() -> None:
+    setting = make_setting()
+    setting.world.can_gather = True
+
+    assert climb(setting, UNCERTAIN, 5) == [
+        Recovery.RETRY,
+        Recovery.GATHER,
+        Recovery.REROUTE,
+        Recovery.ESCALATE,
+        Recovery.ESCALATE,
+    ]
+
+
+def test_where_nobody_gathers_that_rung_is_left_out() -> None:
+    assert climb(make_setting(), UNCERTAIN, 3) == [Recovery.RETRY, Recovery.REROUTE, Recovery.ESCALATE]
+
+
+def test_a_hard_coded_fallback_bypasses_the_ladder() -> None:
+    """Even a failure that might pass is not tried again where the policy knows better."""
+
+    class Redirecting(BasePolicy):
+        def fallback(self, run: Execution, failure: Failed) -> Dact | None:
+            return Dact("insert_thing")
+
+    setting = make_setting()
+    failure = Failed(FailureCategory.SERVER_ERROR, "It is down.", retryable=True)
+
+    ending = recover(setting.run, Redirecting(SPEC), failure)
+
+    assert ending == Recover(Recovery.FALLBACK, failure, Dact("insert_thing"))
+    assert setting.world.climbed == set()
+
+
+def test_a_failed_check_is_no_business_of_the_ladder() -> None:
+    failure = Failed(FailureCategory.SERVER_ERROR, "Not now.", check="time_outs")
+    setting = make_setting()
+    assert recover(setting.run, setting.policy, failure) is failure
+
+
+def test_a_value_that_was_turned_away_is_asked_for_again() -> None:
+    setting = make_setting()
+    failure = Failed(FailureCategory.NOT_FOUND, "There is no attic.")
+
+    assert recover(setting.run, setting.policy, failure) == NeedsInput()
+    assert setting.world.state.ambiguity.current.slot == "place"
+
+
+def test_recovery_leaves_the_previous_frame_as_it_is() -> None:
+    """PX-13: uncertain carries it over."""
+    setting = make_setting()
+    frame = Frame("frame_1", setting.run.flow.flow_id, {"seen": "a hat"})
+    setting.world.frames[setting.run.flow.flow_id] = frame
+    before = copy.deepcopy(frame)
+
+    climb(setting, UNCERTAIN, 3)
+
+    assert setting.world.frames == {setting.run.flow.flow_id: before}
+
+
+QUERY = replace(
+    LOOK,
+    input_schema={
+        "type": "object",
+        "required": ["place"],
+        "properties": {"place": {"type": "string", "x-guardrail": "sql"}},
+    },
+)
+FREE = replace(SPEC, slots={"place": SlotSpec("place", "free_text")})
+
+
+async def test_code_of_a_user_is_judged_in_direct_mode_as_well() -> None:
+    """PX-10."""
+    setting = make_setting(FREE, tools=(QUERY,), slots={"place": "DROP TABLE things"})
+
+    await setting.policy.execute(setting.run)
+
+    assert setting.things.calls == []
+    assert "guardrail" in setting.failed_checks
+
+
+async def test_code_that_passes_is_written_anew_in_direct_mode_as_well() -> None:
+    """PX-10."""
+    setting = make_setting(FREE, tools=(QUERY,), slots={"place": "select 1 -- and more"})
+
+    assert await setting.policy.execute(setting.run) == Completed()
+    assert setting.things.calls == ["SELECT 1"]
