@@ -137,6 +137,8 @@ class DurableSteps:
             case StepStatus.FAILED:
                 raise StepFailed(known.result["message"], cause=known.result["code"])
             case StepStatus.STARTED:
+                if known.result is None:  # an earlier release kept no key, and always used this one
+                    return UnknownOutcome(known.key, step.idempotency_key)
                 return UnknownOutcome(known.key, known.result["idempotency_key"])
 
     async def _mark_compensated(self, effect: Effect | None, result: Json) -> None:
