@@ -88,7 +88,7 @@ class DurableSteps:
                 if not effect.again:
                     return UnknownOutcome(key, earlier.idempotency_key)
         if not idempotent:
-            await self._record(step, StepStatus.STARTED)
+            await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
         return await self._run(step, run)
 
     async def settle(
@@ -122,9 +122,8 @@ class DurableSteps:
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
         effect = step.effect
-        entry = None
         if effect is not None:
-            entry = await self._lane.adopt_effect(
+            await self._lane.adopt_effect(
                 self._lease,
                 self._turn_id,
                 known.key,
@@ -138,9 +137,9 @@ class DurableSteps:
             case StepStatus.FAILED:
                 raise StepFailed(known.result["message"], cause=known.result["code"])
             case StepStatus.STARTED:
-                return UnknownOutcome(
-                    known.key, step.idempotency_key if entry is None else entry.idempotency_key
-                )
+                if known.result is None:  # an earlier release kept no key, and always used this one
+                    return UnknownOutcome(known.key, step.idempotency_key)
+                return UnknownOutcome(known.key, known.result["idempotency_key"])
 
     async def _mark_compensated(self, effect: Effect | None, result: Json) -> None:
         if effect is None or effect.compensates is None:

@@ -170,6 +170,25 @@ async def test_a_flow_that_the_turn_itself_started_keeps_its_line_after_a_crash(
     assert len(tool.keys) == 1
 
 
+async def test_every_attempt_asks_about_the_key_that_was_used() -> None:
+    """Each try of a call that was not done has the first try's key, however many processes died on the way."""
+    turns, tool = Turns(), Tool(Unavailable("gone"))
+    steps = await turns.begin()
+    for number in range(1, 5):
+        for earlier in range(1, number):
+            again = effect(f"f{number}", f"flow_{number}", again=earlier > 1)
+            outcome = await pay(steps, tool, again, f"tool:pay:{earlier}")
+            assert outcome == UnknownOutcome(f"tool:pay:{earlier}", tool.keys[0])
+        again = effect(f"f{number}", f"flow_{number}", again=number > 1)
+        with pytest.raises(Unavailable):
+            await pay(steps, tool, again, f"tool:pay:{number}")
+        steps = await turns.crash()
+
+    assert len(tool.keys) == 4
+    assert len(set(tool.keys)) == 1
+    assert len(turns.store.effects) == 1
+
+
 async def test_an_undoing_that_crashed_is_taken_note_of() -> None:
     turns, tool = Turns(), Tool()
     await pay(await turns.begin(), tool, effect())

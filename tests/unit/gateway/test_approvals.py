@@ -26,6 +26,7 @@ from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.approval import from_unix
+from orchestrator.types import JsonObject
 
 DESK = "tests/transcripts/domains/desk"
 
@@ -55,6 +56,9 @@ class Desk:
         async def probe() -> dict[str, str]:
             return {}
 
+        async def circuits() -> list[JsonObject]:
+            return []
+
         return Doors(
             inbox=inbox,
             sessions=MemorySessions(store),
@@ -64,6 +68,7 @@ class Desk:
             effects=MemoryEffects(store),
             approvals=MemoryApprovals(store),
             probe=probe,
+            circuits=circuits,
         )
 
     async def get(self, path: str, **query: str) -> Any:
