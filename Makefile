@@ -9,7 +9,7 @@ PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)
 DOMAIN ?= travel
 PYTEST_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench chaos clean
+.PHONY: run up test check lint format types imports bench bench-search chaos clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -38,6 +38,9 @@ imports: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+bench-search: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.search
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers
