@@ -1,0 +1,34 @@
+"""Plans as they are kept: the plan as it stands, and each of its revisions (PL-6). Records only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRecord:
+    """A plan after a turn. `body`: its steps, progress and slots, and the tree search that chose it."""
+
+    plan_id: str
+    dact: str
+    goal: str
+    state: str
+    reason: str | None
+    revision: int
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRevision:
+    """One change of a plan. `outcome`: decomposed, continue, reorder, expand, prune, edited, finished …
+
+    `number` counts the changes noted of this plan, from 1. `body`: the steps after it, and what decided.
+    """
+
+    plan_id: str
+    number: int
+    outcome: str
+    why: str
+    body: JsonObject
