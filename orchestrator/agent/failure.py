@@ -7,6 +7,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.specification import Family
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Failed, Recover, Recovery
 from orchestrator.telemetry import SignalType
@@ -23,7 +24,7 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
         return False
     if isinstance(ending, Recover) and await _reroute(turn, modules, flow, ending):
         return True
-    if _skip(turn, flow):
+    if _skip(turn, flow, failure):
         _signal(turn, flow, "skip")
         return False
     _signal(turn, flow, "escalate")
@@ -49,6 +50,8 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
         target = await _contemplate(turn, modules, flow, ending.failure)
     if ending.recovery is Recovery.ESCALATE or target is None or target == flow.dact:
         return False
+    if flow.plan_id is not None and turn.world.domain.flows[target].spec.family is Family.PLAN:
+        return False  # a plan within a plan
     turn.reroutes += 1
     _signal(turn, flow, "reroute", target=target)
     turn.world.remark(
@@ -74,10 +77,15 @@ async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, fail
     return next(known, None)
 
 
-def _skip(turn: RunningTurn, flow: BaseFlow) -> bool:
-    """Inside a plan a failed step is left out and the next one comes."""
-    if flow.plan_id is None or turn.state.stack.plan_of(flow) is None:
+def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
+    """Inside a plan a failed step is left out, the user is told, and the next one comes."""
+    plan = turn.state.stack.plan_of(flow)
+    if plan is None:
         return False
+    step = plan.step_of(flow.flow_id)
+    if step is not None:
+        step.note = failure.message
+    _tell(turn, failure, flow)
     turn.state.stack.invalidate(flow, FAILED)
     return True
 

@@ -10,6 +10,7 @@ from orchestrator.agent.cache import StateCache
 from orchestrator.domain.model import Domain
 from orchestrator.nlu.module import NLU
 from orchestrator.pex.module import PEX
+from orchestrator.planning import Planner
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
@@ -24,6 +25,7 @@ class Modules:
     nlu: NLU
     pex: PEX
     res: RES
+    planner: Planner
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
     cache: StateCache = field(default_factory=StateCache)

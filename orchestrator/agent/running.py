@@ -25,6 +25,10 @@ class RunningTurn:
     carry_on: bool = False
     """Whether PEX has something to do: set by the uptake."""
     reroutes: int = 0
+    seen: int = 0
+    """How many of the world's finished flows their plans know of."""
+    plan_trouble: bool = False
+    """Something happened that a plan should be checked for at once: a correction, a change by the user."""
     answer: Answer | None = None
     broken: bool = False
     """An unexpected error happened; the state was put back to what it was."""

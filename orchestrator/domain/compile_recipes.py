@@ -32,7 +32,9 @@ class RecipeCheck:
 
     def compile(self) -> tuple[RecipeStep, ...]:
         if self.entry.plan and self.families.get(self.entry.intent or "") is not Family.PLAN:
-            self.problems.add(self.file, ("flows", self.dact, "plan"), "only flows of the intent Plan have steps")
+            self.problems.add(
+                self.file, ("flows", self.dact, "plan"), "only flows of the intent Plan have steps"
+            )
         return tuple(self._step(place, step) for place, step in enumerate(self.entry.plan))
 
     def _add(self, path: Path, message: str) -> None:
@@ -48,7 +50,9 @@ class RecipeCheck:
                 self._add((place, "slots", slot), f"{step.flow} has no slot {slot!r}{suggest(slot, known)}")
         for index, name in enumerate(step.needs):
             if name not in self.seen:
-                self._add((place, "needs", index), f"there is no earlier step {name!r}{suggest(name, self.seen)}")
+                self._add(
+                    (place, "needs", index), f"there is no earlier step {name!r}{suggest(name, self.seen)}"
+                )
         compiled = RecipeStep(
             name=step.name,
             dact=Dact(step.flow or ""),
@@ -67,7 +71,9 @@ class RecipeCheck:
     def _flow(self, place: int, step: StepEntry) -> FlowEntry | None:
         flow = self.flows.get(step.flow or "")
         if flow is None:
-            self._add((place, "flow"), f"there is no flow {step.flow!r}{suggest(step.flow or '', self.flows)}")
+            self._add(
+                (place, "flow"), f"there is no flow {step.flow!r}{suggest(step.flow or '', self.flows)}"
+            )
         elif (family := self.families.get(flow.intent or "")) in NO_STEPS:
             name = family.value if family is not None else ""
             self._add((place, "flow"), f"{step.flow} is a {name} flow, which cannot be a step of a plan")
@@ -84,7 +90,9 @@ class RecipeCheck:
         if binding.step is not None:
             giver = self.seen.get(binding.step)
             if giver is None:
-                self._add(path, f"there is no earlier step {binding.step!r}{suggest(binding.step, self.seen)}")
+                self._add(
+                    path, f"there is no earlier step {binding.step!r}{suggest(binding.step, self.seen)}"
+                )
             elif binding.name not in giver.outputs:
                 known = suggest(binding.name, giver.outputs)
                 self._add(path, f"the step {binding.step!r} gives no {binding.name!r}{known}")

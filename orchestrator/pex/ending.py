@@ -41,6 +41,16 @@ class Failed:
     retryable: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """A Plan flow has put sub-flows above itself; they come first (PL-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """A Plan flow has ended without its goal and said what is missing (PL-3)."""
+
+
 class Recovery(StrEnum):
     """The rungs that PEX may ask the Agent to climb (PX-16); a retry has happened before."""
 
@@ -59,4 +69,4 @@ class Recover:
     target: Dact | None = None
 
 
-Ending: TypeAlias = Completed | NeedsInput | Parked | Failed | Recover
+Ending: TypeAlias = Completed | NeedsInput | Parked | Stacked | GaveUp | Failed | Recover
