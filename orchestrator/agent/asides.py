@@ -101,7 +101,8 @@ def _explain(turn: RunningTurn) -> None:
 def _help(turn: RunningTurn) -> None:
     active = turn.state.stack.active
     flows = turn.world.domain.flows.values()
-    tasks = [name_task(flow) for flow in flows if flow.spec.family is not Family.INTERNAL]
+    wanted = [flow for flow in flows if flow.spec.family is not Family.INTERNAL and flow.spec.examples]
+    tasks = [name_task(flow) for flow in wanted]
     flow_id = active.flow_id if active is not None else None
     turn.world.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
 

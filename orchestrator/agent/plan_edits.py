@@ -12,12 +12,12 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.plan_stacking import drop_step, order_steps, stack_steps
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.plan_step import BOUND, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
 from orchestrator.pex.approve import drop_grant
 from orchestrator.pex.candidate import drop_candidate
-from orchestrator.planning.bindings import BOUND, read_bindings
+from orchestrator.planning.bindings import read_bindings
 from orchestrator.planning.changes import note_revision
 from orchestrator.types import FlowId, new_id
 from orchestrator.world.remark import RemarkKind
@@ -83,6 +83,7 @@ def set_back(turn: RunningTurn, flow: BaseFlow) -> None:
     turn.state.void_approvals(flow.flow_id)
     drop_candidate(flow)
     drop_grant(flow)
+    flow.notes.pop(BOUND, None)
     turn.state.stack.hold_active(turn.world.now)
 
 
@@ -139,7 +140,6 @@ def _look_up_anew(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, stale: list
     """Put the stale steps before the one at work, which waits for what they find."""
     for held_name in [name for name, held in flow.slots.items() if held.source is SlotSource.INHERITED]:
         flow.clear(held_name)
-    flow.notes.pop(BOUND, None)
     set_back(turn, flow)
     place = next(i for i, step in enumerate(plan.steps) if step.flow_id == flow.flow_id)
     fresh = [step.carried_out_by(FlowId(new_id("flow")), step.dact) for step in stale]

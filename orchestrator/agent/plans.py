@@ -11,8 +11,9 @@ from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.plan_stacking import stack_steps
+from orchestrator.dialogue.plan_step import BOUND
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.planning.bindings import BOUND, inherit, resolve
+from orchestrator.planning.bindings import inherit, resolve
 from orchestrator.planning.changes import Change, Outcome, note_revision
 from orchestrator.telemetry import SignalType
 from orchestrator.world.remark import RemarkKind
@@ -73,13 +74,18 @@ async def _check(turn: RunningTurn, modules: Modules, plan: PlanFlow, *, trouble
         for flow_id in {step.flow_id for step in plan.steps}:
             turn.state.void_approvals(flow_id)
     tell_changes(turn, plan, changes)
+    modules.res.start(world)  # what was given up leaves at once
+    turn.seen = len(world.finished)
     stack_steps(turn.state.stack, plan, world.domain.flows, world.now)
 
 
 def tell_changes(turn: RunningTurn, plan: PlanFlow, changes: Sequence[Change]) -> None:
-    """The difference between two revisions, when it matters to the user."""
+    """The difference between two revisions, when it matters to the user.
+
+    When nothing is left to do, the plan's own end says what there is to say.
+    """
     told = [change for change in changes if change.matters]
-    if not told:
+    if not told or all(step.is_finished for step in plan.steps):
         return
     turn.world.remark(
         RemarkKind.REPLANNED,

@@ -9,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.lifecycle import ACTIVE, PRUNED, FlowState
+from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, PRUNED, FlowState
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.errors import IllegalTransition, NotFound
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a plan is: `completed` of `total` sub-flows; pruned ones are no longer counted."""
+    """How far a plan is: `completed` of `total` sub-flows; what was pruned or left out is not counted."""
 
     completed: int
     total: int
@@ -46,7 +46,7 @@ def current_plan(stack: FlowStack) -> PlanFlow | None:
 
 def read_progress(plan: PlanFlow) -> Progress:
     """Read at any time, also from an archived plan (PL-4)."""
-    counted = [step for step in plan.steps if (step.state, step.reason) != PRUNED]
+    counted = [step for step in plan.steps if step.standing not in {PRUNED, CANCELLED}]
     return Progress(
         completed=sum(step.state is FlowState.COMPLETED for step in counted),
         total=len(counted),

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, PLANNED, PRUNED, Standing
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.plan_step import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack, is_adoptable
-
-NO_ROOM = "another task of this kind is in the way"
 
 
 def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float) -> None:
@@ -22,6 +20,8 @@ def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: fl
     if top is None or (top is not plan and stack.plan_of(top) is not plan):
         return
     planned = [step for step in plan.steps if step.is_planned or _is_fresh(stack, step)]
+    if any(_is_fresh(stack, step) for step in planned):
+        stack.hold_active(now)
     wanted: list[BaseFlow] = []
     for step in planned:
         flow = stack.get(step.flow_id) or _find_flow(stack, plan, step, flow_types, now, wanted)
@@ -44,9 +44,9 @@ def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: fl
 
 
 def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:
-    """It has become Active, and no turn has worked on it."""
+    """It has become Active, and work on it has not begun."""
     flow = stack.get(step.flow_id)
-    return flow is not None and flow.standing == ACTIVE and not flow.turn_ids
+    return flow is not None and flow.standing == ACTIVE and BOUND not in flow.notes
 
 
 def _find_flow(
@@ -65,6 +65,9 @@ def _find_flow(
         flow = flow_types[step.dact](now, flow_id=step.flow_id, plan_id=plan.flow_id)
         flow.standing, flow.interrupted_at = PLANNED, now
         return flow
+    if existing.plan_id == plan.flow_id and existing.standing == PLANNED and existing not in wanted:
+        stack.flows.remove(existing)  # its step comes later now, with a flow made anew
+        return _find_flow(stack, plan, step, flow_types, now, wanted)
     if not is_adoptable(existing):
         return None
     existing.plan_id = plan.flow_id

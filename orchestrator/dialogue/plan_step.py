@@ -11,6 +11,8 @@ from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, Reason, Standing
 from orchestrator.types import Dact, FlowId, JsonObject
 
+BOUND = "bound"
+"""The note of a sub-flow that has been given its values, so that work on it has begun."""
 ANSWERED = "answered"
 """The note of a step that was given up because its answer is known; it counts as done."""
 

@@ -113,6 +113,7 @@ class RecipeStep:
     `needs`: steps without whose success this one is given up. `when`: the step is given up once one
     of these is known not to hold. `joins_when`: it is no part of the plan until all of these hold.
     `optional`: the plan counts as done without it. `tell`: its result is told although the plan goes on.
+    `otherwise`: why it is left out when a condition does not hold, in words for the user.
     """
 
     name: str
@@ -124,6 +125,7 @@ class RecipeStep:
     joins_when: tuple[Condition, ...] = ()
     optional: bool = False
     tell: bool = False
+    otherwise: str = ""
 
 
 @dataclass(frozen=True, slots=True)

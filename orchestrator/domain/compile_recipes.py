@@ -63,6 +63,7 @@ class RecipeCheck:
             joins_when=self._conditions((place, "joins_when"), step.joins_when),
             optional=step.optional,
             tell=step.tell,
+            otherwise=step.otherwise,
         )
         if flow is not None:
             self.seen[step.name] = flow

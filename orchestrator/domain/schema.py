@@ -89,6 +89,7 @@ class StepEntry(Entry):
     joins_when: tuple[str, ...] = ()
     optional: bool = False
     tell: bool = False
+    otherwise: str = ""
 
 
 class FlowEntry(Entry):

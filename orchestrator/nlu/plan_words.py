@@ -10,7 +10,6 @@ import re
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.plan_step import PlanStep
-from orchestrator.dialogue.resumption import find_words
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import (
     Digression,
@@ -22,6 +21,8 @@ from orchestrator.dialogue.understanding import (
 )
 
 LONGEST_READ = 160
+_WORD = re.compile(r"\w+")
+_COMMON = frozenset({"a", "an", "the", "my", "your", "our", "of", "for", "to", "and", "step", "part"})
 
 _POLITE = r"^(?:ok(?:ay)?,? |no,? |actually,? |please |could you |can you |let's |let us )*"
 _END = r"(?:,? please)?[.!?]*$"
@@ -105,3 +106,8 @@ def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
     best = max((count for count, _ in shared), default=0)
     fitting = [step for count, step in shared if count == best > 0]
     return fitting[0] if len(fitting) == 1 else None
+
+
+def find_words(text: str) -> frozenset[str]:
+    """The telling words of a text, in lower case."""
+    return frozenset(_WORD.findall(text.replace("_", " ").casefold())) - _COMMON

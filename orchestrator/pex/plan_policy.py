@@ -65,7 +65,7 @@ class PlanPolicy(BasePolicy):
             RemarkKind.PLAN_UNFINISHED,
             flow_id=plan.flow_id,
             missing=list(verdict.missing),
-            done=[step.label for step in plan.steps if step.is_done],
+            done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
             reasons=_reasons(plan),
         )
         run.world.state.stack.invalidate(plan, FAILED)

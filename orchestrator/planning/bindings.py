@@ -7,9 +7,6 @@ from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.specification import Binding, Condition, FlowSpec
 from orchestrator.types import Json, JsonObject
 
-BOUND = "bound"
-"""The note of a sub-flow that has been given its values."""
-
 
 def look_up(plan: PlanFlow, binding: Binding) -> Json:
     """The value of a binding now; None when it is not known."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import copy_json, same_value
 from orchestrator.dialogue.plan_stacking import add_steps, drop_step
-from orchestrator.dialogue.plan_step import ANSWERED, PlanStep
+from orchestrator.dialogue.plan_step import ANSWERED, BOUND, PlanStep
 from orchestrator.planning.bindings import resolve
 from orchestrator.planning.changes import Change, Outcome
 from orchestrator.planning.recipe import declared_step, due_steps, fails, make_step
@@ -37,7 +37,7 @@ def _prune(plan: PlanFlow, world: World) -> Change | None:
 def _is_waiting(step: PlanStep, world: World) -> bool:
     """It has come to the top in this very round, and nothing was done for it."""
     active = world.state.stack.active
-    return active is not None and active.flow_id == step.flow_id and not active.turn_ids
+    return active is not None and active.flow_id == step.flow_id and BOUND not in active.notes
 
 
 def _why_prune(plan: PlanFlow, step: PlanStep, world: World) -> Change | None:
@@ -48,7 +48,7 @@ def _why_prune(plan: PlanFlow, step: PlanStep, world: World) -> Change | None:
         return Change(Outcome.PRUNE, (step.label,), why)
     declared = declared_step(plan, step.name)
     if declared is not None and fails(plan, declared):
-        return Change(Outcome.PRUNE, (step.label,), "it is not called for")
+        return Change(Outcome.PRUNE, (step.label,), declared.otherwise or "it is not called for")
     answer = _find_answer(plan, step, world)
     if answer is None:
         return None
