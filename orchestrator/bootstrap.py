@@ -20,6 +20,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.spending import RedisSpending
@@ -31,7 +32,7 @@ from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
-from orchestrator.telemetry import log_signal
+from orchestrator.telemetry import Signal, log_signal
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
@@ -53,6 +54,7 @@ class Ports:
     messages: Messages
     domains: DomainRegistry
     models: ModelPool
+    circuits: RedisCircuits
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -83,6 +85,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         inbox = PostgresInbox(
             database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
         )
+        circuits = RedisCircuits(redis)
         yield Ports(
             settings=settings,
             database=database,
@@ -94,19 +97,28 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             waiter=TurnWaiter(inbox, live),
             messages=messages,
             domains=DomainRegistry(settings.domain),
-            models=await _open_models(settings, redis, stack),
+            models=_open_models(settings, redis, circuits, stack),
+            circuits=circuits,
         )
 
 
-async def _open_models(settings: Settings, redis: Redis, stack: AsyncExitStack) -> ModelPool:
+def _open_models(
+    settings: Settings, redis: Redis, circuits: RedisCircuits, stack: AsyncExitStack
+) -> ModelPool:
     """The models that the environment configures, what they cost counted for all processes together."""
+
+    def record(signal: Signal) -> None:
+        log_signal(signal)
+        circuits.note(signal)
+
+    stack.push_async_callback(circuits.settled)
     models = ModelPool(
         read_endpoints(settings),
         model=settings.model,
         fallback=settings.fallback_model,
         breaker=BreakerPolicy(settings.model_failures, settings.model_cooling_s),
         spending=RedisSpending(redis),
-        record=log_signal,
+        record=record,
     )
     stack.push_async_callback(models.aclose)
     return models

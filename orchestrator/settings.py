@@ -13,6 +13,9 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from orchestrator.types import Json
 
+OPENAI_URL = "https://api.openai.com/v1"
+"""Where a key without an address belongs."""
+
 
 class ModelEndpoint(BaseModel):
     """A further place where models answer, besides the one of ``OPENAI_BASE_URL``.

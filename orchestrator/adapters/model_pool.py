@@ -1,14 +1,15 @@
 """The models of one process: its endpoints, one board of breakers, and one Prompt Engineer per configuration.
 
-What a domain asks of models is in its configuration, where they are in the environment's.
+What a domain asks of models is in its configuration, where they are in the environment's. The client
+library is loaded when there is an endpoint, not before: it costs every process half a second.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from orchestrator.adapters.openai import Endpoint, OpenAIChat
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.ports.spending import SpendingStore
 from orchestrator.prompting import (
@@ -25,10 +26,11 @@ from orchestrator.prompting import (
     read_model_config,
     read_voters,
 )
-from orchestrator.settings import Settings
+from orchestrator.settings import OPENAI_URL, ModelEndpoint, Settings
 from orchestrator.telemetry import RecordSignal, drop_signal, get_logger
 
-OPENAI_URL = "https://api.openai.com/v1"
+if TYPE_CHECKING:
+    from orchestrator.adapters.openai import Endpoint, OpenAIChat
 
 _log = get_logger(__name__)
 
@@ -38,31 +40,33 @@ def read_endpoints(settings: Settings) -> dict[str, Endpoint]:
 
     An address without a key is one, and so is a key without an address.
     """
-    endpoints = {
-        name: Endpoint(
-            base_url=further.base_url,
-            api_key=further.api_key.get_secret_value() if further.api_key else "",
-            token_limit_field=further.token_limit_field,
-            extra_body=further.extra_body,
-        )
-        for name, further in settings.model_endpoints.items()
-    }
-    key = settings.openai_api_key.get_secret_value() if settings.openai_api_key else ""
-    url = settings.openai_base_url or (OPENAI_URL if key else "")
-    if url:
-        endpoints[DEFAULT_PROVIDER] = _first_endpoint(url, key)
-    return endpoints
+    configured = dict(settings.model_endpoints)
+    if settings.openai_base_url or settings.openai_api_key:
+        configured[DEFAULT_PROVIDER] = _first_endpoint(settings)
+    return {name: _open_endpoint(endpoint) for name, endpoint in configured.items()}
 
 
-def _first_endpoint(url: str, key: str) -> Endpoint:
+def _first_endpoint(settings: Settings) -> ModelEndpoint:
+    url, key = settings.openai_base_url or OPENAI_URL, settings.openai_api_key
     if url.rstrip("/") != OPENAI_URL:
-        return Endpoint(base_url=url, api_key=key)
+        return ModelEndpoint(base_url=url, api_key=key)
     # OpenAI itself accepts metadata only with requests that it stores, and has renamed the limit.
-    return Endpoint(
+    return ModelEndpoint(
         base_url=url,
         api_key=key,
         token_limit_field="max_completion_tokens",  # noqa: S106
         extra_body={"store": True},
+    )
+
+
+def _open_endpoint(endpoint: ModelEndpoint) -> Endpoint:
+    from orchestrator.adapters.openai import Endpoint  # noqa: PLC0415 - see above
+
+    return Endpoint(
+        base_url=endpoint.base_url,
+        api_key=endpoint.api_key.get_secret_value() if endpoint.api_key else "",
+        token_limit_field=endpoint.token_limit_field,
+        extra_body=endpoint.extra_body,
     )
 
 
@@ -153,6 +157,8 @@ class ModelPool:
         return any(choice.provider in self._endpoints for choice in choices)
 
     def _open_clients(self) -> dict[str, OpenAIChat]:
+        from orchestrator.adapters.openai import OpenAIChat  # noqa: PLC0415 - see above
+
         if not self._clients:
             self._clients = {name: OpenAIChat(endpoint) for name, endpoint in self._endpoints.items()}
         return self._clients

@@ -16,6 +16,8 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
         messages=memory.max_history_messages,
         trace=memory.max_trace_entries,
         completed=memory.completed_flows,
+        # What was done is known as long as the flows that did it: only those can be corrected (RT-12).
+        effects=memory.completed_flows,
     )
     state = turn.state
     state.archive(turn.world.finished, limits)

@@ -55,6 +55,7 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     world.story.clear()
     world.finished.clear()
     world.frames.clear()
+    world.plan_log.clear()
     world.event("failed", code="internal_error")
     turn.answer = modules.res.apologise(world, [note.summary or note.tool_id for note in effects])
     turn.broken = True

@@ -9,9 +9,11 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.result import make_result
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.diff import diff
-from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.planning.changes import describe
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, TurnCommit, Utterance
+from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnStatus
 
 
@@ -20,7 +22,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     answer = turn.answer
     assert answer is not None
     state, world = turn.state, turn.world
-    _write_conversation(turn, answer.message)
+    _write_conversation(turn, answer.message, modules.domain.config.memory.max_history_messages)
     after = state.serialize()
     raw = orjson.dumps(after)
     result = make_result(turn, answer)
@@ -37,14 +39,19 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, frame.serialize()) for frame in world.frames.values()
         ),
+        plans=tuple(_keep_plan(plan) for plan in _worked_on(turn)),
+        plan_revisions=tuple(world.plan_log),
         events=_events(turn),
     )
 
 
-def _write_conversation(turn: RunningTurn, reply: str) -> None:
+def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
+    """Add what was said, and let go of what is older than the last `kept` messages (ST-3)."""
     if turn.work.input.text:
         turn.state.say("user", turn.work.input.text)
     turn.state.say("agent", reply)
+    messages = turn.state.messages
+    del messages[: max(0, len(messages) - kept)]
 
 
 def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
@@ -61,6 +68,26 @@ def _archived(flow: BaseFlow) -> ArchivedFlow:
         state=flow.state.value,
         reason=flow.reason.value if flow.reason is not None else None,
         body=flow.serialize(),
+    )
+
+
+def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
+    """Plans that this turn made, changed or ended."""
+    changed = {revision.plan_id for revision in turn.world.plan_log}
+    stacked = [flow for flow in turn.state.stack.flows if flow.flow_id in changed]
+    plans = {flow.flow_id: flow for flow in (*stacked, *turn.world.finished) if isinstance(flow, PlanFlow)}
+    return [plan for plan in plans.values() if plan.noted]
+
+
+def _keep_plan(plan: PlanFlow) -> PlanRecord:
+    return PlanRecord(
+        plan_id=plan.flow_id,
+        dact=plan.dact,
+        goal=plan.goal,
+        state=plan.state.value,
+        reason=plan.reason.value if plan.reason is not None else None,
+        revision=plan.revision,
+        body=describe(plan),
     )
 
 

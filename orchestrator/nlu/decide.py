@@ -12,7 +12,7 @@ from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.extract.found import Candidate
+from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.extract.kinds import is_free_text
 from orchestrator.nlu.kinds import kind_of_label
 from orchestrator.nlu.situation import Situation
@@ -52,7 +52,8 @@ class Decider:
     def decide(self, evidence: Evidence, situation: Situation) -> MessageKind:
         """Name the kind; an answer to the open question is added to the evidence's mentions."""
         kind = kind_of_label(evidence.label)
-        if evidence.share < self.likely or (evidence.known < KNOWN and not evidence.candidates):
+        grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
+        if evidence.share < self.likely or (evidence.known < KNOWN and not grounded):
             kind = MessageKind.UNKNOWN
         if kind is MessageKind.CONFIRMATION and evidence.share < _SURE_OF_YES:
             kind = MessageKind.UNKNOWN

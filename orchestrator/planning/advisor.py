@@ -57,13 +57,13 @@ class Advisor:
             return [first, *found] if draft is _NOTHING else found
 
         async def evaluate(draft: Draft) -> float:
-            question = self._about(draft, plan, world, room)
+            question = self._about(draft, plan, world)
             body = await self._ask(prompts.SCORE, question, prompts.SCORED, world)
             score = body["score"] if body is not None else 0.0
             return float(score) if isinstance(score, int | float) else 0.0
 
         async def reflect(draft: Draft, score: float) -> str:
-            question = {**self._about(draft, plan, world, room), "score": round(score, 3)}
+            question = {**self._about(draft, plan, world), "score": round(score, 3)}
             body = await self._ask(prompts.REFLECT, question, prompts.LESSON, world)
             return str(body["lesson"])[:300] if body is not None else ""
 
@@ -83,7 +83,8 @@ class Advisor:
         if wanted <= 0:
             return []
         question = {
-            **self._about(draft, plan, world, room),
+            **self._about(draft, plan, world),
+            "max_steps": room,
             "lessons": list(lessons),
             "wanted": wanted,
         }
@@ -96,9 +97,9 @@ class Advisor:
         ]
         return [draft for draft in drafts if isinstance(draft, Draft)]
 
-    def _about(self, draft: Draft, plan: PlanFlow, world: World, room: int) -> dict[str, Json]:
+    def _about(self, draft: Draft, plan: PlanFlow, world: World) -> dict[str, Json]:
         return {
-            **prompts.frame_question(world, room),
+            **prompts.frame_question(world),
             "goal": plan.goal or world.text,
             "known": plan.values(),
             "plan": draft.show(),
@@ -107,7 +108,8 @@ class Advisor:
     async def replan(self, plan: PlanFlow, world: World, room: int) -> JsonObject | None:
         """Ask what should become of the rest of a plan (PL-2)."""
         question: dict[str, Json] = {
-            **prompts.frame_question(world, room),
+            **prompts.frame_question(world),
+            "max_steps": room,
             "goal": plan.goal,
             "done": prompts.show_steps(plan, finished=True),
             "remaining": prompts.show_steps(plan, finished=False),
@@ -118,7 +120,7 @@ class Advisor:
     async def judge(self, plan: PlanFlow, world: World) -> JsonObject | None:
         """Ask whether the goal is met (PL-3)."""
         question: dict[str, Json] = {
-            "assistant": prompts.frame_question(world, 0)["assistant"],
+            "assistant": prompts.frame_question(world)["assistant"],
             "goal": plan.goal,
             "done": prompts.show_steps(plan, finished=True),
         }

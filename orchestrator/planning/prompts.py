@@ -59,20 +59,20 @@ COMPLETION: JsonObject = {
 }
 
 
-def frame_question(world: World, room: int) -> dict[str, Json]:
+def frame_question(world: World) -> dict[str, Json]:
     """What every question about a plan begins with."""
     domain = world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
         "today": datetime.fromtimestamp(world.now, UTC).strftime("%A, %Y-%m-%d"),
         "flows": _show_flows(domain),
-        "max_steps": room,
     }
 
 
 def ask_for_steps(plan: PlanFlow, world: World, room: int, problems: tuple[str, ...]) -> dict[str, Json]:
     return {
-        **frame_question(world, room),
+        **frame_question(world),
+        "max_steps": room,
         "utterance": plan.goal or world.text,
         "history": [
             {"role": message.role, "text": message.text} for message in world.state.messages[-MOST_HISTORY:]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision
+from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnStatus
@@ -130,6 +130,7 @@ class MemoryLane:
             )
         session.archived.update({flow.flow_id: flow for flow in commit.archived})
         session.frames.update({frame.flow_id: frame for frame in commit.frames})
+        _keep_plans(session, turn.turn_id, commit, now)
         self._store.outbox.extend((session.session_id, entry) for entry in commit.outbox)
         events = tuple(
             session.append(replace(event, turn_id=event.turn_id or turn.turn_id)) for event in commit.events
@@ -213,3 +214,11 @@ class MemoryLane:
                 f"{sequence} was not run"
             )
             self._store.end(session, turn, TurnStatus.FAILED, error)
+
+
+def _keep_plans(session: MemorySession, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:
+    for record in commit.plans:
+        kept = session.plans.setdefault(record.plan_id, KeptPlan(record, turn_id, now))
+        kept.record, kept.turn_id, kept.at = record, turn_id, now
+    for revision in commit.plan_revisions:
+        session.plans[revision.plan_id].revisions.append((revision, turn_id, now))

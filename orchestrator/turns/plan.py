@@ -1,4 +1,4 @@
-"""Plans as they are kept: the plan as it stands, and each of its revisions (PL-6). Records only."""
+"""Plans as they are kept: the plan as it stands, and each of its revisions (PL-6). Records, and how they are shown."""
 
 from __future__ import annotations
 
@@ -32,3 +32,30 @@ class PlanRevision:
     outcome: str
     why: str
     body: JsonObject
+
+
+def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObject]) -> JsonObject:
+    """A plan as the doors show it. `turn_id`, `at`: when it was worked on last."""
+    return {
+        "plan_id": record.plan_id,
+        "dact": record.dact,
+        "goal": record.goal,
+        "state": record.state,
+        "reason": record.reason,
+        "revision": record.revision,
+        "turn_id": turn_id,
+        "at": at,
+        **record.body,
+        "revisions": revisions,
+    }
+
+
+def show_revision(revision: PlanRevision, turn_id: str, at: str) -> JsonObject:
+    return {
+        "number": revision.number,
+        "outcome": revision.outcome,
+        "why": revision.why,
+        "turn_id": turn_id,
+        "at": at,
+        **revision.body,
+    }

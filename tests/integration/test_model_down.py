@@ -112,9 +112,11 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
             model.stop()
             fallen = await talk.say("Oslo")
             known = await talk.say("tomorrow")
+            down = await talk.ports.circuits.read()
             model.follow(script_of(understood("correction", "book_flight", date="Monday")))
             model.start()
             back = await until_asked(talk, model)
+            up = await talk.ports.circuits.read()
 
         changes = [entry["state"] for entry in logged(worker, "The breaker of a model changed.")]
         calls = logged(worker, "A model was asked.")
@@ -127,6 +129,10 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
     assert "date" in known["flows"][-1]["slots"]
     assert known["flags"]["model_problem"] == "model_circuit_open"
     assert (back["status"], back["ambiguity"]["level"]) == ("done", "confirmation")
+    assert [(note.endpoint, note.model, note.state) for note in down] == [
+        (model.base_url, "scripted", "open")
+    ]
+    assert up == []
     assert changes[0] == "open"
     assert changes[-2:] == ["half_open", "closed"]
     assert {call["outcome"] for call in calls} >= {"answered", "model_failed"}

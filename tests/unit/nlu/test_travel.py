@@ -40,6 +40,22 @@ def test_wordings_that_the_domain_does_not_hold() -> None:
     assert not examples & {text.lower() for text, _dact in UNTAUGHT}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"a":[[[[',
+        "asdfgh qwerty",
+        "<<<>>> ### $$$",
+        "SELECT * FROM users; DROP TABLE x",
+        "lorem ipsum dolor",
+    ],
+)
+async def test_what_says_nothing_starts_nothing(text: str) -> None:
+    """NL-4: no kind is likely enough, so the user is asked."""
+    understanding = await nlu().think(text, state(), Surroundings())
+    assert understanding.kind is MessageKind.UNKNOWN
+
+
 async def test_most_untaught_wordings_find_their_flow() -> None:
     wrong: list[str] = []
     for text, dact in UNTAUGHT:
