@@ -48,7 +48,7 @@ def _skip(turn: RunningTurn, plan: PlanFlow, step: PlanStep) -> None:
     drop_step(turn.state.stack, plan, step, "you wanted to leave it out", turn.world.now, by_user=True)
     note_revision(turn.world, plan, "edited", f"skip {step.name}")
     turn.world.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=[step.label], by_user=True)
-    turn.plan_trouble = True
+    turn.plan_edited = True
     _go_on(turn, started=was_active)
 
 
@@ -121,6 +121,7 @@ def follow_correction(turn: RunningTurn, flow: BaseFlow, changed: Collection[str
     if not stale:
         return
     _look_up_anew(turn, plan, flow, stale)
+    turn.plan_trouble = True
     note_revision(turn.world, plan, "expand", f"{', '.join(sorted(names))} was corrected")
 
 

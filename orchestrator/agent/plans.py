@@ -29,9 +29,9 @@ async def look_after_plan(turn: RunningTurn, modules: Modules, going: bool) -> b
     own = [flow for flow in ended if flow.plan_id == plan.flow_id and plan.step_of(flow.flow_id) is not None]
     for flow in own:
         _take_in(turn, plan, flow)
-    if plan.rounds and (own or turn.plan_trouble):
-        trouble = turn.plan_trouble or any(_went_wrong(flow) for flow in own)
-        turn.plan_trouble = False
+    if plan.rounds and (own or turn.plan_edited or turn.plan_trouble):
+        trouble = turn.plan_trouble or (not turn.plan_edited and any(_went_wrong(flow) for flow in own))
+        turn.plan_edited = turn.plan_trouble = False
         await _check(turn, modules, plan, trouble=trouble)
         going = going or not _asks(turn)
     return going and turn.state.stack.active is not None

@@ -27,8 +27,10 @@ class RunningTurn:
     reroutes: int = 0
     seen: int = 0
     """How many of the world's finished flows their plans know of."""
+    plan_edited: bool = False
+    """The user changed a plan, which is to be checked at once."""
     plan_trouble: bool = False
-    """Something happened that a plan should be checked for at once: a correction, a change by the user."""
+    """A value that a plan was made with was corrected, which may be more than rules can mend."""
     answer: Answer | None = None
     broken: bool = False
     """An unexpected error happened; the state was put back to what it was."""

@@ -20,6 +20,10 @@ from orchestrator.types import Json, JsonObject
 from orchestrator.world.remark import RemarkKind
 
 
+LONGEST_FACT = 60
+"""Longer values are not told in a list of what the steps have found."""
+
+
 class PlanPolicy(BasePolicy):
     """`planner` is given by whoever puts the Agent together."""
 
@@ -103,7 +107,14 @@ class PlanPolicy(BasePolicy):
 
 
 def _tell_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
-    return {"label": label, "done": done, "outputs": outputs}
+    facts = [
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in outputs.items()
+        if isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and len(str(value)) <= LONGEST_FACT
+    ]
+    return {"label": label, "done": done, "outputs": outputs, "facts": facts}
 
 
 def _merge(plan: PlanFlow) -> JsonObject:

@@ -92,7 +92,7 @@ def _expand(plan: PlanFlow, limit: int) -> Change | None:
     step = make_step(due[0])
     add_steps(plan, [step])
     _move_before_later_ones(plan, step, earlier)
-    return Change(Outcome.EXPAND, (step.label,), "it turned out to be needed")
+    return Change(Outcome.EXPAND, (step.label,))
 
 
 def _move_before_later_ones(plan: PlanFlow, step: PlanStep, earlier: set[str]) -> None:
