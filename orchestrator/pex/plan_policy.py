@@ -19,7 +19,6 @@ from orchestrator.planning.rules import apply_rules
 from orchestrator.types import Json, JsonObject
 from orchestrator.world.remark import RemarkKind
 
-
 LONGEST_FACT = 60
 """Longer values are not told in a list of what the steps have found."""
 
