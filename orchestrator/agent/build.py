@@ -18,6 +18,7 @@ from orchestrator.pex.plan_policy import PlanPolicy
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.toolbox import Services, Toolbox
 from orchestrator.pex.tools import ToolRunner
+from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.planning import Planner
 from orchestrator.planning.advisor import Advisor
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
@@ -33,6 +34,7 @@ def build_agent(
     policies: Mapping[Dact, type],
     services: Services,
     *,
+    tool_ports: ToolPorts | None = None,
     engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
     clock: Callable[[], float] = time.time,
@@ -44,6 +46,7 @@ def build_agent(
         domain: compiled.
         policies: the domain's own policy classes; other flows get the default one.
         services: gives a tenant's service instances.
+        tool_ports: transports beyond services, and stores that workers share; None: of this process alone.
         engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
         clock: unix seconds.
@@ -53,7 +56,7 @@ def build_agent(
         ConfigurationError: a schema or a template cannot be compiled.
     """
     registry = Registry(domain.entities)
-    tools = ToolRunner(Toolbox(domain.tools, services), domain.config.resilience)
+    tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
     nlu = NLU(domain, make_askers(domain, engineer), system1=system1)
     planner = Planner(Advisor(engineer), nlu.ground)
     carried_out = {
