@@ -10,6 +10,7 @@ from collections.abc import Collection
 from orchestrator.agent.asides import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.plan_stacking import drop_step, order_steps, stack_steps
 from orchestrator.dialogue.plan_step import BOUND, PlanStep
@@ -61,6 +62,9 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
         turn.world.remark(RemarkKind.NO_SUCH_STEP, steps=[], step=step.label, needs=blocked.label)
         leave_open(turn)
         return
+    top = turn.state.stack.top
+    if top is not None and top.standing == AWAITING_APPROVAL and top.plan_id == plan.flow_id:
+        turn.state.stack.unpark(top, turn.world.now)
     active = turn.state.stack.active
     if order_steps(plan, [*waiting[:place], step.name, *waiting[place:]]) and active is not None:
         set_back(turn, active)

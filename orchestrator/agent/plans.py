@@ -8,7 +8,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import copy_json
-from orchestrator.dialogue.lifecycle import FlowState
+from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.plan_stacking import stack_steps
 from orchestrator.dialogue.plan_step import BOUND
@@ -71,12 +71,20 @@ async def _check(turn: RunningTurn, modules: Modules, plan: PlanFlow, *, trouble
     outcomes = [change.outcome.value for change in changes] or [Outcome.CONTINUE.value]
     world.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
     if changes:
-        for flow_id in {step.flow_id for step in plan.steps}:
-            turn.state.void_approvals(flow_id)
+        _void_approvals(turn, plan)
     tell_changes(turn, plan, changes)
     modules.res.start(world)  # what was given up leaves at once
     turn.seen = len(world.finished)
     stack_steps(turn.state.stack, plan, world.domain.flows, world.now)
+
+
+def _void_approvals(turn: RunningTurn, plan: PlanFlow) -> None:
+    """What was to be approved belonged to the plan as it was: it is asked for anew (PX-17)."""
+    for step in plan.steps:
+        flow = turn.state.stack.get(step.flow_id)
+        void = turn.state.void_approvals(step.flow_id)
+        if void and flow is not None and flow.standing == AWAITING_APPROVAL:
+            turn.state.stack.unpark(flow, turn.world.now)
 
 
 def tell_changes(turn: RunningTurn, plan: PlanFlow, changes: Sequence[Change]) -> None:

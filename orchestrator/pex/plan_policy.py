@@ -8,7 +8,6 @@ from __future__ import annotations
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.plan_stacking import add_steps, stack_steps
-from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Ending, Failed, GaveUp, Stacked
 from orchestrator.pex.execution import Execution
@@ -27,9 +26,6 @@ class PlanPolicy(BasePolicy):
     """`planner` is given by whoever puts the Agent together."""
 
     planner: Planner
-
-    def __init__(self, spec: FlowSpec) -> None:
-        super().__init__(spec)
 
     def steps(self) -> tuple[Step, ...]:
         return (self.check, self.review, self.check_slots, self.decide, self.complete, self.verify)
