@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.settings import load_settings
-from tests.integration.chaos.dying import build
+from tests.integration.chaos.plan_deaths import build
 from workers.app import create_app
 
 app = create_app(load_settings(), build)

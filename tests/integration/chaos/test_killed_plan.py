@@ -15,8 +15,8 @@ from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, UserId
-from tests.integration.chaos.dying import KILLS, SPARED
 from tests.integration.chaos.fleet import Fleet, fleet
+from tests.integration.chaos.plan_deaths import KILLS, SPARED
 
 APPLICATION = "tests.integration.chaos.plan_killer"
 SETTINGS = {
