@@ -9,7 +9,7 @@ PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)
 DOMAIN ?= travel
 PYTEST_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench bench-length chaos clean
+.PHONY: run up test check lint format types imports bench bench-search bench-length chaos clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -38,6 +38,9 @@ imports: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+bench-search: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.search
 
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length

@@ -31,6 +31,7 @@ class SignalType(StrEnum):
     RECOVERY = "recovery"
     VOTE = "vote"
     TEMPLATE = "template"
+    PLAN = "plan"
 
 
 NO_PAYLOAD: Mapping[str, Json] = MappingProxyType({})

@@ -18,6 +18,9 @@ from orchestrator.types import JsonObject
 
 __all__ = ["Bookings", "Flights", "airports"]
 
+FARES_KEPT = 5
+"""Of a search, for a comparison that follows it."""
+
 
 class Flights(Service):
     """Searches and offers flights, and knows how they are doing."""
@@ -48,7 +51,48 @@ class Flights(Service):
             "currency": CURRENCY,
             "passengers": passengers,
         }
-        return found | ({"flight_id": rows[0]["flight_id"], "from_price": rows[0]["price"]} if rows else {})
+        if rows:
+            found["flight_id"], found["from_price"] = rows[0]["flight_id"], rows[0]["price"]
+            found["fares"] = {row["flight_id"]: row["price"] for row in rows[:FARES_KEPT]}
+        return found
+
+    async def compare(
+        self,
+        *,
+        outbound_fares: dict[str, float],
+        return_fares: dict[str, float],
+        passengers: int = 1,
+        budget: float | None = None,
+    ) -> JsonObject:
+        """The cheapest pair of flights, with what it costs for all passengers."""
+        if not outbound_fares or not return_fares:
+            raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")
+        there = min(outbound_fares, key=outbound_fares.__getitem__)
+        back = min(return_fares, key=return_fares.__getitem__)
+        total = (outbound_fares[there] + return_fares[back]) * passengers
+        return {
+            "outbound_id": there,
+            "return_id": back,
+            "outbound": await self._describe(there, outbound_fares[there]),
+            "return": await self._describe(back, return_fares[back]),
+            "total": total,
+            "over_budget": budget is not None and total > budget,
+            "currency": CURRENCY,
+        }
+
+    async def _describe(self, flight_id: str, price: float) -> JsonObject:
+        """What people want to know of a flight."""
+        document = await self.records.get("timetable", route_of(flight_id))
+        flight = find_flight(document or {"flights": []}, flight_id)
+        code = flight["flight_number"][:2]
+        return {
+            "flight_number": flight["flight_number"],
+            "airline": self.airline_names.get(code, code),
+            "day": (document or {}).get("day"),
+            "departs": flight["departs"],
+            "arrives": flight["arrives"],
+            "price": price,
+        }
 
     async def offer(
         self,

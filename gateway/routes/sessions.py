@@ -99,6 +99,12 @@ def _effect_object(entry: LedgerEntry) -> JsonObject:
     }
 
 
+@router.get("/{session_id}/plan")
+async def read_plan(session_id: SessionId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+    """The session's latest plan: its steps, how far it is, and every revision of it."""
+    return await doors.sessions.plan(tenant, session_id)
+
+
 @router.get("/{session_id}/state")
 async def read_state(
     session_id: SessionId,

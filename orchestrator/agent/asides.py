@@ -5,7 +5,8 @@ from __future__ import annotations
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import shown
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.plan import current_plan, read_progress
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.res.words import name_doing, name_purpose, name_slot_of, name_task
@@ -115,15 +116,20 @@ def _explain(turn: RunningTurn) -> None:
 def _help(turn: RunningTurn) -> None:
     active = turn.state.stack.active
     flows = turn.world.domain.flows.values()
-    tasks = [name_task(flow) for flow in flows if flow.spec.family is not Family.INTERNAL]
+    wanted = [flow for flow in flows if flow.spec.family is not Family.INTERNAL and flow.spec.examples]
+    tasks = [name_task(flow) for flow in wanted]
     flow_id = active.flow_id if active is not None else None
     turn.world.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
 
 
 def _tell_status(turn: RunningTurn) -> None:
+    plan = current_plan(turn.state.stack)
+    if plan is not None and plan.steps:
+        tell_progress(turn, plan)
     active = turn.state.stack.active
     if active is None:
-        turn.world.remark(RemarkKind.STATUS)
+        if plan is None:
+            turn.world.remark(RemarkKind.STATUS)
         return
     turn.world.remark(
         RemarkKind.STATUS,
@@ -131,6 +137,19 @@ def _tell_status(turn: RunningTurn) -> None:
         filled=_filled(turn, active),
         missing=[name_slot_of(active, slot.name) for slot in active.missing()],
         waiting=[name_doing(flow) for flow in turn.state.stack.interrupted()],
+    )
+
+
+def tell_progress(turn: RunningTurn, plan: PlanFlow) -> None:
+    """How far a plan is, and what is still to come (PL-4)."""
+    progress = read_progress(plan)
+    turn.world.remark(
+        RemarkKind.PLAN_STATUS,
+        flow_id=plan.flow_id,
+        completed=progress.completed,
+        total=progress.total,
+        done=[step.label for step in plan.steps if step.is_done],
+        steps=[step.label for step in plan.steps if not step.is_finished],
     )
 
 

@@ -7,17 +7,22 @@ from collections.abc import Callable, Mapping
 
 from orchestrator.agent.agent import Agent
 from orchestrator.agent.modules import Modules
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system2 import Asker
 from orchestrator.pex.module import PEX
+from orchestrator.pex.plan_policy import PlanPolicy
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.redraw import ModelFrames
 from orchestrator.pex.skills.runner import SkillRunner
 from orchestrator.pex.toolbox import Services, Toolbox
 from orchestrator.pex.tools import ToolRunner
 from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.planning import Planner
+from orchestrator.planning.advisor import Advisor
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
@@ -56,20 +61,34 @@ def build_agent(
     tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
     skills = SkillRunner(domain, engineer) if engineer is not None and domain.skills else None
     writer = ModelFrames(engineer) if engineer is not None else None
-    carried_out = {dact: policies.get(dact, BasePolicy)(flow.spec) for dact, flow in domain.flows.items()}
+    nlu = NLU(domain, make_askers(domain, engineer), system1=system1)
+    planner = Planner(Advisor(engineer), nlu.ground)
+    carried_out = {
+        dact: make_policy(policies.get(dact), flow, planner) for dact, flow in domain.flows.items()
+    }
     for policy in carried_out.values():
         policy.skills, policy.writer = skills, writer
     return Agent(
         Modules(
             domain=domain,
             registry=registry,
-            nlu=NLU(domain, make_askers(domain, engineer), system1=system1),
+            nlu=nlu,
             pex=PEX(carried_out, tools),
             res=RES(Templates(domain, registry, load_base_templates()), engineer),
+            planner=planner,
             clock=clock,
             record_signal=record_signal,
         )
     )
+
+
+def make_policy(own: type | None, flow: type[BaseFlow], planner: Planner) -> BasePolicy:
+    """The domain's own policy of a flow, else the default one of its family."""
+    default = PlanPolicy if flow.spec.family is Family.PLAN else BasePolicy
+    policy = (own or default)(flow.spec)
+    if isinstance(policy, PlanPolicy):
+        policy.planner = planner
+    return policy
 
 
 def make_askers(domain: Domain, engineer: PromptEngineer | None) -> tuple[Asker, ...]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.plans import begin_step, look_after_plan
 from orchestrator.agent.running import RunningTurn
-from orchestrator.pex.ending import Completed, Failed, NeedsInput, Parked, Partial, Recover
+from orchestrator.pex.ending import Completed, Failed, GaveUp, NeedsInput, Parked, Partial, Recover, Stacked
 from orchestrator.telemetry import SignalType
 
 
@@ -16,9 +17,11 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     for _ in range(world.domain.config.flow_management.keep_going_budget):
         if going:
             state.flags.keep_going = False
-            await _execute(turn, modules)
+            stacked = await _execute(turn, modules)
+        else:
+            stacked = False
         modules.res.start(world)
-        going = state.flags.keep_going
+        going = await look_after_plan(turn, modules, state.flags.keep_going or stacked)
         if not going:
             break
     else:
@@ -27,14 +30,24 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     turn.answer = await modules.res.respond(world)
 
 
-async def _execute(turn: RunningTurn, modules: Modules) -> None:
-    """One flow through PEX; a failure goes down the cascade, which may have another flow tried."""
+async def _execute(turn: RunningTurn, modules: Modules) -> bool:
+    """One flow through PEX; a failure goes down the cascade, which may have another flow tried.
+
+    True when it has put other flows above itself, which come next.
+    """
+    active = turn.state.stack.active
+    if active is not None:
+        begin_step(turn)
+        active.note_turn(turn.work.turn_id)
     ending = await modules.pex.execute(turn.world)
     match ending:
-        case Completed() | NeedsInput() | Parked():
-            return
+        case Stacked():
+            return True
+        case Completed() | NeedsInput() | Parked() | GaveUp():
+            return False
         case Partial():
             show_part(turn)
+            return False
         case Failed() | Recover():
-            if await cascade(turn, modules, ending):
-                await _execute(turn, modules)
+            again = await cascade(turn, modules, ending)
+            return await _execute(turn, modules) if again else False

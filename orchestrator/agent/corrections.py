@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.plan_edits import follow_correction
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
@@ -31,6 +32,7 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     drop_stale_candidate(turn, flow, labels)
     tell_changes(turn, flow, result)
     turn.carry_on = not ask_about(turn, flow, list(result.problems))
+    follow_correction(turn, flow, [change.slot for change in result.changed])
 
 
 def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:

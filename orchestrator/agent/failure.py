@@ -8,6 +8,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.specification import Family
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Failed, Recover, Recovery
 from orchestrator.telemetry import SignalType
@@ -31,7 +32,7 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
         return False
     if isinstance(ending, Recover) and await _reroute(turn, modules, flow, ending):
         return True
-    if _skip(turn, flow):
+    if _skip(turn, flow, failure):
         _signal(turn, flow, "skip")
         return False
     _signal(turn, flow, "escalate")
@@ -60,6 +61,8 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
         target = await _contemplate(turn, modules, flow, ending.failure)
     if ending.recovery is Recovery.ESCALATE or target is None or target == flow.dact:
         return False
+    if flow.plan_id is not None and turn.world.domain.flows[target].spec.family is Family.PLAN:
+        return False  # a plan within a plan
     turn.reroutes += 1
     _signal(turn, flow, "reroute", target=target)
     turn.world.remark(
@@ -94,10 +97,15 @@ def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
     return all(use.tool_id in tools and tools[use.tool_id].idempotent for use in uses)
 
 
-def _skip(turn: RunningTurn, flow: BaseFlow) -> bool:
-    """Inside a plan a failed step is left out and the next one comes."""
-    if flow.plan_id is None or turn.state.stack.plan_of(flow) is None:
+def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
+    """Inside a plan a failed step is left out, the user is told, and the next one comes."""
+    plan = turn.state.stack.plan_of(flow)
+    if plan is None:
         return False
+    step = plan.step_of(flow.flow_id)
+    if step is not None:
+        step.note = failure.message
+    _tell(turn, failure, flow)
     turn.state.stack.invalidate(flow, FAILED)
     return True
 

@@ -14,6 +14,7 @@ from orchestrator.domain.model import Domain
 from orchestrator.nlu.module import NLU
 from orchestrator.pex.ending import Failed
 from orchestrator.pex.module import PEX
+from orchestrator.planning import Planner
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
@@ -31,6 +32,7 @@ class Modules:
     nlu: NLU
     pex: PEX
     res: RES
+    planner: Planner
     gather: Gather | None = None
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal

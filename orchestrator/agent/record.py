@@ -10,9 +10,11 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.result import make_result
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.diff import diff
-from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.planning.changes import describe
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, TurnCommit, Utterance
+from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
 
 
@@ -38,6 +40,8 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, frame.serialize()) for frame in world.frames.values()
         ),
+        plans=tuple(_keep_plan(plan) for plan in _worked_on(turn)),
+        plan_revisions=tuple(world.plan_log),
         events=_events(turn),
         approvals=tuple(world.asked_approvals),
         closed_approvals=close_approvals(turn) if turn.before.get("approvals") or _touched(turn) else (),
@@ -72,6 +76,26 @@ def _archived(flow: BaseFlow) -> ArchivedFlow:
         state=flow.state.value,
         reason=flow.reason.value if flow.reason is not None else None,
         body=flow.serialize(),
+    )
+
+
+def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
+    """Plans that this turn made, changed or ended."""
+    changed = {revision.plan_id for revision in turn.world.plan_log}
+    stacked = [flow for flow in turn.state.stack.flows if flow.flow_id in changed]
+    plans = {flow.flow_id: flow for flow in (*stacked, *turn.world.finished) if isinstance(flow, PlanFlow)}
+    return [plan for plan in plans.values() if plan.noted]
+
+
+def _keep_plan(plan: PlanFlow) -> PlanRecord:
+    return PlanRecord(
+        plan_id=plan.flow_id,
+        dact=plan.dact,
+        goal=plan.goal,
+        state=plan.state.value,
+        reason=plan.reason.value if plan.reason is not None else None,
+        revision=plan.revision,
+        body=describe(plan),
     )
 
 

@@ -25,6 +25,12 @@ class RunningTurn:
     carry_on: bool = False
     """Whether PEX has something to do: set by the uptake."""
     reroutes: int = 0
+    seen: int = 0
+    """How many of the world's finished flows their plans know of."""
+    plan_edited: bool = False
+    """The user changed a plan, which is to be checked at once."""
+    plan_trouble: bool = False
+    """A value that a plan was made with was corrected, which may be more than rules can mend."""
     answer: Answer | None = None
     broken: bool = False
     """An unexpected error happened; the state was put back to what it was."""

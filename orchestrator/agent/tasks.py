@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.flow import BaseFlow, Labels, ProblemKind, SlotProblem
+from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow, ProblemKind, SlotProblem
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
@@ -18,6 +18,8 @@ from orchestrator.res.show import show_slot
 from orchestrator.res.words import name_doing, name_slot
 from orchestrator.types import Dact, Json, JsonObject
 from orchestrator.world.remark import RemarkKind
+
+LONGEST_GOAL = 500
 
 
 def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
@@ -60,6 +62,8 @@ def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
 def enter(turn: RunningTurn, flow: BaseFlow) -> None:
     """Note that a flow came onto the stack."""
     turn.state.flags.natural_birth = True
+    if isinstance(flow, PlanFlow):
+        flow.goal = turn.world.text[:LONGEST_GOAL]
     turn.world.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
 
 

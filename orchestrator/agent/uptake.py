@@ -9,6 +9,7 @@ from orchestrator.agent.asides import be_unsure, chat, digress, leave_open, reje
 from orchestrator.agent.corrections import DECISIONS, ask_what_to_change, correct_flow
 from orchestrator.agent.decisions import decide
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.plan_edits import change_plan
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.switching import cancel_task, resume_task
 from orchestrator.agent.tasks import fill, start_task
@@ -131,6 +132,7 @@ UPTAKES: Mapping[MessageKind, Callable[[RunningTurn, Understanding], None]] = {
     MessageKind.RESUMPTION: resume_task,
     MessageKind.DIGRESSION: digress,
     MessageKind.CHITCHAT: chat,
+    MessageKind.PLAN_CHANGE: change_plan,
     MessageKind.UNKNOWN: be_unsure,
 }
 """Every kind has one; a test holds this."""

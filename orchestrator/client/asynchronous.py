@@ -120,6 +120,10 @@ class AsyncClient:
     async def history(self, session_id: str, limit: int = 200) -> list[JsonObject]:
         return await self._send(calls.history(session_id, limit))
 
+    async def plan(self, session_id: str) -> JsonObject:
+        """The session's latest plan with its revisions. Raises `NotFound` when it never had one."""
+        return await self._send(calls.plan(session_id))
+
     async def state(self, session_id: str, epoch: int | None = None) -> JsonObject:
         return await self._send(calls.state(session_id, epoch))
 

@@ -80,6 +80,10 @@ def history(session_id: str, limit: int) -> Call:
     return Call("GET", _session(session_id, "/history"), query=_query(limit=limit))
 
 
+def plan(session_id: str) -> Call:
+    return Call("GET", _session(session_id, "/plan"))
+
+
 def state(session_id: str, epoch: int | None) -> Call:
     return Call("GET", _session(session_id, "/state"), query=_query(epoch=epoch))
 

@@ -6,15 +6,14 @@ What every flow can do is in `base_flow`; here are the families, and how classes
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Self, TypeAlias
 
 from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind, SlotProblem, ValueFinder
-from orchestrator.dialogue.lifecycle import FlowState, Reason
+from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.types import Dact, FlowId, JsonObject
+from orchestrator.types import Dact, JsonObject
 
 __all__ = [
     "PARENTS",
@@ -38,49 +37,46 @@ __all__ = [
 ]
 
 
-@dataclass(slots=True)
-class PlanStep:
-    """A sub-flow of a plan and how far it has come; it stays on record after the flow has left."""
-
-    flow_id: FlowId
-    dact: Dact
-    state: FlowState = FlowState.PENDING
-    reason: Reason | None = Reason.PLANNED
-
-    def serialize(self) -> JsonObject:
-        reason = None if self.reason is None else self.reason.value
-        return {"flow_id": self.flow_id, "dact": self.dact, "state": self.state.value, "reason": reason}
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> PlanStep:
-        reason = body["reason"]
-        return cls(
-            body["flow_id"],
-            body["dact"],
-            FlowState(body["state"]),
-            None if reason is None else Reason(reason),
-        )
-
-
 class PlanFlow(BaseFlow):
-    """Decomposes a request into sub-flows; `revision` grows with every change of the plan."""
+    """Decomposes a request into sub-flows; `revision` grows with every change of the plan.
 
-    __slots__ = ("revision", "steps")
+    `goal`: the request in the user's words. `rounds`: how often sub-flows were stacked.
+    `noted`: how many revisions are on record.
+    """
+
+    __slots__ = ("goal", "noted", "revision", "rounds", "steps")
     makes_frame = False
 
     def __init__(self, now: float = 0.0, *, flow_id: str | None = None, plan_id: str | None = None) -> None:
         super().__init__(now, flow_id=flow_id, plan_id=plan_id)
         self.steps: list[PlanStep] = []
         self.revision = 0
+        self.goal = ""
+        self.rounds = 0
+        self.noted = 0
 
     def needs_to_think(self) -> bool:
         """A request that has no steps yet has to be decomposed first."""
         return not self.steps or super().needs_to_think()
 
+    def step_of(self, flow_id: str) -> PlanStep | None:
+        """The step that this flow carries out."""
+        return next((step for step in self.steps if step.flow_id == flow_id), None)
+
+    def step_named(self, name: str) -> PlanStep | None:
+        """The latest step of this name."""
+        return next((step for step in reversed(self.steps) if step.name == name), None)
+
     def serialize(self) -> JsonObject:
         body = super().serialize()
         body["revision"] = self.revision
         body["steps"] = [step.serialize() for step in self.steps]
+        if self.goal:
+            body["goal"] = self.goal
+        if self.rounds:
+            body["rounds"] = self.rounds
+        if self.noted:
+            body["noted"] = self.noted
         return body
 
     @classmethod
@@ -88,6 +84,9 @@ class PlanFlow(BaseFlow):
         flow = super().from_dict(body)
         flow.revision = body.get("revision", 0)
         flow.steps = [PlanStep.from_dict(step) for step in body.get("steps", ())]
+        flow.goal = body.get("goal", "")
+        flow.rounds = body.get("rounds", 0)
+        flow.noted = body.get("noted", 0)
         return flow
 
 

@@ -1,6 +1,7 @@
 """What a plan's record tells and how replanning may change the stack (PL-2, PL-4).
 
-Deciding which change is right is the Plan policy's and the Agent's business.
+Deciding which change is right is the Plan policy's and the Agent's business; putting steps onto
+the stack is in `plan_stacking`.
 """
 
 from __future__ import annotations
@@ -8,14 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.lifecycle import ACTIVE, PRUNED, FlowState
+from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, PRUNED, FlowState
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.errors import IllegalTransition, NotFound
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a plan is: `completed` of `total` sub-flows; pruned ones are no longer counted."""
+    """How far a plan is: `completed` of `total` sub-flows; what was pruned or left out is not counted."""
 
     completed: int
     total: int
@@ -45,7 +46,7 @@ def current_plan(stack: FlowStack) -> PlanFlow | None:
 
 def read_progress(plan: PlanFlow) -> Progress:
     """Read at any time, also from an archived plan (PL-4)."""
-    counted = [step for step in plan.steps if (step.state, step.reason) != PRUNED]
+    counted = [step for step in plan.steps if step.standing not in {PRUNED, CANCELLED}]
     return Progress(
         completed=sum(step.state is FlowState.COMPLETED for step in counted),
         total=len(counted),
@@ -107,7 +108,9 @@ def reorder(stack: FlowStack, plan_id: str, order: list[str], now: float) -> lis
 
 
 def _sort_steps(plan: PlanFlow, ordered: list[BaseFlow]) -> None:
+    """Give the steps of these flows their new order in the places that they hold among all steps."""
     by_id = {step.flow_id: step for step in plan.steps}
     moved = [by_id[flow.flow_id] for flow in ordered if flow.flow_id in by_id]
-    kept = [step for step in plan.steps if all(step is not other for other in moved)]
-    plan.steps = kept + moved
+    places = [place for place, step in enumerate(plan.steps) if any(step is other for other in moved)]
+    for place, step in zip(places, moved, strict=True):
+        plan.steps[place] = step

@@ -79,6 +79,60 @@ class ToolUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Binding:
+    """Where a step's slot gets its value: an output of the step `step`, else a slot of the plan, else `value`."""
+
+    name: str = ""
+    step: str | None = None
+    value: Json = None
+
+    def __str__(self) -> str:
+        return f"{self.step}.{self.name}" if self.step is not None else self.name or repr(self.value)
+
+    def serialize(self) -> Json:
+        """Short: ``slot``, ``step.output``, or ``{value: …}``."""
+        return {"value": self.value} if not self.name else str(self)
+
+    @classmethod
+    def read(cls, body: Json) -> Binding:
+        """The inverse of `serialize`, and the form in which domains write bindings."""
+        if isinstance(body, str):
+            step, dot, name = body.partition(".")
+            return cls(name, step) if dot else cls(step)
+        return cls(value=body["value"] if isinstance(body, dict) and "value" in body else body)
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """Holds when what is bound is known and not empty, zero or false; `negated`: when it is not."""
+
+    binding: Binding
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RecipeStep:
+    """One step of a declared plan.
+
+    `needs`: steps without whose success this one is given up. `when`: the step is given up once one
+    of these is known not to hold. `joins_when`: it is no part of the plan until all of these hold.
+    `optional`: the plan counts as done without it. `tell`: its result is told although the plan goes on.
+    `otherwise`: why it is left out when a condition does not hold, in words for the user.
+    """
+
+    name: str
+    dact: Dact
+    purpose: str = ""
+    slots: Mapping[str, Binding] = field(default_factory=dict[str, Binding])
+    needs: tuple[str, ...] = ()
+    when: tuple[Condition, ...] = ()
+    joins_when: tuple[Condition, ...] = ()
+    optional: bool = False
+    tell: bool = False
+    otherwise: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FlowSpec:
     """One flow type, complete and checked."""
 
@@ -99,3 +153,5 @@ class FlowSpec:
     reflect: bool = False
     options: JsonObject = field(default_factory=JsonObject)
     """Keys of the flow's YAML that policies read and the core does not know."""
+    recipe: tuple[RecipeStep, ...] = ()
+    """Of a Plan flow: its steps as declared; without them a model decomposes."""

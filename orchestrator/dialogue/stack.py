@@ -239,7 +239,7 @@ class FlowStack:
             return Planned(dropped=tuple(dropped))
         self.hold_active(now)
         wanted = [*pushed, *adopted]
-        root.steps += [PlanStep(flow.flow_id, flow.dact) for flow in wanted]
+        root.steps += [PlanStep(flow.flow_id, flow.dact) for flow in wanted if not root.step_of(flow.flow_id)]
         root.revision += 1
         for flow in reversed(pushed):
             self._enter(flow, PLANNED, now)
@@ -260,7 +260,7 @@ class FlowStack:
             if existing is None and all(flow.dact != other.dact for other in pushed):
                 flow.plan_id = plan_id
                 pushed.append(flow)
-            elif existing is not None and _is_adoptable(existing):
+            elif existing is not None and is_adoptable(existing):
                 existing.plan_id = plan_id
                 adopted.append(existing)
             else:
@@ -384,7 +384,8 @@ class FlowStack:
         root = self.plan_of(new)
         if root is not None:
             place = next((i for i, s in enumerate(root.steps) if s.flow_id == old.flow_id), len(root.steps))
-            root.steps[place : place + 1] = [PlanStep(new.flow_id, new.dact)]
+            known = root.steps[place] if place < len(root.steps) else PlanStep(new.flow_id, new.dact)
+            root.steps[place : place + 1] = [known.carried_out_by(new.flow_id, new.dact)]
             root.revision += 1
 
     # Checking, JSON
@@ -402,5 +403,6 @@ class FlowStack:
         return cls([load_flow(flow, flow_types) for flow in body])
 
 
-def _is_adoptable(flow: BaseFlow) -> bool:
+def is_adoptable(flow: BaseFlow) -> bool:
+    """Whether a plan may make this flow, which waits on the stack, a step of its own."""
     return flow.standing == INTERRUPTED and flow.plan_id is None and not isinstance(flow, PlanFlow)

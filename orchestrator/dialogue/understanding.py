@@ -22,6 +22,8 @@ class MessageKind(StrEnum):
     RESUMPTION = "resumption"
     DIGRESSION = "digression"
     CHITCHAT = "chitchat"
+    PLAN_CHANGE = "plan_change"
+    """Another order of a plan's steps, or one step less; only while a plan is at work."""
     UNKNOWN = "unknown"
     """No kind is likely enough: general ambiguity."""
 
@@ -43,6 +45,21 @@ class Source(StrEnum):
     SYSTEM1 = "system1"
     SYSTEM2 = "system2"
     ACTION = "action"
+
+
+class PlanAction(StrEnum):
+    SKIP = "skip"
+    FIRST = "first"
+    BEFORE = "before"
+
+
+@dataclass(frozen=True, slots=True)
+class PlanChange:
+    """What the user wants changed about a plan. Steps by name; None: the words name no one step."""
+
+    action: PlanAction
+    step: str | None
+    other: str | None = None
 
 
 class Rejection(StrEnum):
@@ -94,5 +111,6 @@ class Understanding:
     target: str | None = None
     digression: Digression | None = None
     rejection: Rejection | None = None
+    plan_change: PlanChange | None = None
     degraded: bool = False
     """True when a model was wanted and could not be had."""

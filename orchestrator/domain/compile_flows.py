@@ -7,7 +7,16 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from orchestrator.dialogue.specification import Family, FlowSpec, Mode, Priority, SlotSpec, ToolUse
+from orchestrator.dialogue.specification import (
+    Family,
+    FlowSpec,
+    Mode,
+    Priority,
+    RecipeStep,
+    SlotSpec,
+    ToolUse,
+)
+from orchestrator.domain.compile_recipes import RecipeCheck
 from orchestrator.domain.compile_tools import input_names, required_names
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.problems import Path, Problems, SourceFile, suggest
@@ -44,7 +53,8 @@ def compile_flows(
     for dact, entry in entries.items():
         check = _FlowCheck(dact, entry, vocabulary, file, problems)
         check.check_references(entries, given)
-        specs[Dact(dact)] = check.specify()
+        recipe = RecipeCheck(dact, entry, entries, vocabulary.intents, file, problems).compile()
+        specs[Dact(dact)] = check.specify(recipe)
     return specs
 
 
@@ -178,7 +188,7 @@ class _FlowCheck:
             names = ", ".join(repr(name) for name in missing)
             self._add((*path, "slot_mapping"), f"nothing gives the required input {names} of {tool.tool_id}")
 
-    def specify(self) -> FlowSpec:
+    def specify(self, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
         """The flow as the core knows it; meaningful only when no problem was found."""
         entry = self.entry
         return FlowSpec(
@@ -198,6 +208,7 @@ class _FlowCheck:
             mode=entry.mode,
             reflect=entry.reflect,
             options=entry.options,
+            recipe=recipe,
         )
 
     def _uses(self) -> tuple[ToolUse, ...]:

@@ -234,6 +234,8 @@ class Guardrails(Section):
 
 
 class Plans(Section):
+    model: Switch
+    """Whether a model decides on plans. `auto`: where no recipe does, and when a step did not succeed."""
     max_rounds: PositiveInt
     max_sub_flows: PositiveInt
     tree_search: Switch

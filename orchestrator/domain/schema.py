@@ -81,9 +81,28 @@ class ToolUseEntry(Entry):
     slot_mapping: Mapping[str, str] = Field(default_factory=dict[str, str])
 
 
+class StepEntry(Entry):
+    """A step of a declared plan.
+
+    `slots`: for each slot a slot of the plan, ``step.output``, or ``{value: …}``. Conditions are
+    bindings, with ``not`` before them to turn them round.
+    """
+
+    name: Name = "step"
+    flow: str | None = None
+    purpose: str = ""
+    slots: Mapping[str, Json] = Field(default_factory=dict[str, Json])
+    needs: tuple[str, ...] = ()
+    when: tuple[str, ...] = ()
+    joins_when: tuple[str, ...] = ()
+    optional: bool = False
+    tell: bool = False
+    otherwise: str = ""
+
+
 class FlowEntry(Entry):
     """`policy`: a class of the domain's policies, where it is not found by its `dact`.
-    `options`: whatever the flow's policy reads.
+    `options`: whatever the flow's policy reads. `plan`: of Plan flows, the steps.
     """
 
     dax: str | None = None
@@ -100,6 +119,7 @@ class FlowEntry(Entry):
     mode: Mode = Mode.AUTO
     reflect: bool = False
     policy: str | None = None
+    plan: tuple[StepEntry, ...] = ()
     options: JsonObject = Field(default_factory=JsonObject)
 
 

@@ -5,7 +5,7 @@ One instance per domain and process; trained when it is made. It changes no stat
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from orchestrator.dialogue.flow import BaseFlow
@@ -15,9 +15,10 @@ from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.domain.model import Domain
 from orchestrator.nlu import contemplate, fill, think
 from orchestrator.nlu.commands import Commands
+from orchestrator.nlu.plan_words import read_plan_words
 from orchestrator.nlu.prepare import Preparation, Prepared
 from orchestrator.nlu.react import Action, react
-from orchestrator.nlu.situation import Situation, read_situation
+from orchestrator.nlu.situation import Situation, day_of, read_situation
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system2 import Asker
 from orchestrator.nlu.text import clean
@@ -84,6 +85,9 @@ class NLU:
             if prepared.rejection is not None:
                 world.failed_check(MODULE, "prepare", prepared.rejection.value)
             return self._check(prepared, situation, world)
+        about_plan = read_plan_words(prepared.text, state)
+        if about_plan is not None:
+            return self._check(about_plan, situation, world)
         thought = await think.think(
             prepared.text, self.system1, self._policy, self._askers, state, situation, call
         )
@@ -170,6 +174,12 @@ class NLU:
         for problem in problems:
             world.failed_check(MODULE, "validate", problem, flow.flow_id)
         return mentions
+
+    def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
+        """The values that the words for some slots of a flow mean; what means none, or several, is left out."""
+        mentions = {name: Mention(value, str(value)) for name, value in values.items() if value is not None}
+        grounded, _ = self._validation.ground_values(mentions, flow.spec, Situation(today=day_of(now)))
+        return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
     def _failed_flow(self, dact: str | None, situation: Situation) -> FlowSpec | None:
         return self._all.get(Dact(dact)) if dact else situation.active

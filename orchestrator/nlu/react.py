@@ -15,6 +15,8 @@ from orchestrator.dialogue.understanding import (
     FlowScore,
     Mention,
     MessageKind,
+    PlanAction,
+    PlanChange,
     Source,
     Understanding,
 )
@@ -166,7 +168,19 @@ def _decide_effect(action: Action, _situation: Situation, _flows: Mapping[Dact, 
     return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 
 
+def _change_plan(action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Skip a step of the plan, or move it; `step` and `other` are names of steps."""
+    other = _text(action, "other")
+    wanted = PlanAction.BEFORE if other is not None else _PLAN_ACTIONS[action.name]
+    change = PlanChange(wanted, _text(action, "step"), other)
+    return replace(_say(MessageKind.PLAN_CHANGE, action), plan_change=change)
+
+
+_PLAN_ACTIONS = {"skip_step": PlanAction.SKIP, "move_step": PlanAction.FIRST}
+
 _REACTIONS: Mapping[str, _Reaction] = {
+    "skip_step": _change_plan,
+    "move_step": _change_plan,
     "keep_effect": _decide_effect,
     "repeat_effect": _decide_effect,
     "compensate_effect": _decide_effect,

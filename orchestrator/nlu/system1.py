@@ -188,7 +188,7 @@ class System1:
                 understanding = replace(base, target=target_of(evidence.utterance))
             case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
                 understanding = self._aside(base, evidence)
-            case MessageKind.UNKNOWN:
+            case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
                 understanding = replace(base, slots=evidence.mentions)
                 share = min(share, self.likely)
         return Reading1(understanding, share)

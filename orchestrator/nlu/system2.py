@@ -31,7 +31,10 @@ _MESSAGES_SHOWN = 7
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
-        "kind": {"type": "string", "enum": [kind.value for kind in MessageKind]},
+        "kind": {
+            "type": "string",
+            "enum": [kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE],
+        },
         "intent": {"type": ["string", "null"]},
         "flows": {
             "type": "array",

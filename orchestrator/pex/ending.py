@@ -52,6 +52,16 @@ class Partial:
     warning: str
 
 
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """A Plan flow has put sub-flows above itself; they come first (PL-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """A Plan flow has ended without its goal and said what is missing (PL-3)."""
+
+
 class Recovery(StrEnum):
     """The rungs that PEX may ask the Agent to climb, in their order (PX-16)."""
 
@@ -76,4 +86,4 @@ class Recover:
     target: Dact | None = None
 
 
-Ending: TypeAlias = Completed | Partial | NeedsInput | Parked | Failed | Recover
+Ending: TypeAlias = Completed | Partial | NeedsInput | Parked | Stacked | GaveUp | Failed | Recover

@@ -41,6 +41,14 @@ class Sessions(Protocol):
         """Utterances, oldest first: ``{turn_id, seq, role, form, content, at}``."""
         ...
 
+    async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
+        """The session's latest plan with its revisions, oldest first (PL-6). Raises NotFound.
+
+        ``{plan_id, dact, goal, state, reason, revision, turn_id, at, steps, progress, …, revisions}``;
+        a revision is ``{number, outcome, why, turn_id, at, steps, progress, …}``.
+        """
+        ...
+
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
         """The working state as it was after `epoch`, rebuilt from snapshot and diffs. Raises NotFound."""
         ...

@@ -26,6 +26,7 @@ LEADING = frozenset(
         RemarkKind.INVALID_VALUE,
         RemarkKind.MADE_ROOM,
         RemarkKind.NOT_UNDERSTOOD,
+        RemarkKind.NO_SUCH_STEP,
         RemarkKind.RESUMED,
         RemarkKind.STAYS,
         RemarkKind.NOT_APPROVED,
@@ -63,6 +64,8 @@ class RES:
     def _generate(self, world: World, answer: Answer) -> None:
         for part in world.story:
             if isinstance(part, BaseFlow):
+                if part.flow_id in world.silent:
+                    continue
                 name, text = tell_completed(world, part, self._templates)
                 answer.add(text)
             else:

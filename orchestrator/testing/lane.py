@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import orjson
 
 from orchestrator.errors import LaneLost
 from orchestrator.testing.approvals import decide_approval, keep_approvals
-from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn, Revision
+from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
@@ -134,6 +134,7 @@ class MemoryLane:
         session.archived.update({flow.flow_id: flow for flow in commit.archived})
         session.frames.update({frame.flow_id: frame for frame in commit.frames})
         keep_approvals(self._store, lease.tenant_id, commit)
+        _keep_plans(session, turn.turn_id, commit, now)
         self._store.outbox.extend((session.session_id, entry) for entry in commit.outbox)
         events = tuple(
             session.append(replace(event, turn_id=event.turn_id or turn.turn_id)) for event in commit.events
@@ -253,3 +254,11 @@ class MemoryLane:
                 f"{sequence} was not run"
             )
             self._store.end(session, turn, TurnStatus.FAILED, error)
+
+
+def _keep_plans(session: MemorySession, turn_id: TurnId, commit: TurnCommit, now: datetime) -> None:
+    for record in commit.plans:
+        kept = session.plans.setdefault(record.plan_id, KeptPlan(record, turn_id, now))
+        kept.record, kept.turn_id, kept.at = record, turn_id, now
+    for revision in commit.plan_revisions:
+        session.plans[revision.plan_id].revisions.append((revision, turn_id, now))

@@ -7,6 +7,7 @@ import orjson
 from orchestrator.dialogue.diff import apply, diff
 from orchestrator.errors import InvalidInput, NotFound, SessionBusy
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision
+from orchestrator.turns.plan import show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
@@ -56,6 +57,16 @@ class MemorySessions:
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
     ) -> list[JsonObject]:
         return [dict(line) for line in self._store.session(tenant_id, session_id).utterances[-limit:]]
+
+    async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
+        plans = self._store.session(tenant_id, session_id).plans.values()
+        if not plans:
+            raise NotFound("plan", session_id)
+        kept = max(plans, key=lambda plan: plan.at)
+        revisions = [
+            show_revision(revision, turn_id, at.isoformat()) for revision, turn_id, at in kept.revisions
+        ]
+        return show_plan(kept.record, kept.turn_id, kept.at.isoformat(), revisions)
 
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
         session = self._store.sessions.get(session_id)

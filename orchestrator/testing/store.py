@@ -14,6 +14,7 @@ from orchestrator.turns.approval import ApprovalRecord
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
+from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.result import unanswered
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, IfBusy, TurnInput, TurnRecord, TurnStatus, require_transition
@@ -33,6 +34,18 @@ class ManualClock:
 
     def advance(self, seconds: float) -> None:
         self._now += timedelta(seconds=seconds)
+
+
+@dataclass
+class KeptPlan:
+    """A row of the plans with those of its revisions, each with its turn and time."""
+
+    record: PlanRecord
+    turn_id: TurnId
+    at: datetime
+    revisions: list[tuple[PlanRevision, TurnId, datetime]] = field(
+        default_factory=list[tuple[PlanRevision, TurnId, datetime]]
+    )
 
 
 @dataclass
@@ -115,6 +128,7 @@ class MemorySession:
     revisions: dict[Epoch, Revision] = field(default_factory=dict[Epoch, Revision])
     archived: dict[str, ArchivedFlow] = field(default_factory=dict[str, ArchivedFlow])
     frames: dict[str, FrameRecord] = field(default_factory=dict[str, FrameRecord])
+    plans: dict[str, KeptPlan] = field(default_factory=dict["str", "KeptPlan"])
 
     def unfinished(self) -> list[MemoryTurn]:
         """Turns of the queue, in order, without those merged into another."""

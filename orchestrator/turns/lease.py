@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from orchestrator.turns.approval import ApprovalRecord, ClosedApproval
 from orchestrator.turns.event import Event
+from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnInput, TurnStatus
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
@@ -103,6 +104,8 @@ class TurnCommit:
     utterances: tuple[Utterance, ...] = ()
     archived: tuple[ArchivedFlow, ...] = ()
     frames: tuple[FrameRecord, ...] = ()
+    plans: tuple[PlanRecord, ...] = ()
+    plan_revisions: tuple[PlanRevision, ...] = ()
     events: tuple[Event, ...] = ()
     outbox: tuple[OutboxEntry, ...] = ()
     approvals: tuple[ApprovalRecord, ...] = ()

@@ -17,6 +17,7 @@ from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
 from orchestrator.turns.event import Event
+from orchestrator.turns.plan import PlanRevision
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, ToolId, TurnId, UserId
 from orchestrator.world.registry import Registry
 from orchestrator.world.remark import Remark, RemarkKind
@@ -78,6 +79,10 @@ class World:
     asked_approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
     closed_approvals: dict[str, ApprovalStatus] = field(default_factory=dict[str, ApprovalStatus])
     """What became of approvals in this turn, by their identifiers."""
+    silent: set[FlowId] = field(default_factory=set[FlowId])
+    """Completed flows that are not told, because the plan they serve goes on (RS-2)."""
+    plan_log: list[PlanRevision] = field(default_factory=list[PlanRevision])
+    """What became of plans in this turn, for their lasting record (PL-6)."""
     flags: dict[str, Json] = field(default_factory=dict[str, Json])
     """What the turn object's flags say beyond the state's own, for example ``degraded``."""
 

@@ -8,6 +8,8 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from orchestrator.client import Client
+from orchestrator.errors import NotFound
 from parley.commands.conversation import answer_of
 from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Url
 from parley.commands.output import print_json
@@ -53,15 +55,39 @@ def show(
     session: Session, as_json: AsJson = False, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR
 ) -> None:
     """Show a session: its facts and its flow stack, top last."""
-    found = connect(url, data_dir).session(session)
+    client = connect(url, data_dir)
+    found = client.session(session)
+    plan = _find_plan(client, session)
     if as_json:
-        print_json(found)
+        print_json(found if plan is None else {**found, "plan": plan})
         return
     state = found.pop("state", None) or {}
     for name, value in found.items():
         print(f"{name:<12} {'' if value is None else value}")
     for flow in state.get("stack", []):
         print(f"{'flow':<12} {_describe(flow)}")
+    if plan is not None:
+        for line in describe_plan(plan):
+            print(line)
+
+
+def _find_plan(client: Client, session: str) -> dict[str, Any] | None:
+    try:
+        return client.plan(session)
+    except NotFound:
+        return None
+
+
+def describe_plan(plan: dict[str, Any]) -> list[str]:
+    """A plan in lines: what for, how far, and each step with its state."""
+    reason = f", {plan['reason']}" if plan.get("reason") else ""
+    head = f"{plan['dact']} ({plan['state']}{reason}), {plan['progress']} done, revision {plan['revision']}"
+    lines = [f"{'plan':<12} {head}", f"{'goal':<12} {plan['goal']}"]
+    for number, step in enumerate(plan["steps"], start=1):
+        why = f": {step['note']}" if step.get("note") else ""
+        state = step["reason"] if step["state"] in {"Invalid", "Pending"} else step["state"]
+        lines.append(f"{f'step {number}':<12} {step['purpose']} [{step['dact']}] {state}{why}")
+    return lines
 
 
 def _describe(flow: dict[str, Any]) -> str:

@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from orchestrator.errors import LaneLost
+from orchestrator.errors import LaneLost, NotFound
 from orchestrator.ports.lane import Lane
 from orchestrator.turns.lease import ArchivedFlow, Committed, FrameRecord, Lease, OutboxEntry
+from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import Epoch, SessionId, TenantId
@@ -315,3 +316,39 @@ async def test_nothing_to_do_is_no_lease(ports: Ports, tenant: TenantId) -> None
     lane = await ports.make_lane()
     assert await lane.claim(await _session_with(ports, tenant)) is None
     assert await lane.claim(SessionId("nowhere")) is None
+
+
+async def test_plans_and_their_revisions_are_kept(ports: Ports, tenant: TenantId) -> None:
+    """PL-6, RT-4: the plan as it stands last, and every revision in order."""
+    session = await _session_with(ports, tenant, "one")
+    with pytest.raises(NotFound):
+        await ports.sessions.plan(tenant, session)
+    lane = await ports.make_lane()
+    plan = PlanRecord("flow_p", "plan_trip", "a trip", "Pending", "planned", 1, {"progress": "0 of 2"})
+    made = PlanRevision("flow_p", 1, "decomposed", "", {"steps": ["a", "b"]})
+    lease = await _claim(lane, session)
+    await lane.commit(lease, commit_for(lease, plans=(plan,), plan_revisions=(made,)))
+    await ports.inbox.submit(submission(tenant, session, "two"))
+    later = await _claim(lane, session)
+    changed = (
+        PlanRevision("flow_p", 2, "prune", "not needed", {"steps": ["b"]}),
+        PlanRevision("flow_p", 3, "finished", "", {"steps": ["b"]}),
+    )
+    ended = replace(plan, state="Completed", reason=None, revision=2, body={"progress": "1 of 1"})
+    await lane.commit(later, commit_for(later, plans=(ended,), plan_revisions=changed))
+    found = await ports.sessions.plan(tenant, session)
+    assert (found["plan_id"], found["goal"], found["state"], found["reason"]) == (
+        "flow_p",
+        "a trip",
+        "Completed",
+        None,
+    )
+    assert (found["revision"], found["progress"], found["turn_id"]) == (2, "1 of 1", later.work.turn_id)
+    assert [(r["number"], r["outcome"], r["why"]) for r in found["revisions"]] == [
+        (1, "decomposed", ""),
+        (2, "prune", "not needed"),
+        (3, "finished", ""),
+    ]
+    assert found["revisions"][0]["turn_id"] == lease.work.turn_id
+    with pytest.raises(NotFound):
+        await ports.sessions.plan(TenantId("other"), session)

@@ -31,7 +31,9 @@ class Mute(System1):
         return Answer(text="I was not asked this." if understood is None else "", json=write(understood))
 
     def script(self) -> Script:
-        return Script(rules=(Rule(prompt="nlu_think", replies=(Computed(self.answer),)),))
+        understand = Rule(prompt="nlu_think", replies=(Computed(self.answer),))
+        replan = Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),))
+        return Script(rules=(understand, replan))
 
 
 def write(understood: Understanding | None) -> Any:

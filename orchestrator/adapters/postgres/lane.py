@@ -216,6 +216,8 @@ class PostgresLane:
             "utterances": _array(commit.utterances),
             "archived": _array(tuple({flow.flow_id: flow for flow in commit.archived}.values())),
             "frames": _array(tuple({frame.flow_id: frame for frame in commit.frames}.values())),
+            "plans": _array(commit.plans),
+            "plan_revisions": _array(commit.plan_revisions),
             "outbox": _array(commit.outbox),
             "approvals": _array(
                 [

@@ -213,6 +213,41 @@ flows_archive = Table(
     PrimaryKeyConstraint("session_id", "flow_id"),
 )
 
+plans = Table(
+    "plans",
+    metadata,
+    _session(),
+    _text("plan_id"),
+    _text("tenant_id"),
+    _text("turn_id"),
+    _text("dact"),
+    _text("goal"),
+    _text("state"),
+    _text("reason", null=True),
+    Column("revision", Integer, nullable=False),
+    Column("body", JSON, nullable=False),
+    _time("at", now=True),
+    PrimaryKeyConstraint("session_id", "plan_id"),
+    comment="Plans as they stand after the last turn that worked on them (PL-6).",
+)
+
+plan_revisions = Table(
+    "plan_revisions",
+    metadata,
+    _session(),
+    _text("plan_id"),
+    Column("epoch", BigInteger, nullable=False),
+    Column("number", Integer, nullable=False),
+    _text("tenant_id"),
+    _text("turn_id"),
+    _text("outcome"),
+    _text("why"),
+    Column("body", JSON, nullable=False),
+    _time("at", now=True),
+    PrimaryKeyConstraint("session_id", "plan_id", "epoch", "number"),
+    comment="What each replanning check decided, and the steps after it (PL-6).",
+)
+
 frames = Table(
     "frames",
     metadata,

@@ -10,11 +10,20 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.locked import NOW, lock_lane
-from orchestrator.adapters.postgres.models import lanes, sessions, state_history, states, utterances
+from orchestrator.adapters.postgres.models import (
+    lanes,
+    plan_revisions,
+    plans,
+    sessions,
+    state_history,
+    states,
+    utterances,
+)
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import session_record
 from orchestrator.dialogue.diff import apply, diff
 from orchestrator.errors import InvalidInput, NotFound, SessionBusy
+from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
@@ -101,6 +110,33 @@ class PostgresSessions:
         if not rows:
             await self.get(tenant_id, session_id)
         return [{**row, "at": row["at"].isoformat()} for row in reversed(rows)]
+
+    async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
+        latest = (
+            select(plans)
+            .where(plans.c.session_id == session_id, plans.c.tenant_id == tenant_id)
+            .order_by(desc(plans.c.at))
+            .limit(1)
+        )
+        kept = plan_revisions.c
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(latest)).one_or_none()
+            if row is None:
+                raise NotFound("plan", session_id)
+            revised = select(plan_revisions).where(
+                kept.session_id == session_id, kept.tenant_id == tenant_id, kept.plan_id == row.plan_id
+            )
+            rows = (await connection.execute(revised.order_by(kept.epoch, kept.number))).all()
+        revisions = [
+            show_revision(
+                PlanRevision(each.plan_id, each.number, each.outcome, each.why, each.body),
+                each.turn_id,
+                each.at.isoformat(),
+            )
+            for each in rows
+        ]
+        record = PlanRecord(row.plan_id, row.dact, row.goal, row.state, row.reason, row.revision, row.body)
+        return show_plan(record, row.turn_id, row.at.isoformat(), revisions)
 
     async def state_at(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> JsonObject:
         async with self._database.transaction() as connection:

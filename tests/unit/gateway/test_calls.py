@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import httpx
 import orjson
@@ -23,6 +24,7 @@ from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import TurnCommit, Utterance
+from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId
 
@@ -70,7 +72,7 @@ class House:
     async def submit(self, session_id: str, text: str = "Hello", **body: object) -> httpx.Response:
         return await self.http.post(f"/v1/sessions/{session_id}/turns", json={"text": text, **body})
 
-    async def answer(self, session_id: str, reply: str) -> None:
+    async def answer(self, session_id: str, reply: str, **more: Any) -> None:
         """What a worker does with the session's next turn."""
         lease = await self.lane.claim(SessionId(session_id))
         assert lease is not None
@@ -83,6 +85,7 @@ class House:
             result={"reply": reply, "epoch": lease.epoch + 1},
             utterances=(Utterance("user", "text", "Hello"), Utterance("agent", "text", reply)),
             events=(Event(lease.session_id, "answer", lease.work.turn_id),),
+            **more,
         )
         committed = await self.lane.commit(lease, done)
         await self.live.publish(lease.session_id, committed.events)
@@ -281,6 +284,25 @@ async def test_history_state_and_rollback() -> None:
         problem(
             await house.http.post(f"/v1/sessions/{session}/rollback", json={"epoch": 9}), 404, "not_found"
         )
+
+
+async def test_a_plan_with_its_revisions_can_be_read() -> None:
+    """PL-6 over HTTP; a session that never had one has none."""
+    async with open_house() as house:
+        session = await house.session()
+        problem(await house.http.get(f"/v1/sessions/{session}/plan"), 404, "not_found")
+        await house.submit(session)
+        await house.answer(
+            session,
+            "one",
+            plans=(
+                PlanRecord("flow_p", "plan_trip", "a trip", "Completed", None, 2, {"progress": "2 of 2"}),
+            ),
+            plan_revisions=(PlanRevision("flow_p", 1, "decomposed", "", {"progress": "0 of 2"}),),
+        )
+        plan = (await house.http.get(f"/v1/sessions/{session}/plan")).json()
+    assert (plan["plan_id"], plan["dact"], plan["progress"]) == ("flow_p", "plan_trip", "2 of 2")
+    assert [(r["outcome"], r["progress"]) for r in plan["revisions"]] == [("decomposed", "0 of 2")]
 
 
 async def test_a_queued_turn_can_be_cancelled_and_listed() -> None:

@@ -3,7 +3,7 @@
 --
 -- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (that the turn started from), ttl_s,
 --            status, state, diff, snapshot, result, error, max_attempts, deadline_s, and as JSON arrays
---            or null: events, utterances, archived, frames, outbox; event_count
+--            or null: events, utterances, archived, frames, plans, plan_revisions, outbox; event_count
 -- Effect:    one row: the new epoch, the number of the first event, the turns still pending, and the
 --            next turn, already marked as running. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
@@ -76,6 +76,21 @@ WITH lane AS (
     FROM lane, json_to_recordset(%(frames)s::json) AS frame (flow_id text, frame_id text, body json)
     ON CONFLICT (session_id, flow_id) DO UPDATE
     SET turn_id = excluded.turn_id, frame_id = excluded.frame_id, body = excluded.body, at = excluded.at
+), plan AS (
+    INSERT INTO plans (session_id, plan_id, tenant_id, turn_id, dact, goal, state, reason, revision, body)
+    SELECT %(session_id)s, plan.plan_id, %(tenant_id)s, %(turn_id)s, plan.dact, plan.goal, plan.state,
+           plan.reason, plan.revision, plan.body
+    FROM lane, json_to_recordset(%(plans)s::json)
+         AS plan (plan_id text, dact text, goal text, state text, reason text, revision int, body json)
+    ON CONFLICT (session_id, plan_id) DO UPDATE
+    SET turn_id = excluded.turn_id, goal = excluded.goal, state = excluded.state, reason = excluded.reason,
+        revision = excluded.revision, body = excluded.body, at = excluded.at
+), revised AS (
+    INSERT INTO plan_revisions (session_id, plan_id, epoch, number, tenant_id, turn_id, outcome, why, body)
+    SELECT %(session_id)s, revision.plan_id, epoch, revision.number, %(tenant_id)s, %(turn_id)s,
+           revision.outcome, revision.why, revision.body
+    FROM lane, json_to_recordset(%(plan_revisions)s::json)
+         AS revision (plan_id text, number int, outcome text, why text, body json)
 ), sending AS (
     INSERT INTO outbox (tenant_id, session_id, turn_id, kind, payload)
     SELECT %(tenant_id)s, %(session_id)s, %(turn_id)s, entry.kind, entry.payload

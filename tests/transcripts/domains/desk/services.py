@@ -50,3 +50,6 @@ class Desk(Service):
 
     async def check_ink(self) -> JsonObject:
         return {"percent": "plenty"}
+
+    async def read_counter(self, *, printer: str) -> JsonObject:
+        return {"pages": 900 if printer == "P1" else 9000, "due": printer != "P1"}

@@ -1,0 +1,138 @@
+"""Asks a model about plans: decompositions, alternatives and their scores, replanning, completion.
+
+A model that fails is None here, and noted: the rules decide then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.planning import prompts
+from orchestrator.planning.drafts import Draft, Ground, Refused, check_draft
+from orchestrator.ports.models import MODEL_FAILURES
+from orchestrator.prompting import PromptEngineer
+from orchestrator.search import Outcome, Task, search
+from orchestrator.types import Json, JsonObject
+from orchestrator.world.world import World
+
+_NOTHING = Draft(())
+
+
+class Advisor:
+    def __init__(self, engineer: PromptEngineer | None) -> None:
+        self._engineer = engineer
+
+    @property
+    def available(self) -> bool:
+        return self._engineer is not None and self._engineer.available
+
+    async def decompose(
+        self, plan: PlanFlow, world: World, ground: Ground, room: int
+    ) -> Draft | Refused | None:
+        """A decomposition; a refused one is asked for once more, with what was wrong."""
+        problems: tuple[str, ...] = ()
+        draft: Draft | Refused | None = None
+        for _ in range(2):
+            question = prompts.ask_for_steps(plan, world, room, problems)
+            body = await self._ask(prompts.DECOMPOSE, question, prompts.DECOMPOSITION, world)
+            if body is None:
+                return draft
+            draft = check_draft(body, plan, world.domain.flows, ground, room, world.now)
+            if isinstance(draft, Draft):
+                return draft
+            problems = draft.reasons
+        return draft
+
+    async def search(
+        self, first: Draft, plan: PlanFlow, world: World, ground: Ground, room: int
+    ) -> Outcome[Draft]:
+        """Look for a better decomposition than the first (PL-5)."""
+        config = world.domain.config.plans
+
+        async def expand(draft: Draft, lessons: Sequence[str], width: int) -> list[Draft]:
+            wanted = width - 1 if draft is _NOTHING else width
+            found = await self._find_others(draft, lessons, wanted, plan, world, ground, room)
+            return [first, *found] if draft is _NOTHING else found
+
+        async def evaluate(draft: Draft) -> float:
+            question = self._about(draft, plan, world)
+            body = await self._ask(prompts.SCORE, question, prompts.SCORED, world)
+            score = body["score"] if body is not None else 0.0
+            return float(score) if isinstance(score, int | float) else 0.0
+
+        async def reflect(draft: Draft, score: float) -> str:
+            question = {**self._about(draft, plan, world), "score": round(score, 3)}
+            body = await self._ask(prompts.REFLECT, question, prompts.LESSON, world)
+            return str(body["lesson"])[:300] if body is not None else ""
+
+        task = Task(root=_NOTHING, expand=expand, evaluate=evaluate, key=Draft.key, reflect=reflect)
+        return await search(task, calls=config.tree_model_calls, width=config.tree_candidates)
+
+    async def _find_others(
+        self,
+        draft: Draft,
+        lessons: Sequence[str],
+        wanted: int,
+        plan: PlanFlow,
+        world: World,
+        ground: Ground,
+        room: int,
+    ) -> list[Draft]:
+        if wanted <= 0:
+            return []
+        question = {
+            **self._about(draft, plan, world),
+            "max_steps": room,
+            "lessons": list(lessons),
+            "wanted": wanted,
+        }
+        body = await self._ask(prompts.ALTERNATIVES, question, prompts.SEVERAL, world)
+        bodies = body["plans"] if body is not None and is_list(body["plans"]) else []
+        drafts = [
+            check_draft(entry, plan, world.domain.flows, ground, room, world.now)
+            for entry in bodies
+            if is_object(entry)
+        ]
+        return [draft for draft in drafts if isinstance(draft, Draft)]
+
+    def _about(self, draft: Draft, plan: PlanFlow, world: World) -> dict[str, Json]:
+        return {
+            **prompts.frame_question(world),
+            "goal": plan.goal or world.text,
+            "known": plan.values(),
+            "plan": draft.show(),
+        }
+
+    async def replan(self, plan: PlanFlow, world: World, room: int) -> JsonObject | None:
+        """Ask what should become of the rest of a plan (PL-2)."""
+        question: dict[str, Json] = {
+            **prompts.frame_question(world),
+            "max_steps": room,
+            "goal": plan.goal,
+            "done": prompts.show_steps(plan, finished=True),
+            "remaining": prompts.show_steps(plan, finished=False),
+            "result": prompts.show_findings(plan, world),
+        }
+        return await self._ask(prompts.REPLAN, question, prompts.REPLANNING, world)
+
+    async def judge(self, plan: PlanFlow, world: World) -> JsonObject | None:
+        """Ask whether the goal is met (PL-3)."""
+        question: dict[str, Json] = {
+            "assistant": prompts.frame_question(world)["assistant"],
+            "goal": plan.goal,
+            "done": prompts.show_steps(plan, finished=True),
+        }
+        return await self._ask(prompts.COMPLETE, question, prompts.COMPLETION, world)
+
+    async def _ask(
+        self, prompt_id: str, question: dict[str, Json], schema: JsonObject, world: World
+    ) -> JsonObject | None:
+        if self._engineer is None or not self._engineer.can_answer(prompt_id):
+            return None
+        try:
+            return await self._engineer.structured(prompt_id, question, schema, world.call)
+        except MODEL_FAILURES as error:
+            world.degrade(error.code)
+            return None

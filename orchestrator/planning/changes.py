@@ -1,0 +1,71 @@
+"""What a replanning check can decide: a closed set (PL-2), and how it is kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.plan import read_progress
+from orchestrator.turns.plan import PlanRevision
+from orchestrator.types import Json, JsonObject
+from orchestrator.world.world import World
+
+
+class Outcome(StrEnum):
+    CONTINUE = "continue"
+    REORDER = "reorder"
+    EXPAND = "expand"
+    PRUNE = "prune"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change of a plan. `steps`: labels of the steps added, given up, or in their new order.
+
+    `matters`: the user should be told.
+    """
+
+    outcome: Outcome
+    steps: tuple[str, ...] = ()
+    why: str = ""
+    matters: bool = True
+
+
+def note_revision(world: World, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
+    """Keep a revision of a plan, with the steps as they are now."""
+    plan.noted += 1
+    world.plan_log.append(PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more)))
+    world.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
+
+
+def describe(plan: PlanFlow, **more: Json) -> JsonObject:
+    """A plan as it is kept and shown."""
+    return {
+        "steps": [
+            {
+                "name": step.name,
+                "dact": step.dact,
+                "purpose": step.label,
+                "state": step.state.value,
+                "reason": None if step.reason is None else step.reason.value,
+                "needs": list(step.needs),
+                "note": step.note,
+                "outputs": step.outputs,
+            }
+            for step in plan.steps
+        ],
+        **show_progress(plan),
+        **more,
+    }
+
+
+def show_progress(plan: PlanFlow) -> JsonObject:
+    progress = read_progress(plan)
+    return {
+        "progress": str(progress),
+        "completed": progress.completed,
+        "total": progress.total,
+        "failed": progress.failed,
+        "remaining": [step.name for step in plan.steps if not step.is_finished],
+    }

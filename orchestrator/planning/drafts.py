@@ -1,0 +1,176 @@
+"""Decompositions that a model wrote: made fit for the catalogue where they can be, else refused with reasons (PL-1)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
+from typing import TypeAlias
+
+from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.slots import Rejected
+from orchestrator.dialogue.specification import Binding, Family
+from orchestrator.types import Dact, FlowId, Json, JsonObject, new_id
+
+NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
+"""A plan within a plan is refused; talk and housekeeping are nobody's step."""
+
+Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonObject]
+"""Turns the words of a value into the value that the slot wants; what cannot be is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A usable decomposition. `problems`: what had to be repaired, one sentence each."""
+
+    steps: tuple[PlanStep, ...]
+    problems: tuple[str, ...] = ()
+
+    def key(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Equal for decompositions that do the same in the same order."""
+        return tuple((step.dact, tuple(sorted(map(str, step.slots.items())))) for step in self.steps)
+
+    def show(self) -> list[JsonObject]:
+        return [
+            {"dact": step.dact, "purpose": step.purpose, "slots": step.slots, "needs": list(step.needs)}
+            for step in self.steps
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """No plan can be made of it."""
+
+    reasons: tuple[str, ...]
+
+
+def catalogue(flow_types: FlowTypes) -> dict[Dact, type[BaseFlow]]:
+    """The flows that can be steps of a plan."""
+    return {dact: flow for dact, flow in flow_types.items() if flow.spec.family not in NO_STEPS}
+
+
+def check_draft(
+    body: JsonObject, plan: PlanFlow, flow_types: FlowTypes, ground: Ground, room: int, now: float
+) -> Draft | Refused:
+    """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
+    check = _DraftCheck(plan, catalogue(flow_types), flow_types, ground, now)
+    entries = body.get("steps")
+    for entry in entries if is_list(entries) else []:
+        if is_object(entry):
+            check.take(entry)
+    try:
+        ordered = check.sort()
+    except CycleError as error:
+        names = " → ".join(str(name) for name in error.args[1])
+        return Refused((*check.problems, f"The steps wait for each other: {names}."))
+    if not ordered:
+        return Refused((*check.problems, "No step is left."))
+    if len(ordered) > room:
+        check.problems.append(
+            f"There are {len(ordered)} steps, and room for {room}; the last ones are left out."
+        )
+        ordered = ordered[:room]
+    kept = {step.name for step in ordered}
+    for step in ordered:
+        step.needs = tuple(name for name in step.needs if name in kept)
+    return Draft(tuple(ordered), tuple(check.problems))
+
+
+@dataclass(slots=True)
+class _DraftCheck:
+    plan: PlanFlow
+    usable: Mapping[Dact, type[BaseFlow]]
+    all_flows: FlowTypes
+    ground: Ground
+    now: float
+    steps: list[PlanStep] = field(default_factory=list[PlanStep])
+    problems: list[str] = field(default_factory=list[str])
+
+    def take(self, entry: JsonObject) -> None:
+        dact = _clean(entry.get("dact"))
+        flow = self.usable.get(dact)
+        if flow is None:
+            known = dact in self.all_flows
+            self.problems.append(f"{dact!r} cannot be a step." if known else f"There is no task {dact!r}.")
+            return
+        given = entry.get("slots")
+        values = self.ground(flow, given if is_object(given) else {}, self.now)
+        slots: JsonObject = {
+            name: {"value": value} for name, value in values.items() if _fits(flow, name, value)
+        }
+        if any(step.dact == dact and step.slots == slots for step in self.steps):
+            self.problems.append(f"{dact!r} is there twice.")
+            return
+        needs = entry.get("needs")
+        self.steps.append(
+            PlanStep(
+                flow_id=FlowId(new_id("flow")),
+                dact=dact,
+                name=self._name(dact),
+                purpose=str(entry.get("purpose") or flow.spec.description)[:120],
+                slots=slots,
+                needs=tuple(map(_clean, needs)) if is_list(needs) else (),
+            )
+        )
+
+    def _name(self, dact: str) -> str:
+        taken = {step.name for step in (*self.plan.steps, *self.steps)}
+        names = (dact if number == 1 else f"{dact}_{number}" for number in range(1, len(taken) + 2))
+        return next(name for name in names if name not in taken)
+
+    def sort(self) -> list[PlanStep]:
+        """In the model's order where the needs allow it. Raises CycleError."""
+        done = {step.name for step in self.plan.steps if step.is_done}
+        for step in self.steps:
+            self._check_needs(step, done)
+            self._bind_inputs(step)
+        places = {step.name: place for place, step in enumerate(self.steps)}
+        sorter = TopologicalSorter({s.name: [n for n in s.needs if n in places] for s in self.steps})
+        sorter.prepare()
+        ordered: list[PlanStep] = []
+        ready = sorted(sorter.get_ready(), key=places.__getitem__)
+        while ready:
+            name = ready.pop(0)
+            ordered.append(self.steps[places[name]])
+            sorter.done(name)
+            ready = sorted([*ready, *sorter.get_ready()], key=places.__getitem__)
+        return ordered
+
+    def _check_needs(self, step: PlanStep, done: set[str]) -> None:
+        known = {other.name for other in self.steps} | done
+        for name in step.needs:
+            if name not in known:
+                self.problems.append(f"{step.name!r} needs {name!r}, which is no step.")
+        step.needs = tuple(name for name in step.needs if name in known and name != step.name)
+
+    def _bind_inputs(self, step: PlanStep) -> None:
+        """An input that the step lacks comes from the plan's slot of that name, or from a step that gives it."""
+        spec = self.usable[step.dact].spec
+        before = self.steps[: self.steps.index(step)]
+        for name in dict.fromkeys([*spec.inputs, *spec.slots]):
+            if name in step.slots:
+                continue
+            givers = [
+                other
+                for other in (*self.plan.steps, *before)
+                if other.dact in self.usable and name in self.usable[other.dact].spec.outputs
+            ]
+            needed = [other for other in givers if other.name in step.needs]
+            if name in spec.inputs and (needed or givers):
+                giver = (needed or givers)[-1]
+                step.slots[name] = Binding(name, giver.name).serialize()
+                step.needs = tuple(dict.fromkeys([*step.needs, giver.name]))
+            elif name in self.plan.spec.slots:
+                step.slots[name] = Binding(name).serialize()
+
+
+def _fits(flow: type[BaseFlow], name: str, value: Json) -> bool:
+    return flow.slot(name) is not None and not isinstance(flow.judge(name, value), Rejected)
+
+
+def _clean(name: Json) -> Dact:
+    """``Search Flights`` is ``search_flights``."""
+    return Dact(re.sub(r"[\s\-]+", "_", str(name or "").strip().lower())[:60])

@@ -1,0 +1,61 @@
+"""Plans as they are kept: the plan as it stands, and each of its revisions (PL-6). Records, and how they are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from orchestrator.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRecord:
+    """A plan after a turn. `body`: its steps, progress and slots, and the tree search that chose it."""
+
+    plan_id: str
+    dact: str
+    goal: str
+    state: str
+    reason: str | None
+    revision: int
+    body: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRevision:
+    """One change of a plan. `outcome`: decomposed, continue, reorder, expand, prune, edited, finished …
+
+    `number` counts the changes noted of this plan, from 1. `body`: the steps after it, and what decided.
+    """
+
+    plan_id: str
+    number: int
+    outcome: str
+    why: str
+    body: JsonObject
+
+
+def show_plan(record: PlanRecord, turn_id: str, at: str, revisions: list[JsonObject]) -> JsonObject:
+    """A plan as the doors show it. `turn_id`, `at`: when it was worked on last."""
+    return {
+        "plan_id": record.plan_id,
+        "dact": record.dact,
+        "goal": record.goal,
+        "state": record.state,
+        "reason": record.reason,
+        "revision": record.revision,
+        "turn_id": turn_id,
+        "at": at,
+        **record.body,
+        "revisions": revisions,
+    }
+
+
+def show_revision(revision: PlanRevision, turn_id: str, at: str) -> JsonObject:
+    return {
+        "number": revision.number,
+        "outcome": revision.outcome,
+        "why": revision.why,
+        "turn_id": turn_id,
+        "at": at,
+        **revision.body,
+    }

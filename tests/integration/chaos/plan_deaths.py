@@ -1,0 +1,78 @@
+"""The real agents in a process that is killed once after each step of a turn.
+
+A step is a call that the journal keeps. What changes the world is met twice: after its effect, before anybody
+has written down that there was one; and after that.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from orchestrator.agent.durable import DurableSteps
+from orchestrator.agent.lane import TurnAgent
+from orchestrator.bootstrap import Ports, build_agent
+from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.step import UnknownOutcome
+from orchestrator.types import Json
+from orchestrator.world.steps import Steps
+
+KILLS = "PARLEY_TEST_KILLS"
+"""A folder: each kill leaves a file, so that it happens once."""
+SPARED = "spared"
+"""Sessions whose name begins so are never killed in."""
+
+
+def die_once(name: str) -> None:
+    try:
+        Path(os.environ[KILLS], name.replace(":", "_").replace("/", "_")).touch(exist_ok=False)
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+class DeadlySteps:
+    """The journal of a turn, each of whose calls is the death of its process, once."""
+
+    def __init__(self, steps: Steps, turn_id: str) -> None:
+        self._steps = steps
+        self._turn_id = turn_id
+
+    async def call(
+        self,
+        key: str,
+        kind: str,
+        request: Json,
+        run: Callable[[str], Awaitable[Json]],
+        *,
+        idempotent: bool,
+    ) -> Json | UnknownOutcome:
+        async def run_and_die(idempotency_key: str) -> Json:
+            result = await run(idempotency_key)
+            if not idempotent:
+                die_once(f"{self._turn_id}-{key}-unrecorded")
+            return result
+
+        result = await self._steps.call(key, kind, request, run_and_die, idempotent=idempotent)
+        die_once(f"{self._turn_id}-{key}-recorded")
+        return result
+
+    async def settle(self, key: str, kind: str, request: Json, result: Json) -> None:
+        await self._steps.settle(key, kind, request, result)
+        die_once(f"{self._turn_id}-{key}-settled")
+
+
+class DeadlyAgent:
+    def __init__(self, agent: TurnAgent) -> None:
+        self._agent = agent
+
+    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+        if lease.session_id.startswith(SPARED):
+            return await self._agent.run_turn(lease, work, steps)
+        return await self._agent.run_turn(lease, work, DeadlySteps(steps, work.turn_id))  # type: ignore[arg-type]
+
+
+def build(domain: str, ports: Ports) -> TurnAgent:
+    return DeadlyAgent(build_agent(domain, ports))  # type: ignore[return-value]

@@ -1,0 +1,284 @@
+"""Plans that a model makes, changes and judges, over HTTP against the scripted endpoint (PL-1, PL-2, PL-3, PL-5)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.nlu.system1 import System1
+from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.testing.scripted_model import (
+    Answer,
+    Computed,
+    Fail,
+    Reply,
+    Request,
+    Rule,
+    Script,
+    ScriptedModel,
+)
+from orchestrator.testing.sessions import MemorySessions
+from orchestrator.types import DEFAULT_TENANT, JsonObject
+
+DESK = Path(__file__).resolve().parents[2] / "transcripts" / "domains" / "desk"
+REQUEST = "organise the work for the audit"
+KEEP = Answer(json={"decision": "keep"})
+MET = Answer(json={"complete": True, "missing": [], "summary": "The audit can come."})
+COUNTER = {"dact": "read_counter", "slots": {"printer": "Printer One"}, "purpose": "count the pages"}
+OTHER_COUNTER = {
+    "dact": "read_counter",
+    "slots": {"printer": "Printer Two"},
+    "purpose": "count the other pages",
+}
+TONER = {"dact": "order_toner", "slots": {"printer": "Printer Two"}, "purpose": "order toner"}
+DISK = {"dact": "wipe_disk", "slots": {"printer": "Printer One"}, "purpose": "wipe the disk"}
+QUEUE = {"dact": "check_queue", "purpose": "look at the queue"}
+
+
+@cache
+def desk() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain(DESK)
+    return loaded, System1.for_domain(loaded.domain)
+
+
+@dataclass
+class Talk:
+    conversation: Conversation
+    model: ScriptedModel
+
+    async def say(self, text: str) -> JsonObject:
+        return await self.conversation.say(text)
+
+    async def plan(self) -> JsonObject:
+        sessions = MemorySessions(self.conversation.rehearsal.store)
+        return await sessions.plan(DEFAULT_TENANT, self.conversation.session_id)
+
+    def asked(self) -> list[str | None]:
+        return [request.prompt_id for request in self.model.requests]
+
+
+@asynccontextmanager
+async def talking(
+    plans: JsonObject | None = None, **replies: Reply | tuple[Reply, ...]
+) -> AsyncIterator[Talk]:
+    """A conversation with a desk whose model answers to each prompt as it is told."""
+    loaded, system1 = desk()
+    rules = [
+        Rule(prompt=prompt, replies=reply if isinstance(reply, tuple) else (reply,))
+        for prompt, reply in replies.items()
+    ]
+    sections = {"nlu": {"mode": "system1"}, "plans": plans or {}}
+    with ScriptedModel(Script(rules=tuple(rules))) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        try:
+            rehearsal = Rehearsal.of(loaded, sections=sections, models=pool, system1=system1)
+            yield Talk(rehearsal.converse(), model)
+        finally:
+            await pool.aclose()
+
+
+def steps(*bodies: JsonObject) -> Answer:
+    return Answer(json={"steps": list(bodies)})
+
+
+def outcomes(plan: JsonObject) -> list[str]:
+    return [revision["outcome"] for revision in plan["revisions"]]
+
+
+async def test_a_model_decomposes_and_judges() -> None:
+    """PL-1, PL-3: structured output over the catalogue; the goal is met when the model says so."""
+    async with talking(plan_decompose=steps(COUNTER, TONER), plan_replan=KEEP, plan_complete=MET) as talk:
+        first = await talk.say(REQUEST)
+        last = await talk.say("yes")
+        plan = await talk.plan()
+    assert "1. Count the pages\n2. Order toner" in first["reply"]
+    assert first["completed"] == ["read_counter"]
+    assert [tool["arguments"] for tool in first["tools"]] == [{"printer": "P1"}, {"printer": "P2"}]
+    assert last["completed"] == ["order_toner", "arrange_work"]
+    assert "The audit can come." in last["reply"]
+    assert (plan["goal"], plan["progress"], plan["state"]) == (REQUEST, "2 of 2", "Completed")
+    assert talk.asked() == ["plan_decompose", "plan_replan", "plan_complete"]
+
+
+async def test_what_is_no_step_is_dropped_and_a_plan_in_a_plan_refused() -> None:
+    """PL-1: unknown dacts are repaired away, and a draft without a usable step is asked for once more."""
+    nested = steps({"dact": "care"}, {"dact": "make_coffee"})
+    async with talking(plan_decompose=(nested, steps(COUNTER)), plan_complete=MET) as talk:
+        turn = await talk.say(REQUEST)
+        again = talk.model.requests[1].data
+    assert turn["completed"] == ["read_counter", "arrange_work"]
+    assert again["problems"] == [
+        "'care' cannot be a step.",
+        "There is no task 'make_coffee'.",
+        "No step is left.",
+    ]
+
+
+async def test_a_plan_that_nobody_can_make_is_said_to_be_so() -> None:
+    async with talking(plan_decompose=steps({"dact": "care"})) as talk:
+        turn = await talk.say(REQUEST)
+    assert turn["flows"] == []
+    assert "I do not know which steps this takes" in turn["reply"]
+    assert talk.asked() == ["plan_decompose"] * 2
+
+
+async def test_without_a_model_a_plan_without_a_recipe_cannot_be_made() -> None:
+    async with talking({"model": "off"}) as talk:
+        turn = await talk.say(REQUEST)
+    assert "I do not know which steps this takes" in turn["reply"]
+    assert talk.asked() == []
+
+
+async def test_the_model_reorders() -> None:
+    """PL-2"""
+    changed = Answer(json={"decision": "change", "steps": [TONER, DISK], "reason": "the toner is urgent"})
+    async with talking(
+        plan_decompose=steps(COUNTER, DISK, TONER), plan_replan=(changed, KEEP), plan_complete=MET
+    ) as talk:
+        turn = await talk.say(REQUEST)
+        plan = await talk.plan()
+    assert "the toner is urgent. The order is now: order toner; wipe the disk" in turn["reply"]
+    assert [flow["dact"] for flow in turn["flows"]] == ["arrange_work", "wipe_disk", "order_toner"]
+    assert outcomes(plan) == ["decomposed", "reorder"]
+    assert [step["name"] for step in plan["steps"]] == ["read_counter", "order_toner", "wipe_disk"]
+
+
+async def test_the_model_expands() -> None:
+    """PL-2"""
+    changed = Answer(json={"decision": "change", "steps": [DISK, TONER], "reason": "the pages are many"})
+    async with talking(plan_decompose=steps(COUNTER, DISK), plan_replan=changed, plan_complete=MET) as talk:
+        turn = await talk.say(REQUEST)
+        plan = await talk.plan()
+    assert "the pages are many. Added: order toner" in turn["reply"]
+    assert [step["name"] for step in plan["steps"]] == ["read_counter", "wipe_disk", "order_toner"]
+    assert outcomes(plan) == ["decomposed", "expand"]
+
+
+async def test_the_model_prunes() -> None:
+    """PL-2"""
+    changed = Answer(json={"decision": "change", "steps": [TONER], "reason": "the disk is wiped"})
+    async with talking(
+        plan_decompose=steps(COUNTER, DISK, TONER), plan_replan=(changed, KEEP), plan_complete=MET
+    ) as talk:
+        turn = await talk.say(REQUEST)
+        plan = await talk.plan()
+    assert "the disk is wiped. Left out: wipe the disk" in turn["reply"]
+    assert [flow["dact"] for flow in turn["flows"]] == ["arrange_work", "order_toner"]
+    assert outcomes(plan) == ["decomposed", "prune"]
+    assert plan["steps"][1]["reason"] == "pruned"
+
+
+async def test_a_replanning_that_makes_no_sense_changes_nothing() -> None:
+    changed = Answer(json={"decision": "change", "steps": [{"dact": "care"}], "reason": "why not"})
+    async with talking(plan_decompose=steps(COUNTER, TONER), plan_replan=changed, plan_complete=MET) as talk:
+        await talk.say(REQUEST)
+        plan = await talk.plan()
+    assert outcomes(plan) == ["decomposed", "continue"]
+
+
+async def test_the_rule_decides_when_the_model_is_down() -> None:
+    """PL-2, NL-2"""
+    async with talking(plan_decompose=steps(COUNTER, TONER), plan_replan=Fail(500)) as talk:
+        first = await talk.say(REQUEST)
+        last = await talk.say("yes")
+        plan = await talk.plan()
+    assert first["flags"]["degraded"] is True
+    assert last["completed"] == ["order_toner", "arrange_work"]
+    assert outcomes(plan) == ["decomposed", "continue", "continue", "finished"]
+
+
+async def test_a_goal_that_is_not_met_gets_more_steps_and_then_an_honest_end() -> None:
+    """PL-3: rounds are bounded."""
+    unmet = Answer(json={"complete": False, "missing": ["the auditor's coffee"], "summary": ""})
+    async with talking(
+        {"max_rounds": 2},
+        plan_decompose=(steps(COUNTER), steps(OTHER_COUNTER)),
+        plan_replan=KEEP,
+        plan_complete=unmet,
+    ) as talk:
+        turn = await talk.say(REQUEST)
+        plan = await talk.plan()
+    assert turn["completed"] == ["read_counter", "read_counter"]
+    assert "could not finish arranging the work" in turn["reply"]
+    assert "Not done: the auditor's coffee" in turn["reply"]
+    assert outcomes(plan) == ["decomposed", "continue", "expand", "continue", "unfinished"]
+    assert (plan["state"], plan["reason"]) == ("Invalid", "failed")
+
+
+def score(request: Request) -> Reply:
+    """Plans that wipe the disk last are best."""
+    dacts = [step["dact"] for step in request.data["plan"]]
+    return Answer(json={"score": 1.0 if dacts[-1] == "wipe_disk" else 0.4, "reason": "the order"})
+
+
+async def test_a_long_decomposition_is_searched_for_and_the_tree_is_kept() -> None:
+    """PL-5: from four steps on; candidates, scores, lessons and the choice can be inspected."""
+    first = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    bad = {"steps": [TONER, DISK, COUNTER]}
+    good = {"steps": [COUNTER, OTHER_COUNTER, DISK]}
+    async with talking(
+        plan_decompose=first,
+        plan_alternatives=(Answer(json={"plans": [bad]}), Answer(json={"plans": [good]})),
+        plan_score=Computed(score),
+        plan_reflect=Answer(json={"lesson": "wipe_disk comes too early"}),
+        plan_replan=KEEP,
+        plan_complete=MET,
+    ) as talk:
+        turn = await talk.say(REQUEST)
+        plan = await talk.plan()
+        lessons = [r.data["lessons"] for r in talk.model.requests if r.prompt_id == "plan_alternatives"]
+    assert turn["completed"] == ["read_counter", "read_counter"]
+    assert [step["dact"] for step in plan["steps"]] == ["read_counter", "read_counter", "wipe_disk"]
+    assert lessons == [[], ["wipe_disk comes too early"]]
+    record: dict[str, Any] = plan["revisions"][0]["search"]
+    assert record["calls"] <= record["limit"]
+    assert record["nodes"][record["chosen"]]["score"] == 1.0
+    assert [node["score"] for node in record["nodes"]] == [None, 0.4, 0.4, 1.0]
+
+
+async def test_a_short_decomposition_skips_the_tree() -> None:
+    """PL-5"""
+    async with talking(plan_decompose=steps(COUNTER), plan_complete=MET) as talk:
+        await talk.say(REQUEST)
+    assert talk.asked() == ["plan_decompose", "plan_complete"]
+
+
+async def test_the_tree_can_be_off() -> None:
+    """PL-5"""
+    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    async with talking({"tree_search": "off"}, plan_decompose=long, plan_replan=KEEP) as talk:
+        await talk.say(REQUEST)
+    assert talk.asked() == ["plan_decompose"]
+
+
+async def test_the_search_keeps_to_its_budget_of_calls() -> None:
+    """PL-5"""
+    long = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
+    async with talking(
+        {"tree_model_calls": 3},
+        plan_decompose=long,
+        plan_alternatives=Answer(json={"plans": [{"steps": [COUNTER, TONER]}]}),
+        plan_score=Computed(score),
+        plan_replan=KEEP,
+    ) as talk:
+        await talk.say(REQUEST)
+    searched = [
+        prompt for prompt in talk.asked() if prompt in {"plan_alternatives", "plan_score", "plan_reflect"}
+    ]
+    assert len(searched) == 3
+
+
+async def test_after_a_failure_the_model_is_asked_about_a_declared_plan_too() -> None:
+    """PL-2: a tool's failure triggers the check."""
+    changed = Answer(json={"decision": "change", "steps": [TONER], "reason": "the server is down"})
+    async with talking(plan_replan=(changed, KEEP)) as talk:
+        turn = await talk.say("do the service round of printer two")
+    assert talk.asked() == ["plan_replan"]
+    assert "the server is down. Left out: wipe the disk" in turn["reply"]

@@ -1,0 +1,128 @@
+"""PL-6, RT-8, RT-9: a plan whose process ends after every step; the chaos suite kills real workers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.agent.durable import DurableSteps
+from orchestrator.agent.lane import LaneRunner, TurnAgent
+from orchestrator.nlu.system1 import System1
+from orchestrator.rehearsal import Rehearsal
+from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.sessions import MemorySessions
+from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, UserId
+
+TEXTS = ["plan a trip from Oslo to Lisbon for two", "Friday 27 November", "Sunday 29 November", "yes", "yes"]
+SESSION = SessionId("crashed")
+
+
+class Crash(BaseException):
+    """The end of a process: nothing in the product catches it."""
+
+
+@dataclass
+class Crasher:
+    """Crashes once after each recorded call, and once after each effect before it is recorded."""
+
+    agent: TurnAgent
+    crashes: list[str] = field(default_factory=list)
+    ran: Counter[str] = field(default_factory=Counter)
+
+    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+        return await self.agent.run_turn(lease, work, CrashingSteps(steps, self))  # type: ignore[arg-type]
+
+    def crash_once(self, name: str) -> None:
+        if name not in self.crashes:
+            self.crashes.append(name)
+            raise Crash
+
+
+@dataclass
+class CrashingSteps:
+    steps: DurableSteps
+    crasher: Crasher
+
+    async def call(
+        self, key: str, kind: str, request: Json, run: Callable[[str], Awaitable[Json]], *, idempotent: bool
+    ) -> Json | UnknownOutcome:
+        name = f"{self.steps.turn_id} {key}"
+
+        async def run_and_crash(idempotency_key: str) -> Json:
+            self.crasher.ran[name] += 1
+            result = await run(idempotency_key)
+            if not idempotent:
+                self.crasher.crash_once(f"{name} unrecorded")
+            return result
+
+        result = await self.steps.call(key, kind, request, run_and_crash, idempotent=idempotent)
+        self.crasher.crash_once(f"{name} recorded")
+        return result
+
+    async def settle(self, key: str, kind: str, request: Json, result: Json) -> None:
+        await self.steps.settle(key, kind, request, result)
+
+
+async def converse(rehearsal: Rehearsal, agent: TurnAgent) -> JsonObject:
+    """Hold the conversation; whoever crashes is followed by another worker."""
+    inbox, completed = MemoryInbox(rehearsal.store), list[list[str]]()
+
+    async def find_agent(domain: str) -> TurnAgent:
+        return agent
+
+    for text in TEXTS:
+        rehearsal.now += 20
+        receipt = await inbox.submit(
+            Submission(
+                SESSION,
+                TurnInput(text=text),
+                DEFAULT_TENANT,
+                create_session=True,
+                domain="travel",
+                user_id=UserId("ada"),
+            )
+        )
+        while (turn := await inbox.turn(DEFAULT_TENANT, receipt.turn_id)).finished_at is None:
+            lane = MemoryLane(rehearsal.store, max_attempts=50)
+            try:
+                await LaneRunner(lane, MemoryLiveEvents(), MemoryWakeup(), find_agent).run(SESSION)
+            except Crash:
+                lane.die()
+                await MemoryLane(rehearsal.store).sweep(grace_s=0)
+        assert turn.result is not None, turn
+        assert turn.status.value == "done", turn
+        completed.append(turn.result["completed"])
+    bookings = await rehearsal.records[DEFAULT_TENANT].find("bookings", {"owner": "ada"}, limit=10)
+    plan = await MemorySessions(rehearsal.store).plan(DEFAULT_TENANT, SESSION)
+    return {
+        "completed": completed,
+        "booked": sorted(booking["flight_id"] for booking in bookings),
+        "steps": [(step["name"], step["state"]) for step in plan["steps"]],
+        "outcomes": [revision["outcome"] for revision in plan["revisions"]],
+        "progress": plan["progress"],
+    }
+
+
+async def test_a_plan_ends_the_same_however_often_its_process_ends() -> None:
+    loaded = load_domain("travel")
+    system1 = System1.for_domain(loaded.domain)
+    calm, stormy = (Rehearsal.of(loaded, system1=system1) for _ in range(2))
+    assert calm.agent is not None
+    assert stormy.agent is not None
+    crasher = Crasher(stormy.agent)
+    expected: dict[str, Any] = await converse(calm, calm.agent)
+    assert await converse(stormy, crasher) == expected
+    assert expected["progress"] == "6 of 6"
+    assert len(expected["booked"]) == 2
+    assert sum(name.endswith("unrecorded") for name in crasher.crashes) == 2
+    assert len(crasher.crashes) >= 10
+    assert set(crasher.ran.values()) == {1}

@@ -1,0 +1,97 @@
+"""PL-2, PL-4: what users say about a plan in progress, and what is about something else."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.dialogue.flow import PlanFlow, make_flow_class
+from orchestrator.dialogue.lifecycle import COMPLETED
+from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import Digression, MessageKind, PlanAction
+from orchestrator.nlu.plan_words import read_plan_words
+from orchestrator.types import Dact, FlowId, SessionId
+
+TRIP = make_flow_class(FlowSpec(Dact("plan_trip"), "030", "Plan", Family.PLAN))
+STEPS = {
+    "search": "search for flights",
+    "book_outbound": "book the outbound flight",
+    "book_return": "book the return flight",
+    "hotel": "find a hotel",
+}
+
+
+def state_with_plan() -> DialogueState:
+    state = DialogueState.new(SessionId("s"))
+    plan = TRIP(0.0, flow_id="plan")
+    assert isinstance(plan, PlanFlow)
+    plan.steps = [
+        PlanStep(FlowId(name), Dact("book_flight"), name=name, purpose=purpose)
+        for name, purpose in STEPS.items()
+    ]
+    plan.steps[0].become(COMPLETED)
+    state.stack.push(plan, 0.0)
+    return state
+
+
+@pytest.mark.parametrize(
+    ("text", "action", "step", "other"),
+    [
+        ("skip the hotel", PlanAction.SKIP, "hotel", None),
+        ("Please leave out the return flight.", PlanAction.SKIP, "book_return", None),
+        ("don't bother with the hotel", PlanAction.SKIP, "hotel", None),
+        ("skip it", PlanAction.SKIP, "book_outbound", None),
+        ("skip this step please", PlanAction.SKIP, "book_outbound", None),
+        ("skip", PlanAction.SKIP, "book_outbound", None),
+        ("skip the train", PlanAction.SKIP, None, None),
+        ("skip the flight", PlanAction.SKIP, None, None),
+        ("skip the search", PlanAction.SKIP, None, None),
+        ("book the return first", PlanAction.FIRST, "book_return", None),
+        ("could you do the hotel first?", PlanAction.FIRST, "hotel", None),
+        ("the hotel before the return flight", PlanAction.BEFORE, "hotel", "book_return"),
+    ],
+)
+def test_changes(text: str, action: PlanAction, step: str | None, other: str | None) -> None:
+    understood = read_plan_words(text, state_with_plan())
+    assert understood is not None
+    assert understood.kind is MessageKind.PLAN_CHANGE
+    assert understood.plan_change is not None
+    assert (understood.plan_change.action, understood.plan_change.step) == (action, step)
+    assert understood.plan_change.other == other
+
+
+@pytest.mark.parametrize(
+    "text", ["what's the plan?", "how far are you", "Show me the plan", "what is left to do"]
+)
+def test_progress(text: str) -> None:
+    understood = read_plan_words(text, state_with_plan())
+    assert understood is not None
+    assert (understood.kind, understood.digression) == (MessageKind.DIGRESSION, Digression.STATUS)
+
+
+@pytest.mark.parametrize("text", ["cancel the trip", "forget the whole plan", "stop the plan please"])
+def test_the_whole_plan(text: str) -> None:
+    understood = read_plan_words(text, state_with_plan())
+    assert understood is not None
+    assert (understood.kind, understood.target) == (MessageKind.CANCELLATION, "plan")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "yes",
+        "cancel",
+        "on Friday",
+        "let me check my bags first",
+        "business class",
+        "the day before Friday",
+        "no, Oslo",
+    ],
+)
+def test_everything_else_is_left_alone(text: str) -> None:
+    assert read_plan_words(text, state_with_plan()) is None
+
+
+def test_without_a_plan_nothing_is_about_one() -> None:
+    assert read_plan_words("skip the hotel", DialogueState.new(SessionId("s"))) is None
