@@ -16,9 +16,7 @@ from orchestrator.types import Json, JsonObject
 
 TAG: Final = "_aipack_"
 
-REDO_NOT_HERE: Final = (
-    "aip.flow.redo_run() can be returned only from # Before All or # After All stages."
-)
+REDO_NOT_HERE: Final = "aip.flow.redo_run() can be returned only from # Before All or # After All stages."
 
 
 class Stage(StrEnum):
@@ -120,7 +118,7 @@ def _is_text_or_none(value: Json) -> bool:
     return value is None or isinstance(value, str)
 
 
-def _is_anything(value: Json) -> bool:
+def _is_anything(_: Json) -> bool:
     return True
 
 
@@ -173,7 +171,7 @@ def recognise(value: Any, stage: Stage) -> Directive | None:
     Raises:
         DirectiveError: the stage may not return this directive, or its table cannot be read.
     """
-    if isinstance(value, dict) and TAG in value:
+    if _is_object(value) and TAG in value:
         directive = _read_table(value, stage)
     elif isinstance(value, Skip | RedoRun | BeforeAllResponse | DataResponse):
         directive = value

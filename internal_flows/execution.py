@@ -71,7 +71,7 @@ ItemEnding: TypeAlias = Done | Skipped | StageFailed
 AfterEnding: TypeAlias = Done | RedoAsked | StageFailed
 
 
-class _Failure(Exception):  # noqa: N818 - carries an ending to the end of this module
+class _Failure(Exception):
     def __init__(self, stage: Stage, message: str) -> None:
         super().__init__(f"{stage}: {message}"[:ERROR_LENGTH])
 
@@ -148,7 +148,9 @@ async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any
     except Exception as error:
         if isinstance(error, TimeoutError) and deadline.expired():
             raise _Failure(stage, f"timed out after {run.options.timeout_s:g} s") from error
-        _log.warning("A stage of an Internal flow failed.", flow=run.flow, run=run.run_id, stage=stage, exc_info=error)
+        _log.warning(
+            "A stage of an Internal flow failed.", flow=run.flow, run=run.run_id, stage=stage, exc_info=error
+        )
         raise _Failure(stage, f"{type(error).__name__}: {error}") from error
 
 

@@ -26,6 +26,4 @@ def end_with_redo(redo_count: int | None, ceiling: int | None) -> RunEnd:
             redo=RedoStanding.CEILING_REACHED,
             reason=f"It asked for another run, and {ceiling} reruns are its ceiling.",
         )
-    return RunEnd(
-        RunStatus.DONE, redo=RedoStanding.SCHEDULED, redo_count=following, redo_after_s=PACE_S
-    )
+    return RunEnd(RunStatus.DONE, redo=RedoStanding.SCHEDULED, redo_count=following, redo_after_s=PACE_S)

@@ -58,7 +58,10 @@ def choose(
     if len(utterance.words) > _FEW_WORDS:
         return None
     if situation.options:
-        names = [(option.label, str(option.payload.get("value", option.payload.get("slot", "")))) for option in situation.options]
+        names = [
+            (option.label, str(option.payload.get("value", option.payload.get("slot", ""))))
+            for option in situation.options
+        ]
     elif situation.candidates and situation.asked is not None:
         names = [(str(value), "") for value in situation.candidates]
     else:

@@ -119,7 +119,11 @@ def role_examples(flow: FlowSpec, samples: Mapping[str, Sequence[str]]) -> Itera
                  f"change the {words} to {{%s}}", f"with {words} {{%s}}"]  # fmt: skip
         nouns = [word for word in name.split("_") if word not in _GENERAL_WORDS]
         if nouns:
-            forms += [f"{{%s}} {nouns[-1]}", f"{{%s}} {nouns[-1].removesuffix('s')}", f"with {{%s}} {nouns[-1]}"]
+            forms += [
+                f"{{%s}} {nouns[-1]}",
+                f"{{%s}} {nouns[-1].removesuffix('s')}",
+                f"with {{%s}} {nouns[-1]}",
+            ]
         for turn, form in enumerate(forms):
             text, spans = fill(form.replace("%s", name), samples, turn)
             yield Example(text, None, spans, name if turn < 4 else None, dact=flow.dact)

@@ -161,9 +161,7 @@ def _ask_status(action: Action, _situation: Situation, _flows: Mapping[Dact, Flo
     return _say(MessageKind.DIGRESSION, action, digression=Digression.STATUS)
 
 
-def _decide_effect(
-    action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]
-) -> Understanding:
+def _decide_effect(action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """What should happen after a correction that came too late (IR-4); `target` names the decision."""
     return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 

@@ -29,7 +29,22 @@ _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
 _BEFORE_PRONOUN = frozenset(
-    ["which", "that", "this", "the", "best", "another", "good", "first", "last", "any", "every", "no", "other", "cheap"]
+    [
+        "which",
+        "that",
+        "this",
+        "the",
+        "best",
+        "another",
+        "good",
+        "first",
+        "last",
+        "any",
+        "every",
+        "no",
+        "other",
+        "cheap",
+    ]
 )
 _NEGATIONS = frozenset({"not", "isn't", "never"})
 

@@ -35,9 +35,7 @@ class RunStatus(StrEnum):
 RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.WAITING: frozenset({RunStatus.READY, RunStatus.BLOCKED, RunStatus.CANCELLED}),
     RunStatus.READY: frozenset({RunStatus.RUNNING, RunStatus.CANCELLED}),
-    RunStatus.RUNNING: frozenset(
-        {RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED}
-    ),
+    RunStatus.RUNNING: frozenset({RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED}),
     RunStatus.DONE: frozenset(),
     RunStatus.SKIPPED: frozenset(),
     RunStatus.FAILED: frozenset(),
@@ -54,6 +52,15 @@ def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
     """Raises IllegalTransition when a run cannot go from one status to the other."""
     if wanted not in RUN_TRANSITIONS[present]:
         raise IllegalTransition(f"A run that is {present} cannot become {wanted}.")
+
+
+def count_by_hand(succeeded: list[int | None]) -> int | None:
+    """The count of a run redone by hand, from the counts of its chain's runs that succeeded (IF-5).
+
+    The last of them is the redo context that stayed: a rerun that failed is tried again under its own
+    count. When none succeeded there is no chain yet, and the run begins anew.
+    """
+    return (succeeded[-1] or 0) + 1 if succeeded else None
 
 
 class Phase(StrEnum):
@@ -183,22 +190,33 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class RunClaim:
-    """The right to carry a run's phase out while `token` is current. `inputs` only before the items."""
+    """The right to carry a run's phase out while `token` is current. `attempts` counts this one.
+
+    `inputs` are there before the items, `items` after them.
+    """
 
     facts: RunFacts
     token: int
     phase: Phase
+    attempts: int
     inputs: tuple[Json, ...] = ()
-    failed: int = 0
+    items: Progress = Progress()
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimedItem:
+    position: int
+    input: Json
+    attempts: int
 
 
 @dataclass(frozen=True, slots=True)
 class ItemsClaim:
-    """The right to end some items while `token` is current: pairs of position and input."""
+    """The right to end some items while `token` is current."""
 
     facts: RunFacts
     token: int
-    items: tuple[tuple[int, Json], ...]
+    items: tuple[ClaimedItem, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,16 +252,77 @@ class Hint:
     after_s: float = 0.0
 
 
+@dataclass(frozen=True, slots=True)
+class Started:
+    """The runs of a graph, by flow, and hints for those that may begin.
+
+    `joined`: they were there already, started by the same message or for the same flight key.
+    """
+
+    runs: dict[str, str]
+    hints: tuple[Hint, ...] = ()
+    joined: bool = False
+
+
+class Recorded(StrEnum):
+    """What writing the ends of items led to."""
+
+    LOST = "lost"
+    """The claim is no longer current; nothing was written."""
+    MORE = "more"
+    """Other items are unfinished."""
+    ALL = "all"
+    """No item is left: `after_all` may begin."""
+
+
 class Runs(Protocol):
-    """The store. Every method that changes something is one transaction."""
+    """Runs as operators and senders see them."""
 
-    async def start(self, runs: tuple[NewRun, ...]) -> list[Hint]:
-        """Store the nodes of one graph; hints for those without predecessors.
-
-        When an unfinished run holds one of the flight keys, nothing is started and hints for nothing
-        are returned: the trigger is coalesced with the run that is there.
-        """
+    async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
+        """Store the nodes of one graph, all or none. The same `key` is the same graph."""
         ...
+
+    async def get(self, tenant_id: TenantId, run_id: str) -> RunRecord:
+        """Raises NotFound."""
+        ...
+
+    async def list(
+        self,
+        tenant_id: TenantId,
+        *,
+        session_id: SessionId | None = None,
+        flow: str | None = None,
+        status: RunStatus | None = None,
+        limit: int = 100,
+    ) -> list[RunRecord]:
+        """Newest first."""
+        ...
+
+    async def chain(self, tenant_id: TenantId, chain_id: str) -> list[RunRecord]:
+        """A run and its reruns, in order."""
+        ...
+
+    async def graph(self, tenant_id: TenantId, graph_id: str) -> list[RunRecord]:
+        """Every run of a graph, reruns included, in the order in which they were added."""
+        ...
+
+    async def items(
+        self, tenant_id: TenantId, run_id: str, *, after: int = -1, limit: int = 1000
+    ) -> list[ItemRecord]:
+        """Items by position, from the one after `after`."""
+        ...
+
+    async def cancel(self, tenant_id: TenantId, run_id: str) -> RunRecord:
+        """End a run that has not ended; its holders are fenced, its successors blocked."""
+        ...
+
+    async def redo(self, tenant_id: TenantId, run_id: str) -> Started:
+        """Run a chain once more by hand. Raises NotFound, and Refused while it is at work."""
+        ...
+
+
+class RunWork(Protocol):
+    """Runs as workers see them. Every method that changes something is one transaction."""
 
     async def claim(self, run_id: str, config: JsonObject) -> RunClaim | None:
         """Take up `before_all` or `after_all`; `config` is kept with the run when it starts.
@@ -258,15 +337,15 @@ class Runs(Protocol):
         """`before_all` has ended: store the items. False: the claim is no longer current."""
         ...
 
-    async def claim_items(self, run_id: str, *, limit: int, concurrency: int) -> ItemsClaim | None:
-        """Take up to `limit` unfinished items, unless `concurrency` holders are at work already."""
+    async def claim_items(self, run_id: str) -> ItemsClaim | None:
+        """Take some unfinished items, unless as many holders as the run allows are at work already."""
         ...
 
-    async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...]) -> bool:
-        """Write what became of items, each once. False: the claim is no longer current."""
+    async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
+        """Write what became of items, each once; `last` gives the claim back."""
         ...
 
-    async def finish(self, claim: RunClaim, end: RunEnd) -> list[Hint] | None:
+    async def finish(self, claim: RunClaim, end: RunEnd) -> tuple[Hint, ...] | None:
         """End a run, release or block its successors, and add the next run of its chain.
 
         None: the claim is no longer current, nothing was written.
@@ -275,4 +354,12 @@ class Runs(Protocol):
 
     async def outputs(self, run_id: str) -> list[Json]:
         """Outputs by position; None for items that were skipped."""
+        ...
+
+    async def renew(self) -> set[int]:
+        """Prolong the claims of this worker; the tokens that are no longer current."""
+        ...
+
+    async def sweep(self, *, limit: int = 500) -> tuple[Hint, ...]:
+        """Free what dead or silent workers held, and name runs that a lost message left hanging."""
         ...

@@ -166,7 +166,12 @@ def _counts_something(text: str, starts: list[int], words: list[str], last: int)
 def _with_region(text: str, starts: list[int], words: list[str], last: int) -> int:
     """Take in a region after a comma: "Fresno, CA"."""
     region = last + 1
-    if region < len(words) and words[last] == "," and len(words[region]) == _REGION and text[starts[region]].isupper():
+    if (
+        region < len(words)
+        and words[last] == ","
+        and len(words[region]) == _REGION
+        and text[starts[region]].isupper()
+    ):
         return region + 1
     return last
 
