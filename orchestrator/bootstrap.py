@@ -15,6 +15,7 @@ from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
+from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.redis.client import connect
@@ -41,6 +42,7 @@ class Ports:
     inbox: PostgresInbox
     sessions: PostgresSessions
     outbox: PostgresOutbox
+    runs: PostgresRuns
     live: RedisEvents
     wakeup: RedisWakeup
     waiter: TurnWaiter
@@ -82,6 +84,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             inbox=inbox,
             sessions=PostgresSessions(database),
             outbox=PostgresOutbox(database),
+            runs=PostgresRuns(database),
             live=live,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),

@@ -11,6 +11,7 @@ from orchestrator.adapters.messages import transport_options
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import QUEUES, RECONCILE, ROUTES, TURNS, URGENT
 from orchestrator.settings import Settings, load_settings
+from workers.catalogue import MakeCatalogue, make_catalogue
 from workers.host import Host
 from workers.logs import set_up_logging
 from workers.tasks import register_tasks
@@ -21,11 +22,11 @@ RECONCILE_EVERY_S = 10.0
 RECONCILE_EXPIRES_S = 60
 
 
-def create_app(settings: Settings, build: BuildAgent) -> Celery:
-    """An application whose workers run turns with the agents that `build` makes."""
+def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
+    """An application whose workers run turns with the agents that `build` makes, and Internal `flows`."""
     app = Celery("parley", broker=settings.broker_url or settings.redis_url, backend=settings.redis_url)
     app.conf.update(_configuration(settings))
-    host = Host(app, settings, build)
+    host = Host(app, settings, build, flows)
     register_tasks(app, host)
     _follow_the_worker(host)
     return app

@@ -360,6 +360,10 @@ class RunWork(Protocol):
         """Prolong the claims of this worker; the tokens that are no longer current."""
         ...
 
+    def give_up(self, token: int) -> None:
+        """Stop prolonging a claim; what was not given back runs out, and another worker takes over."""
+        ...
+
     async def sweep(self, *, limit: int = 500) -> tuple[Hint, ...]:
         """Free what dead or silent workers held, and name runs that a lost message left hanging."""
         ...

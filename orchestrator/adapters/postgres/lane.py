@@ -78,6 +78,11 @@ class PostgresLane:
         self._release = statement("release")
         self._record = statement("record_step")
 
+    @property
+    def worker(self) -> WorkerLiveness:
+        """In whose name leases are taken."""
+        return self._worker
+
     async def claim(self, session_id: SessionId, *, cached_epoch: Epoch | None = None) -> Lease | None:
         if session_id in self._held or session_id in self._claiming:
             return None
