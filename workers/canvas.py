@@ -40,7 +40,7 @@ class Canvas:
         """
         header = [self._signature(RUN_ITEMS, hint, in_chord=True) for _ in range(holders)]
         body = self._signature(ADVANCE_RUN, hint)
-        await _sending(lambda: chord(header, app=self._app).apply_async((), body=body, retry=False))
+        await _sending(lambda: chord(header, body, app=self._app).apply_async(retry=False))
 
     def _signature(self, name: str, hint: Hint, **more: Any) -> Any:
         """The message, shown in Flower under a name that people can read."""
@@ -69,7 +69,7 @@ def register_internal_tasks(
     def advance_run(run_id: str, flow: str) -> None:
         advance(run_id, flow)
 
-    @app.task(name=RUN_ITEMS, acks_late=False, ignore_result=False)  # the chord counts its results
+    @app.task(name=RUN_ITEMS, acks_late=False)  # a chord counts its tasks also when results are ignored
     def run_items(run_id: str, flow: str, in_chord: bool = False) -> None:
         items(run_id, flow, in_chord)
 

@@ -24,3 +24,4 @@ UPDATE internal_runs
 SET token = CASE WHEN internal_runs.token IN (SELECT freed.token FROM freed) THEN NULL ELSE internal_runs.token END,
     hint_at = clock_timestamp()
 WHERE run_id IN (SELECT freed.run_id FROM freed)
+RETURNING internal_runs.run_id
