@@ -254,7 +254,7 @@ async def store(
 async def follow_up(connection: Connection, row: TupleRow, end: RunEnd) -> tuple[Hint, ...]:
     """What the end of a run leads to: its rerun, or its successors. `row` is that of `finish_run`."""
     run_id, tenant_id, session_id, flow, inputs, parameters, options, chain_id, graph_id = row[:9]
-    flight_key, successors, on_failure, urgency = row[9:]
+    flight_key, successors, on_failure, urgency = row[9:13]
     if end.redo is RedoStanding.SCHEDULED:
         again = NewRun(
             flow=flow,

@@ -98,7 +98,7 @@ class OnWorkers:
         await self._tell(started)
         return started
 
-    async def chain_ended(self, chain_id: str, within_s: float = 20) -> list[RunRecord]:
+    async def chain_ended(self, chain_id: str, within_s: float = 40) -> list[RunRecord]:
         ends_at = time.monotonic() + within_s
         while True:
             chain = await self.runs.chain(DEFAULT_TENANT, chain_id)

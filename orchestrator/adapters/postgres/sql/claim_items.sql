@@ -26,8 +26,9 @@ WITH room AS (
     RETURNING items.token, items.position, items.input, items.attempts, items.tenant_id
 ), claimed AS (
     INSERT INTO internal_claims (token, tenant_id, run_id, owner, lease_until)
-    SELECT DISTINCT token, tenant_id, %(run_id)s, %(owner)s::bigint,
+    SELECT token, tenant_id, %(run_id)s, %(owner)s::bigint,
            clock_timestamp() + %(ttl_s)s * interval '1 second'
     FROM taken
+    LIMIT 1
 )
 SELECT token, position, input, attempts FROM taken ORDER BY position

@@ -22,4 +22,5 @@ SET status = %(status)s,
 FROM before
 WHERE run.run_id = before.run_id
 RETURNING run.run_id, run.tenant_id, run.session_id, run.flow, run.inputs, run.parameters, run.options, run.chain_id,
-          run.graph_id, before.flight_key, run.successors, run.on_failure, run.urgency
+          run.graph_id, before.flight_key, run.successors, run.on_failure, run.urgency,
+          set_config('idle_in_transaction_session_timeout', '4s', true)

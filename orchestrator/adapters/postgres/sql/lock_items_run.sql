@@ -2,7 +2,9 @@
 --
 -- Arguments: run_id
 -- Effect:    one row with what the stages are told.
-SELECT tenant_id, session_id, flow, redo_count, parameters, settled_options, config, data, urgency
+-- A worker that freezes within the transaction loses it, and with it the lock, after a short while.
+SELECT tenant_id, session_id, flow, redo_count, parameters, settled_options, config, data, urgency,
+       set_config('idle_in_transaction_session_timeout', '4s', true)
 FROM internal_runs
 WHERE run_id = %(run_id)s AND status = 'running' AND phase = 'items'
 FOR NO KEY UPDATE
