@@ -1,4 +1,4 @@
-"""The tables of Internal flows: runs, items, claims, firings, scratchpads, proposals, summaries."""
+"""The tables of Internal flows: runs, items, claims, firings, scratchpads."""
 
 from __future__ import annotations
 
@@ -137,34 +137,4 @@ scratchpad_entries = Table(
     time_column("used_at", now=True),
     PrimaryKeyConstraint("session_id", "entry_id"),
     comment="Accepted entries of scratchpads, from which Redis is filled again (RT-14).",
-)
-
-proposals = Table(
-    "proposals",
-    metadata,
-    Column("proposal_id", Text, primary_key=True),
-    text_column("tenant_id"),
-    session_column(),
-    text_column("flow"),
-    text_column("run_id"),
-    text_column("kind"),
-    Column("body", JSON, nullable=False),
-    Column("epoch", BigInteger, nullable=False),
-    Column("status", Text, nullable=False, server_default="open"),
-    text_column("reason", null=True),
-    time_column("created_at", now=True),
-    time_column("decided_at"),
-    Index("proposals_session_id_idx", "session_id"),
-    comment="What Internal flows would change of a session, and what its lane decided (IF-12).",
-)
-
-summaries = Table(
-    "summaries",
-    metadata,
-    Column("session_id", Text, primary_key=True),
-    text_column("tenant_id"),
-    text_column("body"),
-    Column("through_seq", BigInteger, nullable=False),
-    time_column("updated_at", now=True),
-    comment="The rolling summary of a session's turns up to and with `through_seq`.",
 )

@@ -53,7 +53,9 @@ class Scripted(InternalFlow):
         return _told(run, "data", item)
 
     async def work(self, run, item, data):
-        return _told(run, "work", {"item": item, "data": data, "run_data": run.data, "model": run.options.model})
+        return _told(
+            run, "work", {"item": item, "data": data, "run_data": run.data, "model": run.options.model}
+        )
 
     async def output(self, run, item, data, result):
         return _told(run, "output", result)

@@ -91,7 +91,7 @@ async def test_a_graph_goes_on_when_workers_are_killed(crew: Fleet, on_workers: 
     shape, told = random_shape(7, size=30)
     nodes = make_nodes(on_workers.catalogue, shape, **told)
     started = await on_workers.start(nodes)
-    while not (await on_workers.runs.get(DEFAULT_TENANT, started.runs["n8"])).status in ENDED:
+    while (await on_workers.runs.get(DEFAULT_TENANT, started.runs["n8"])).status not in ENDED:
         await asyncio.sleep(0.01)
     crew.workers[0].kill()
     ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}

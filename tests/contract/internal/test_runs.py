@@ -16,7 +16,9 @@ REDO_JSON = {"json": {"_aipack_": {"kind": "Redo"}}}
 
 
 async def scripted(runner: Runner, inputs=("a", "b"), **parameters):
-    chain = await runner.run(runner.catalogue.new_run("scripted", inputs=tuple(inputs), parameters=parameters))
+    chain = await runner.run(
+        runner.catalogue.new_run("scripted", inputs=tuple(inputs), parameters=parameters)
+    )
     return chain[0], await runner.items(chain[0].run_id), chain
 
 
@@ -87,7 +89,11 @@ async def test_a_directive_out_of_its_place_is_an_error(runner: Runner, stage, s
     record, items, _ = await scripted(runner, inputs=("a",), **{stage: said})
 
     error = next((item.error for item in items if item.error), record.error)
-    named = {"Redo": "redo_run", "Skip": "skip"}.get(said["json"]["_aipack_"]["kind"]) if "json" in said else said["call"]
+    named = (
+        {"Redo": "redo_run", "Skip": "skip"}.get(said["json"]["_aipack_"]["kind"])
+        if "json" in said
+        else said["call"]
+    )
     assert record.status is RunStatus.FAILED
     assert error is not None
     assert error.startswith(f"{stage}: ")
@@ -141,7 +147,9 @@ async def test_before_all_overrides_inputs_options_and_data(runner: Runner) -> N
 
 async def test_an_override_to_no_inputs_closes_the_run(runner: Runner) -> None:
     """IF-6"""
-    record, items, _ = await scripted(runner, before_all={"call": "before_all_response", "with": {"inputs": []}})
+    record, items, _ = await scripted(
+        runner, before_all={"call": "before_all_response", "with": {"inputs": []}}
+    )
 
     assert (record.status, items, record.closing) == (RunStatus.DONE, [], [])
 
@@ -157,7 +165,9 @@ async def test_data_overrides_one_item(runner: Runner) -> None:
 
 async def test_without_data_an_override_passes_its_input_on(runner: Runner) -> None:
     """IF-6"""
-    _, items, _ = await scripted(runner, inputs=("a",), data={"call": "data_response", "with": {"input": "o"}})
+    _, items, _ = await scripted(
+        runner, inputs=("a",), data={"call": "data_response", "with": {"input": "o"}}
+    )
 
     assert (items[0].output["item"], items[0].output["data"]) == ("o", "o")
 

@@ -1,4 +1,4 @@
-"""Internal flows: claims, graphs and chains of runs; firings, scratchpads, proposals, summaries."""
+"""Internal flows: claims, graphs and chains of runs; firings, scratchpads."""
 
 from __future__ import annotations
 
@@ -32,29 +32,6 @@ def _add_tables() -> None:
     )
     op.create_index("internal_claims_run_id_idx", "internal_claims", ["run_id"], unique=False)
     op.create_table(
-        "proposals",
-        sa.Column("proposal_id", sa.Text(), nullable=False),
-        sa.Column("tenant_id", sa.Text(), nullable=False),
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("flow", sa.Text(), nullable=False),
-        sa.Column("run_id", sa.Text(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
-        sa.Column("epoch", sa.BigInteger(), nullable=False),
-        sa.Column("status", sa.Text(), server_default="open", nullable=False),
-        sa.Column("reason", sa.Text(), nullable=True),
-        sa.Column(
-            "created_at",
-            sa.DateTime(timezone=True),
-            server_default=sa.text("clock_timestamp()"),
-            nullable=False,
-        ),
-        sa.Column("decided_at", sa.DateTime(timezone=True), nullable=True),
-        sa.PrimaryKeyConstraint("proposal_id", name=op.f("proposals_pkey")),
-        comment="What Internal flows would change of a session, and what its lane decided (IF-12).",
-    )
-    op.create_index("proposals_session_id_idx", "proposals", ["session_id"], unique=False)
-    op.create_table(
         "schedule_firings",
         sa.Column("tenant_id", sa.Text(), nullable=False),
         sa.Column("job", sa.Text(), nullable=False),
@@ -79,21 +56,6 @@ def _add_tables() -> None:
         ),
         sa.PrimaryKeyConstraint("session_id", "entry_id", name=op.f("scratchpad_entries_pkey")),
         comment="Accepted entries of scratchpads, from which Redis is filled again (RT-14).",
-    )
-    op.create_table(
-        "summaries",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("tenant_id", sa.Text(), nullable=False),
-        sa.Column("body", sa.Text(), nullable=False),
-        sa.Column("through_seq", sa.BigInteger(), nullable=False),
-        sa.Column(
-            "updated_at",
-            sa.DateTime(timezone=True),
-            server_default=sa.text("clock_timestamp()"),
-            nullable=False,
-        ),
-        sa.PrimaryKeyConstraint("session_id", name=op.f("summaries_pkey")),
-        comment="The rolling summary of a session's turns up to and with `through_seq`.",
     )
 
 
@@ -221,11 +183,8 @@ def downgrade() -> None:
     )
     op.drop_column("internal_items", "token")
     op.drop_column("internal_items", "reason")
-    op.drop_table("summaries")
     op.drop_table("scratchpad_entries")
     op.drop_table("schedule_firings")
-    op.drop_index("proposals_session_id_idx", table_name="proposals")
-    op.drop_table("proposals")
     op.drop_index("internal_claims_run_id_idx", table_name="internal_claims")
     op.drop_table("internal_claims")
     op.execute("DROP SEQUENCE internal_claim_tokens")
