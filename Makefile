@@ -9,7 +9,7 @@ PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)
 DOMAIN ?= travel
 PYTEST_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench chaos clean
+.PHONY: run up test check lint format types imports bench bench-length chaos clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -31,13 +31,16 @@ format: $(VENV)/.installed-dev
 	$(BIN)/ruff format .
 
 types: $(VENV)/.installed-dev
-	$(BIN)/python -m pyright
+	$(BIN)/python -m pyright --pythonpath $(BIN)/python
 
 imports: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
+
+bench-length: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.length
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers

@@ -6,13 +6,14 @@ No lease, no journal, no takeover: what a careful engineer writes in an afternoo
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import Any
 
 import orjson
 import psycopg
 import redis
-from celery import Celery
+from celery import Celery, signals
 
 DATABASE_URL = os.environ["DATABASE_URL"]
 REDIS_URL = os.environ["REDIS_URL"]
@@ -49,6 +50,13 @@ app.conf.update(
     broker_transport_options={"socket_timeout": 5},
 )
 _connections: dict[str, Any] = {}
+
+
+@signals.after_setup_logger.connect
+def _log_no_task(**_: Any) -> None:
+    """Two lines of log for every turn are no part of the work."""
+    for name in ("celery.app.trace", "celery.worker.strategy"):
+        logging.getLogger(name).setLevel(logging.WARNING)
 
 
 def keys(session: str) -> list[str]:

@@ -18,6 +18,7 @@ import psycopg
 from redis.asyncio import Redis
 
 from benchmarks.work import FIRST
+from orchestrator.adapters.postgres.sql import parse
 from orchestrator.adapters.redis.client import connect
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings
@@ -27,6 +28,7 @@ from parley.embedded import Stores
 
 ROOT = Path(__file__).resolve().parents[1]
 READY_WITHIN_S = 60
+WAITING = parse("SELECT 1 FROM lanes WHERE pending > 0 LIMIT 1")
 
 
 class Candidate(Protocol):
@@ -63,7 +65,8 @@ class ByHand:
     async def prepare(self, sessions: list[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:
             cursor.executemany(
-                "INSERT INTO by_hand_sessions VALUES (%s, 0, %s)", [(name, FIRST.decode()) for name in sessions]
+                "INSERT INTO by_hand_sessions VALUES (%s, 0, %s)",
+                [(name, FIRST.decode()) for name in sessions],
             )
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
@@ -124,7 +127,7 @@ class Ours:
             await self._submit(session, text)
 
     async def drained(self) -> None:
-        while await self.ports.database.fetch_one("SELECT 1 FROM lanes WHERE pending > 0 LIMIT 1", {}):
+        while await self.ports.database.fetch_one(WAITING, {}):
             await asyncio.sleep(0.01)
 
     async def _submit(self, session: str, text: str) -> str:
@@ -145,7 +148,9 @@ async def run_by_hand(stores: Stores, logs: Path) -> AsyncIterator[Candidate]:
     arguments = ["-P", "prefork", "-c", "2", "-Q", by_hand.QUEUE]
     async with AsyncExitStack() as stack:
         worker = stack.enter_context(_worker("benchmarks.by_hand", "hand", arguments, stores, logs))
-        redis = await stack.enter_async_context(connect(stores.redis_url, reply_timeout_s=60))
+        redis = await stack.enter_async_context(
+            connect(stores.redis_url, reply_timeout_s=60, max_connections=1000)
+        )
         yield ByHand(stores.database_url, redis, [worker])
 
 

@@ -31,7 +31,7 @@ class EchoAgent:
         )
 
 
-def build(domain: str, ports: Ports) -> EchoAgent:
+def build(_domain: str, _ports: Ports) -> EchoAgent:
     return EchoAgent()
 
 

@@ -16,7 +16,10 @@ def first_state() -> dict[str, Any]:
             "flow_id": f"flow_{place:032x}",
             "dact": f"task_{place}",
             "state": "pending",
-            "slots": {f"slot_{n}": {"value": f"value {n} of {place}", "turn": n, "confirmed": True} for n in range(11)},
+            "slots": {
+                f"slot_{n}": {"value": f"value {n} of {place}", "turn": n, "confirmed": True}
+                for n in range(11)
+            },
         }
         for place in range(4)
     ]

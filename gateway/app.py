@@ -28,6 +28,7 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             wait=ports.waiter.finished,
             domains=ports.domains,
             probe=ports.probe,
+            circuits=ports.circuits.describe,
         )
 
 

@@ -12,7 +12,7 @@ from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import TurnRecord
-from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, TurnId
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
 
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 """Wait up to so many seconds for a turn to finish; the record as it then is."""
@@ -28,7 +28,10 @@ class Domains(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Doors:
-    """`probe` names what is not ready, and why; empty when all is well."""
+    """`probe` names what is not ready, and why; empty when all is well.
+
+    `circuits` tells of models that workers do not ask at present.
+    """
 
     inbox: Inbox
     sessions: Sessions
@@ -36,6 +39,7 @@ class Doors:
     wait: Waiter
     domains: Domains
     probe: Callable[[], Awaitable[dict[str, str]]]
+    circuits: Callable[[], Awaitable[list[JsonObject]]]
 
 
 def _doors(request: Request) -> Doors:

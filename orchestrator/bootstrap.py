@@ -7,9 +7,12 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
+from redis.asyncio import Redis
+
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.model_pool import ModelPool, read_endpoints
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
@@ -18,15 +21,19 @@ from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
+from orchestrator.adapters.redis.spending import RedisSpending
 from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
+from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
+from orchestrator.telemetry import Signal, log_signal
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
@@ -48,6 +55,8 @@ class Ports:
     waiter: TurnWaiter
     messages: Messages
     domains: DomainRegistry
+    models: ModelPool
+    circuits: RedisCircuits
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -78,6 +87,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         inbox = PostgresInbox(
             database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
         )
+        circuits = RedisCircuits(redis)
         yield Ports(
             settings=settings,
             database=database,
@@ -90,7 +100,31 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             waiter=TurnWaiter(inbox, live),
             messages=messages,
             domains=DomainRegistry(settings.domain),
+            models=_open_models(settings, redis, circuits, stack),
+            circuits=circuits,
         )
+
+
+def _open_models(
+    settings: Settings, redis: Redis, circuits: RedisCircuits, stack: AsyncExitStack
+) -> ModelPool:
+    """The models that the environment configures, what they cost counted for all processes together."""
+
+    def record(signal: Signal) -> None:
+        log_signal(signal)
+        circuits.note(signal)
+
+    stack.push_async_callback(circuits.settled)
+    models = ModelPool(
+        read_endpoints(settings),
+        model=settings.model,
+        fallback=settings.fallback_model,
+        breaker=BreakerPolicy(settings.model_failures, settings.model_cooling_s),
+        spending=RedisSpending(redis),
+        record=record,
+    )
+    stack.push_async_callback(models.aclose)
+    return models
 
 
 @asynccontextmanager
@@ -129,7 +163,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             for service, cls in loaded.services.items()
         }
 
-    return assemble_agent(domain, loaded.policies, services)
+    return assemble_agent(domain, loaded.policies, services, engineer=ports.models.engineer(domain.config))
 
 
 class AgentCatalogue:

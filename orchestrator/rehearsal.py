@@ -11,12 +11,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system2 import Asker
 from orchestrator.pex.toolbox import Services
 from orchestrator.telemetry import Signal
 from orchestrator.testing.events import MemoryLiveEvents
@@ -55,7 +55,7 @@ class Rehearsal:
         domain: str | Path | LoadedDomain,
         *,
         sections: JsonObject | None = None,
-        askers: tuple[Asker, ...] = (),
+        models: ModelPool | None = None,
         system1: System1 | None = None,
         services: Mapping[str, object] | None = None,
         at: datetime = START,
@@ -65,7 +65,7 @@ class Rehearsal:
         Args:
             domain: name, folder, or one that is loaded already.
             sections: configuration laid over the domain's own.
-            askers: models that may be asked.
+            models: gives out who asks models; None means System 1 alone.
             system1: one that is trained already, which saves a second.
             services: instances that stand in for the domain's own, by class name.
             at: the moment at which conversations begin.
@@ -81,7 +81,7 @@ class Rehearsal:
             loaded.domain,
             loaded.policies,
             rehearsal._make_services(services or {}),
-            askers=askers,
+            engineer=models.engineer(loaded.domain.config) if models is not None else None,
             system1=system1,
             clock=lambda: rehearsal.now,
             record_signal=rehearsal.signals.append,

@@ -6,9 +6,30 @@ A domain's own configuration is in its folder; secrets are only here.
 from __future__ import annotations
 
 from functools import cache
+from typing import Literal
 
-from pydantic import Field, SecretStr
+from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from orchestrator.types import Json
+
+OPENAI_URL = "https://api.openai.com/v1"
+"""Where a key without an address belongs."""
+
+
+class ModelEndpoint(BaseModel):
+    """A further place where models answer, besides the one of ``OPENAI_BASE_URL``.
+
+    `token_limit_field` is what the endpoint calls the limit of an answer; `extra_body` goes into
+    every request.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    base_url: str
+    api_key: SecretStr | None = None
+    token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105
+    extra_body: dict[str, Json] = Field(default_factory=dict)
 
 
 class Settings(BaseSettings):
@@ -25,6 +46,18 @@ class Settings(BaseSettings):
 
     openai_api_key: SecretStr | None = Field(None, alias="OPENAI_API_KEY")
     openai_base_url: str | None = Field(None, alias="OPENAI_BASE_URL")
+    """Either of the two makes a model endpoint; without both, System 1 and direct mode do the work."""
+    model: str = Field("gpt-4o-mini", alias="PARLEY_MODEL")
+    """The model where a domain names none."""
+    fallback_model: str | None = Field(None, alias="PARLEY_FALLBACK_MODEL")
+    """Asked, at the same endpoint, when the model fails and a domain names no fallback of its own."""
+    model_endpoints: dict[str, ModelEndpoint] = Field(
+        default_factory=dict[str, ModelEndpoint], alias="PARLEY_MODEL_ENDPOINTS"
+    )
+    """JSON: further endpoints by the name that a domain's `provider` uses."""
+    model_failures: int = Field(5, alias="PARLEY_MODEL_FAILURES", ge=1)
+    """So many failures in a row, and a model is left alone for the cooling time."""
+    model_cooling_s: float = Field(15.0, alias="PARLEY_MODEL_COOLING_S", ge=0)
 
     database_pool_size: int = Field(8, alias="PARLEY_DATABASE_POOL_SIZE", ge=2)
     lanes_per_process: int = Field(1000, alias="PARLEY_LANES_PER_PROCESS", ge=1)

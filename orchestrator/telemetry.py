@@ -61,3 +61,17 @@ RecordSignal: TypeAlias = Callable[[Signal], None]
 def drop_signal(signal: Signal) -> None:
     """Receive a signal and keep nothing, for callers that do not evaluate."""
     del signal
+
+
+_signals = structlog.get_logger("orchestrator.signals")
+
+
+def log_signal(signal: Signal) -> None:
+    """Write what operators ask for into the log: calls of models, and changes of their breakers."""
+    match signal.type:
+        case SignalType.BREAKER:
+            _signals.warning("The breaker of a model changed.", **signal.payload)
+        case SignalType.MODEL_CALL:
+            _signals.info("A model was asked.", session=signal.session, turn=signal.turn, **signal.payload)
+        case _:
+            return

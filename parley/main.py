@@ -9,10 +9,11 @@ import typer
 from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
-from parley.commands import chat, database, doctor, domain, operate, sessions, up
+from parley.commands import chat, database, doctor, domain, evaluate, operate, sessions, up
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
+WAIT_S = "30"
 
 app = typer.Typer(
     help="A distributed runtime for task-oriented conversational agents.",
@@ -27,10 +28,12 @@ app.command("submit")(sessions.submit)
 app.command("sessions")(sessions.list_sessions)
 app.command("show")(sessions.show)
 app.command("history")(sessions.history)
+app.command("rollback")(sessions.rollback)
 app.add_typer(operate.turns, name="turns")
 app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
 app.command("doctor")(doctor.doctor)
+app.command("eval")(evaluate.eval_command)
 
 
 def main() -> None:
@@ -42,7 +45,7 @@ def main() -> None:
 def run(arguments: list[str], *, verbose: bool = False) -> int:
     """Run one command; the exit code. Errors become one line on standard error."""
     try:
-        return app(arguments, prog_name="parley", standalone_mode=False) or 0
+        return app(complete_wait(arguments), prog_name="parley", standalone_mode=False) or 0
     except (StopRequested, KeyboardInterrupt, typer.Abort):
         return _INTERRUPTED
     except TyperException as error:
@@ -65,6 +68,18 @@ def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
     options, rest = arguments[:end], arguments[end:]
     kept = [word for word in options if word != "--verbose"]
     return kept + rest, len(kept) < len(options)
+
+
+def complete_wait(arguments: list[str]) -> list[str]:
+    """``--wait`` without a number means `WAIT_S` seconds."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    completed: list[str] = []
+    for place, word in enumerate(arguments):
+        completed.append(word)
+        following = arguments[place + 1] if place + 1 < end else ""
+        if word == "--wait" and place < end and not following[:1].isdigit():
+            completed.append(WAIT_S)
+    return completed
 
 
 def _fail(message: str, code: int) -> int:

@@ -91,7 +91,7 @@ class WorkerProcess:
 
     def submit_turn(self, request: TurnRequest) -> JsonObject:
         """Accept a turn, and wait for it if the request says so."""
-        return self._thread.submit(submit(request, self._ports, self._settings.domain)).result()
+        return self._thread.submit(submit(request, self._ports, self._ports.domains.default)).result()
 
     def reconcile(self) -> int:
         """Look for work that nobody holds; returns how many sessions were offered."""
@@ -175,10 +175,11 @@ class WorkerProcess:
 
     async def _warm_up(self) -> None:
         """Have the usual agent ready before the first turn; a broken domain fails its turns, not us."""
+        default = self._ports.domains.default
         try:
-            await self._agents.get(self._settings.domain)
+            await self._agents.get(default)
         except ParleyError as error:
-            _log.error("The default domain cannot be used.", domain=self._settings.domain, error=str(error))
+            _log.error("The default domain cannot be used.", domain=default, error=str(error))
 
     async def _close(self) -> None:
         await self._runner.drain(self._settings.shutdown_grace_s)

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Response
 from gateway.doors import TheDoors
 from gateway.problems import problem
 from orchestrator.errors import Unavailable
+from orchestrator.types import JsonObject
 
 router = APIRouter(prefix="/health", tags=["operate"])
 
@@ -17,10 +18,13 @@ async def live() -> dict[str, str]:
 
 
 @router.get("/ready", response_model=None)
-async def ready(doors: TheDoors) -> dict[str, str] | Response:
-    """503 naming what is missing, or 200."""
+async def ready(doors: TheDoors) -> JsonObject | Response:
+    """503 naming what is missing, or 200; `models_down` are those whose breaker is open somewhere.
+
+    Without a model turns go on, so that does not make the gateway unready.
+    """
     missing = await doors.probe()
     if missing:
         what = "; ".join(f"{name}: {why}" for name, why in missing.items())
         return problem(503, Unavailable.code, f"Not ready: {what}", missing=missing)
-    return {"status": "ready"}
+    return {"status": "ready", "models_down": await doors.circuits()}

@@ -6,6 +6,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.state import StateLimits
+from orchestrator.types import JsonObject
 
 
 async def archive(turn: RunningTurn, modules: Modules) -> None:
@@ -15,6 +16,8 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
         messages=memory.max_history_messages,
         trace=memory.max_trace_entries,
         completed=memory.completed_flows,
+        # What was done is known as long as the flows that did it: only those can be corrected (RT-12).
+        effects=memory.completed_flows,
     )
     state = turn.state
     state.archive(turn.world.finished, limits)
@@ -25,12 +28,11 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     state.prune(limits)
 
 
-def _trace(turn: RunningTurn) -> dict[str, object]:
+def _trace(turn: RunningTurn) -> JsonObject:
     """One small entry per turn: what was understood and what came of it."""
-    understood = turn.understanding
-    return {
-        "turn": turn.state.turn,
-        "kind": understood.kind.value if understood is not None else None,
-        "source": understood.source.value if understood is not None else None,
-        "completed": [flow.dact for flow in turn.world.completed],
-    }
+    entry: JsonObject = {"turn": turn.state.turn}
+    if turn.understanding is not None:
+        entry["kind"] = turn.understanding.kind.value
+    if completed := [flow.dact for flow in turn.world.completed]:
+        entry["completed"] = completed
+    return entry

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 from orchestrator.agent.agent import Agent
 from orchestrator.agent.modules import Modules
@@ -15,6 +15,7 @@ from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.toolbox import Services, Toolbox
 from orchestrator.pex.tools import ToolRunner
+from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.telemetry import RecordSignal, drop_signal
@@ -27,7 +28,7 @@ def build_agent(
     policies: Mapping[Dact, type],
     services: Services,
     *,
-    askers: Sequence[Asker] = (),
+    engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
     clock: Callable[[], float] = time.time,
     record_signal: RecordSignal = drop_signal,
@@ -38,7 +39,7 @@ def build_agent(
         domain: compiled.
         policies: the domain's own policy classes; other flows get the default one.
         services: gives a tenant's service instances.
-        askers: models that may be asked; none means System 1 alone.
+        engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
         clock: unix seconds.
         record_signal: receives what is worth evaluating.
@@ -53,10 +54,18 @@ def build_agent(
         Modules(
             domain=domain,
             registry=registry,
-            nlu=NLU(domain, askers, system1=system1),
+            nlu=NLU(domain, make_askers(domain, engineer), system1=system1),
             pex=PEX(carried_out, tools),
-            res=RES(Templates(domain, registry, load_base_templates())),
+            res=RES(Templates(domain, registry, load_base_templates()), engineer),
             clock=clock,
             record_signal=record_signal,
         )
     )
+
+
+def make_askers(domain: Domain, engineer: PromptEngineer | None) -> tuple[Asker, ...]:
+    """Who understands messages besides System 1: the domain's voters, else its one model, or nobody."""
+    if engineer is None:
+        return ()
+    voters = read_voters(domain.config)
+    return tuple(Voter(engineer, choice) for choice in voters) or (engineer,)

@@ -12,9 +12,10 @@ from orchestrator.telemetry import SignalType
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     """Go round until nothing is left to do without the user, then answer; bounded per turn."""
     state, world = turn.state, turn.world
-    going = turn.carry_on
+    going = turn.carry_on and state.stack.active is not None
     for _ in range(world.domain.config.flow_management.keep_going_budget):
         if going:
+            state.flags.keep_going = False
             await _execute(turn, modules)
         modules.res.start(world)
         going = state.flags.keep_going

@@ -46,7 +46,7 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
         return False
     target = ending.target
     if ending.recovery is Recovery.REROUTE:
-        target = await _contemplate(turn, modules, flow)
+        target = await _contemplate(turn, modules, flow, ending.failure)
     if ending.recovery is Recovery.ESCALATE or target is None or target == flow.dact:
         return False
     turn.reroutes += 1
@@ -61,8 +61,15 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
     return True
 
 
-async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> Dact | None:
-    understood = await modules.nlu.contemplate(turn.state, turn.world, (flow.dact,))
+async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> Dact | None:
+    understood = await modules.nlu.contemplate(
+        turn.state,
+        turn.world,
+        (flow.dact,),
+        evidence={"category": failure.category.value, "message": failure.message},
+        text=turn.work.input.text or "",
+        call=turn.world.call,
+    )
     known = (score.dact for score in understood.flows if score.dact in turn.world.domain.flows)
     return next(known, None)
 

@@ -125,7 +125,7 @@ class LaneRunner:
             return Stopped(error)
         except asyncio.CancelledError:
             return HandedBack()
-        except Exception as error:  # whatever an agent may raise counts as one failed attempt
+        except Exception as error:  # noqa: BLE001 - whatever an agent may raise counts as one failed attempt
             _log.exception(
                 "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts
             )

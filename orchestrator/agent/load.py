@@ -7,8 +7,10 @@ import time
 import orjson
 
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.remember import recent_turns
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.prompting import CallContext, CallJournal
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.types import JsonObject
 from orchestrator.world.steps import Steps
@@ -17,11 +19,15 @@ from orchestrator.world.world import World
 FRESH = frozenset({b"", b"{}"})
 """States of sessions in which nothing has happened yet."""
 
+KEPT_BACK = 0.2
+MOST_KEPT_BACK_S = 5.0
+"""The share of a turn's time that models may not use, and the most of it: to answer without them."""
+
 
 def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTurn:
     """Make the running turn. Raises ParleyError for a state that cannot be read."""
     state, before = _decode(lease, modules)
-    now = modules.clock()
+    now, began = modules.clock(), time.monotonic()
     world = World(
         domain=modules.domain,
         registry=modules.registry,
@@ -33,12 +39,25 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
         now=now,
         deadline=now + work.deadline_s,
         steps=steps,
+        call=_make_call(lease, work, steps, began),
         record_signal=modules.record_signal,
         text=work.input.text or "",
     )
     state.turn += 1
     world.event("started", seq=work.seq)
-    return RunningTurn(lease, work, world, before, time.monotonic())
+    world.recent_turns = recent_turns(modules.nlu, world)
+    return RunningTurn(lease, work, world, before, began)
+
+
+def _make_call(lease: Lease, work: Work, steps: Steps, began: float) -> CallContext:
+    """For whom models are asked: until shortly before the turn's end, each question once per turn."""
+    kept_back = min(MOST_KEPT_BACK_S, work.deadline_s * KEPT_BACK)
+    return CallContext(
+        session_id=lease.session_id,
+        turn_id=work.turn_id,
+        deadline=began + work.deadline_s - kept_back,
+        journal=CallJournal(steps),
+    )
 
 
 def _decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:

@@ -20,7 +20,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     answer = turn.answer
     assert answer is not None
     state, world = turn.state, turn.world
-    _write_conversation(turn, answer.message)
+    _write_conversation(turn, answer.message, modules.domain.config.memory.max_history_messages)
     after = state.serialize()
     raw = orjson.dumps(after)
     result = make_result(turn, answer)
@@ -41,10 +41,13 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     )
 
 
-def _write_conversation(turn: RunningTurn, reply: str) -> None:
+def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
+    """Add what was said, and let go of what is older than the last `kept` messages (ST-3)."""
     if turn.work.input.text:
         turn.state.say("user", turn.work.input.text)
     turn.state.say("agent", reply)
+    messages = turn.state.messages
+    del messages[: max(0, len(messages) - kept)]
 
 
 def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, Labels, ProblemKind, SlotProblem
+from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit, Pushed
@@ -31,6 +32,9 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             for other in cancelled:
                 world.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
+        case Existing(flow) if flow.standing == AWAITING_APPROVAL:
+            world.remark(RemarkKind.STILL_WAITING, flow_id=flow.flow_id)
+            return
         case Existing(flow):
             if not was_active:
                 world.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)

@@ -7,7 +7,6 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.react import Action
-from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import SignalType
 from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
@@ -24,11 +23,9 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
             world.remark(RemarkKind.BAD_ACTION)
             return
     else:
-        understood = await modules.nlu.think(given.text or "", state, world, _make_call(turn))
+        understood = await modules.nlu.think(given.text or "", state, world, world.call)
     turn.understanding = understood
     state.predict(understood.intent, understood.flows)
-    if understood.degraded:
-        world.flags["degraded"] = True
     world.signal(
         "nlu",
         SignalType.PREDICTION,
@@ -44,7 +41,3 @@ def read_action(body: JsonObject) -> Action:
     if not isinstance(name, str) or not name:
         raise InvalidInput("An action needs a name.", field="action.name")
     return Action(name, payload if is_object(payload) else {})
-
-
-def _make_call(turn: RunningTurn) -> CallContext:
-    return CallContext(session_id=turn.lease.session_id, turn_id=turn.work.turn_id)

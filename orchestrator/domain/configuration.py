@@ -78,20 +78,34 @@ ModelReference = Annotated[
 ]
 
 
+class ModelPrice(Section):
+    """What a million tokens cost, in the currency of the cost budgets."""
+
+    prompt: NonNegativeFloat
+    completion: NonNegativeFloat
+
+
 class Models(Section):
     """Which model answers which prompt; None is the model that the environment names.
 
-    `per_prompt`, `max_tokens_per_prompt`: by prompt identifier, for example ``nlu_think``.
+    `per_prompt`, `max_tokens_per_prompt`: by prompt identifier, for example ``nlu_think``. `prices`:
+    by model; without one a call costs nothing.
     """
 
     default: ModelReference
     fallback: ModelReference
     per_prompt: Mapping[str, ModelReference]
     timeout_s: PositiveFloat
+    """Of one request."""
     stream_timeout_s: PositiveFloat
+    patience_s: PositiveFloat
+    """The longest that one question may take, with retries, repair and the fallback model."""
     max_tokens: PositiveInt
     max_tokens_per_prompt: Mapping[str, PositiveInt]
     temperature: float | None
+    strict_schemas: bool
+    """Whether the endpoint is told to enforce schemas; not every endpoint can."""
+    prices: Mapping[str, ModelPrice]
 
 
 class Voters(Section):
@@ -106,6 +120,8 @@ class Understanding(Section):
     """How messages are understood (NL-2, NL-3)."""
 
     mode: Literal["system1", "system2", "auto"]
+    slot_fill: Switch
+    """Whether a model looks for missing values in earlier turns; `auto`: when a task begins (PX-4)."""
     voters: Voters
 
 
@@ -199,6 +215,8 @@ class Approvals(Section):
 class Budgets(Section):
     """Upper bounds on what models may use; None: no bound."""
 
+    tokens_per_call: PositiveInt | None
+    cost_per_call: PositiveFloat | None
     tokens_per_turn: PositiveInt | None
     tokens_per_session: PositiveInt | None
     tokens_per_day: PositiveInt | None
@@ -208,7 +226,11 @@ class Budgets(Section):
 
 
 class Generation(Section):
-    """`naturalize`: whether a model rewrites filled templates; `auto` does so for long answers."""
+    """`naturalize`: whether a model rewrites filled templates (RS-3).
+
+    `auto` does so for prose about completed flows, `on` also for other remarks and for lists; a
+    template that holds the comment ``{# naturalize: off #}`` is never rewritten, nor is a question.
+    """
 
     naturalize: Switch
     suggested_replies: NonNegativeInt

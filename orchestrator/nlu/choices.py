@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Source, Understanding
 from orchestrator.nlu.react import Action, react
 from orchestrator.nlu.situation import Situation
-from orchestrator.nlu.text import Utterance, key_of
+from orchestrator.nlu.text import Utterance, key_of, word_set
 from orchestrator.types import Dact
 
 _ORDINALS = {
@@ -23,30 +24,8 @@ _ORDINALS = {
     "latter": -1,
 }
 _NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
-_AROUND = frozenset(
-    [
-        "the",
-        "one",
-        "option",
-        "number",
-        "please",
-        "i",
-        "want",
-        "take",
-        "i'd",
-        "like",
-        "choose",
-        "pick",
-        "go",
-        "with",
-        "let's",
-        "that",
-        "is",
-        "it's",
-        "ok",
-        "okay",
-        "yes",
-    ]
+_AROUND = word_set(
+    "the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes"
 )
 _FEW_WORDS = 10
 
@@ -58,10 +37,7 @@ def choose(
     if len(utterance.words) > _FEW_WORDS:
         return None
     if situation.options:
-        names = [
-            (option.label, str(option.payload.get("value", option.payload.get("slot", ""))))
-            for option in situation.options
-        ]
+        names = [(option.label, _key_value(option)) for option in situation.options]
     elif situation.candidates and situation.asked is not None:
         names = [(str(value), "") for value in situation.candidates]
     else:
@@ -73,6 +49,11 @@ def choose(
         return None
     chosen = react(Action("select_option", {"index": index}), situation, flows)
     return replace(chosen, source=Source.SYSTEM1, text=utterance.text)
+
+
+def _key_value(option: Option) -> str:
+    """The value, or else the slot, that an option stands for: people name these too."""
+    return str(option.payload.get("value", option.payload.get("slot", "")))
 
 
 def _by_place(words: list[str], count: int) -> int | None:

@@ -23,6 +23,8 @@ from orchestrator.nlu.text import Utterance, clean, tokenize
 
 GRAM = 4
 END = "$"
+PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
+"""Signs of ordinary writing; every other sign counts as a word."""
 GRAM_WEIGHT = 0.35
 MOST_TOKENS = 120
 """Only this much of a long message is classified."""
@@ -110,7 +112,7 @@ class Classifier:
         for token in tokens[1:]:
             if token != END:
                 total += self._row_of(token)
-                if token[0] != "<" and token.isalnum():
+                if token.isalnum() or (len(token) == 1 and token not in PUNCTUATION):
                     counted += 1
                     seen += token in self._seen
                 elif token[0] == "<" and token != f"<{NAME}>":

@@ -13,11 +13,12 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.nlu.extract.found import CODE, DATE, MONEY, NAME, NUMBER, PAIRS, QUOTE, RANGE, TIME
 from orchestrator.nlu.extract.gazetteer import Gazetteer
 from orchestrator.nlu.extract.kinds import is_boolean, is_free_text, kinds_of, type_name
+from orchestrator.nlu.text import word_set
 from orchestrator.types import Dact
 
 PLACEHOLDER = re.compile(r"\{([A-Za-z_]\w*)\}")
 VARIANTS = 3
-_GENERAL_WORDS = frozenset({"number", "of", "num", "count", "name", "type", "the", "new", "is", "has"})
+_GENERAL_WORDS = word_set("number of num count name type the new is has")
 _SAMPLES: dict[str, tuple[str, ...]] = {
     DATE: ("tomorrow", "May 3rd", "next Friday", "2031-04-12"),
     TIME: ("7 pm", "10:30", "half past six"),

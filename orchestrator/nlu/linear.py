@@ -68,9 +68,9 @@ def _matrix(rows: Sequence[Features], index: Mapping[str, int]) -> Any:
 def _fit(matrix: Any, targets: Any, strength: float) -> tuple[Any, Any]:
     """Weights as (feature, label) and bias by label; two labels are spread over two columns."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
-    from threadpoolctl import threadpool_limits  # noqa: PLC0415
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
-    model: Any = LogisticRegression(C=strength, max_iter=150, tol=3e-3, class_weight="balanced")
+    model: Any = LogisticRegression(C=strength, max_iter=400, tol=1e-3, class_weight="balanced")
     with threadpool_limits(1):  # small matrices: more threads only wait for each other
         model.fit(matrix, targets)
     weights: Any = np.asarray(model.coef_)

@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
-from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.understanding import Understanding
+from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.domain.model import Domain
-from orchestrator.nlu import contemplate, think
+from orchestrator.nlu import contemplate, fill, think
 from orchestrator.nlu.commands import Commands
 from orchestrator.nlu.prepare import Preparation, Prepared
 from orchestrator.nlu.react import Action, react
@@ -21,6 +22,7 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system2 import Asker
 from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validated, Validation
+from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Dact, FlowId, Json, JsonObject
@@ -34,11 +36,16 @@ class Surroundings(Protocol):
     @property
     def now(self) -> float: ...
 
+    @property
+    def text(self) -> str: ...
+
     def signal(
         self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
     ) -> None: ...
 
     def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None: ...
+
+    def degrade(self, problem: str) -> None: ...
 
 
 class NLU:
@@ -85,6 +92,8 @@ class NLU:
             world.signal(
                 MODULE, SignalType.VOTE, votes=election.votes, failed=election.failed, rounds=election.rounds
             )
+        if thought.problem is not None:
+            world.degrade(thought.problem)
         return self._check(thought.understanding, situation, world)
 
     def react(self, action: Action, state: DialogueState, world: Surroundings) -> Understanding:
@@ -128,10 +137,39 @@ class NLU:
                     usable[0], words, left, self._policy.assistant, state, situation, what, known, call
                 )
                 return self._check(found, situation, world)
-            except think.MODEL_FAILURES as error:
+            except MODEL_FAILURES as error:
                 world.failed_check(MODULE, "contemplate", str(error))
+                world.degrade(error.code)
         found = contemplate.reroute(words, self.system1, situation, spec, banned, known)
         return self._check(found, situation, world)
+
+    @property
+    def has_model(self) -> bool:
+        """Whether there is a model that may be asked, though it may be down."""
+        return bool(self._askers) and self._policy.mode != "system1"
+
+    async def find_values(
+        self,
+        flow: BaseFlow,
+        slots: Sequence[SlotSpec],
+        state: DialogueState,
+        world: Surroundings,
+        call: CallContext,
+    ) -> dict[str, Mention]:
+        """Look for the values of some slots in the conversation; nothing when no model answers (PX-4)."""
+        asker = next((asker for asker in self._askers if asker.available), None)
+        if asker is None or not slots:
+            return {}
+        situation = read_situation(state, world.now)
+        try:
+            found = await fill.ask_model(asker, world.text, flow, slots, state, situation, call)
+        except MODEL_FAILURES as error:
+            world.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
+            return {}
+        mentions, problems = self._validation.ground_values(found, flow.spec, situation)
+        for problem in problems:
+            world.failed_check(MODULE, "validate", problem, flow.flow_id)
+        return mentions
 
     def _failed_flow(self, dact: str | None, situation: Situation) -> FlowSpec | None:
         return self._all.get(Dact(dact)) if dact else situation.active

@@ -5,6 +5,7 @@ Takes candidates, gives mentions by slot. Types decide what is possible, context
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -19,7 +20,7 @@ from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
 from orchestrator.nlu.extract.kinds import LISTS, kinds_of, type_name
 from orchestrator.nlu.linear import LinearModel, merge, train_linear
-from orchestrator.nlu.text import Utterance, clean, tokenize
+from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
 from orchestrator.types import Json
 
 NO_SLOT = "-"
@@ -28,24 +29,7 @@ _REACH = 4
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
-_BEFORE_PRONOUN = frozenset(
-    [
-        "which",
-        "that",
-        "this",
-        "the",
-        "best",
-        "another",
-        "good",
-        "first",
-        "last",
-        "any",
-        "every",
-        "no",
-        "other",
-        "cheap",
-    ]
-)
+_BEFORE_PRONOUN = word_set("which that this the best another good first last any every no other cheap")
 _NEGATIONS = frozenset({"not", "isn't", "never"})
 
 
@@ -206,7 +190,7 @@ class Roles:
 
     def _power(self, scores: Sequence[float], label: str) -> float:
         position = self._index.get(label)
-        return float(np.exp(min(60.0, scores[position]))) if position is not None else 0.02
+        return math.exp(min(60.0, scores[position])) if position is not None else 0.02
 
 
 def marked_candidates(

@@ -9,10 +9,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from re import Pattern
 
-from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
+from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import (
     Digression,
-    FlowScore,
     Mention,
     MessageKind,
     Source,
@@ -21,6 +20,7 @@ from orchestrator.dialogue.understanding import (
 from orchestrator.domain.model import Answer, Domain, Entity
 from orchestrator.nlu.choices import choose
 from orchestrator.nlu.classifier import Classifier, delexicalize
+from orchestrator.nlu.decide import Decider, Evidence
 from orchestrator.nlu.examples import (
     Example,
     answer_label,
@@ -29,7 +29,7 @@ from orchestrator.nlu.examples import (
     lower_words,
     sample_values,
 )
-from orchestrator.nlu.extract.answers import read_answer, reject_answer
+from orchestrator.nlu.extract.answers import read_answer
 from orchestrator.nlu.extract.booleans import boolean_value, find_booleans
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import Candidate
@@ -38,16 +38,10 @@ from orchestrator.nlu.kind_examples import kind_examples, kind_texts
 from orchestrator.nlu.kinds import best_flows, best_label, kind_of_label, weigh
 from orchestrator.nlu.roles import Roles, is_negated
 from orchestrator.nlu.situation import Situation
-from orchestrator.nlu.text import Utterance, tokenize
+from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
 LIKELY = 0.35
-KNOWN = 0.34
-_SURE_OF_FLOW = 0.5
-_CHATTY = frozenset(
-    {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
-)
-_INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +50,6 @@ class Reading1:
 
     understanding: Understanding
     confidence: float
-
-
-@dataclass(slots=True)
-class Evidence:
-    """What was found in one message, before the kind is decided."""
-
-    utterance: Utterance
-    candidates: list[Candidate]
-    label: str
-    share: float
-    known: float
-    flows: tuple[FlowScore, ...]
-    mentions: dict[str, Mention]
-    """For the slots of the active flow."""
 
 
 class System1:
@@ -85,6 +65,7 @@ class System1:
         self.roles = roles
         self._answers = answers
         self.likely = likely
+        self._decider = Decider(extractor, likely)
 
     @classmethod
     def train(
@@ -135,7 +116,7 @@ class System1:
         if chosen is not None:
             return Reading1(replace(chosen, text=text), 1.0)
         evidence = self._gather(utterance, situation)
-        kind = self._decide(evidence, situation)
+        kind = self._decider.decide(evidence, situation)
         return self._conclude(kind, evidence, situation)
 
     def opinion(self, text: str, situation: Situation) -> dict[Dact, float]:
@@ -188,90 +169,6 @@ class System1:
             if answer is not None:
                 mentions[asked] = answer
         return mentions
-
-    def _decide(self, evidence: Evidence, situation: Situation) -> MessageKind:
-        kind = kind_of_label(evidence.label)
-        if evidence.share < self.likely or (evidence.known < KNOWN and not evidence.candidates):
-            kind = MessageKind.UNKNOWN
-        if situation.active is None:
-            return self._decide_alone(kind, evidence, situation)
-        changes = _changes(evidence.mentions, situation.values)
-        asked = self._asked(situation)
-        if asked is not None and self._is_answer(kind, asked, evidence, situation):
-            only_others = changes and asked.name not in evidence.mentions
-            return (
-                MessageKind.CORRECTION
-                if kind is MessageKind.CORRECTION or only_others
-                else MessageKind.SLOT_VALUE
-            )
-        if changes and kind in {MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.SLOT_VALUE}:
-            return MessageKind.CORRECTION
-        if kind is MessageKind.TASK:
-            return self._decide_task(evidence, situation, changes)
-        if evidence.mentions and kind in {
-            MessageKind.UNKNOWN,
-            MessageKind.CORRECTION,
-            MessageKind.SLOT_VALUE,
-        }:
-            return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if kind is MessageKind.CORRECTION and not situation.values:
-            return MessageKind.SLOT_VALUE if evidence.mentions else MessageKind.UNKNOWN
-        return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
-
-    def _decide_alone(self, kind: MessageKind, evidence: Evidence, situation: Situation) -> MessageKind:
-        """Without an active flow a bare value belongs to nothing, except to correct what was done."""
-        if kind is MessageKind.CORRECTION and not situation.completed:
-            return MessageKind.UNKNOWN
-        if kind is MessageKind.SLOT_VALUE:
-            sure = evidence.flows and evidence.flows[0].score >= self.likely
-            return MessageKind.TASK if sure else MessageKind.UNKNOWN
-        return kind
-
-    def _decide_task(self, evidence: Evidence, situation: Situation, changes: bool) -> MessageKind:
-        """A flow was recognised; when it is the active one, its values may be answers or corrections."""
-        assert situation.active is not None
-        if evidence.flows[0].dact != situation.active.dact or not evidence.mentions:
-            return MessageKind.TASK
-        if changes:
-            return MessageKind.CORRECTION
-        return MessageKind.TASK
-
-    def _is_answer(
-        self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation
-    ) -> bool:
-        """Whether the message answers the open question rather than going elsewhere."""
-        active = situation.active
-        assert active is not None
-        elsewhere = (
-            kind is MessageKind.TASK
-            and evidence.flows[0].dact != active.dact
-            and evidence.flows[0].score >= _SURE_OF_FLOW
-        )
-        if asked.name in evidence.mentions and not is_free_text(asked):
-            if elsewhere or kind in _CHATTY:
-                return _coverage(evidence) >= 0.75
-            return True
-        if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
-            return False
-        answer = read_answer(evidence.utterance, asked, self.extractor, situation.today)
-        if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN:
-            answer = reject_answer(evidence.utterance.text, asked)
-        if answer is None:
-            return False
-        if (
-            kind in {MessageKind.TASK, MessageKind.CORRECTION}
-            and evidence.mentions
-            and not is_free_text(asked)
-        ):
-            return False
-        evidence.mentions[asked.name] = answer
-        return True
-
-    @staticmethod
-    def _asked(situation: Situation) -> SlotSpec | None:
-        if situation.active is None or situation.asked is None:
-            return None
-        return situation.active.slots.get(situation.asked)
 
     def _conclude(self, kind: MessageKind, evidence: Evidence, situation: Situation) -> Reading1:
         text = evidence.utterance.text
@@ -346,21 +243,6 @@ class System1:
         return replace(base, digression=Digression(name) if base.kind is MessageKind.DIGRESSION else None)
 
 
-def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
-    """Whether a filled slot would get another value."""
-    return any(
-        name in values and (mention.value != values[name] or mention.value is None)
-        for name, mention in mentions.items()
-    )
-
-
-def _coverage(evidence: Evidence) -> float:
-    """The share of the words that stand inside of candidates, little words not counted."""
-    inside = sum(candidate.last - candidate.first for candidate in evidence.candidates)
-    words = [word for word in evidence.utterance.words if word.isalnum() and word not in _LITTLE]
-    return min(1.0, inside / len(words)) if words else 0.0
-
-
 def _intent(flow: FlowSpec | None) -> str | None:
     return flow.intent if flow is not None else None
 
@@ -391,112 +273,9 @@ def _without_spans(example: Example) -> str:
     return "".join([*pieces, example.text[position:]])
 
 
-_LITTLE = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "on",
-        "in",
-        "at",
-        "to",
-        "from",
-        "for",
-        "of",
-        "it",
-        "its",
-        "it's",
-        "is",
-        "be",
-        "i'd",
-        "like",
-        "i",
-        "want",
-        "please",
-        "and",
-        "no",
-        "not",
-        "my",
-        "with",
-        "by",
-        "make",
-        "that",
-    ]
-)
-_GENERAL = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "to",
-        "back",
-        "go",
-        "let's",
-        "let",
-        "us",
-        "me",
-        "my",
-        "i",
-        "i'd",
-        "want",
-        "like",
-        "would",
-        "please",
-        "can",
-        "could",
-        "we",
-        "you",
-        "return",
-        "continue",
-        "with",
-        "resume",
-        "cancel",
-        "stop",
-        "forget",
-        "about",
-        "that",
-        "this",
-        "it",
-        "never",
-        "mind",
-        "nevermind",
-        "carry",
-        "on",
-        "pick",
-        "up",
-        "where",
-        "left",
-        "off",
-        "were",
-        "was",
-        "now",
-        "okay",
-        "ok",
-        "again",
-        "get",
-        "of",
-        "in",
-        "do",
-        "don't",
-        "need",
-        "any",
-        "more",
-        "anymore",
-        "drop",
-        "quit",
-        "abort",
-        "thing",
-        "other",
-        "one",
-        "previous",
-        "earlier",
-        "first",
-        "last",
-        "task",
-        "request",
-        "and",
-        "for",
-        "what",
-        "doing",
-    ]
+_GENERAL = word_set(
+    "a an the to back go let's let us me my i i'd want like would please can could we you return "
+    "continue with resume cancel stop forget about that this it never mind nevermind carry on pick up "
+    "where left off were was now okay ok again get of in do don't need any more anymore drop quit abort "
+    "thing other one previous earlier first last task request and for what doing"
 )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import (
@@ -19,6 +20,7 @@ from orchestrator.dialogue.understanding import (
     Understanding,
 )
 from orchestrator.nlu.situation import Situation
+from orchestrator.nlu.text import clean
 from orchestrator.prompting.calling import CallContext
 from orchestrator.types import Dact, Json, JsonObject
 
@@ -66,14 +68,15 @@ def describe_flows(flows: Sequence[FlowSpec]) -> list[JsonObject]:
             "dact": flow.dact,
             "intent": flow.intent,
             "description": flow.description,
-            "slots": [_describe_slot(slot) for slot in flow.slots.values()],
+            "slots": [describe_slot(slot) for slot in flow.slots.values()],
             "examples": list(flow.examples[:_EXAMPLES_SHOWN]),
         }
         for flow in flows
     ]
 
 
-def _describe_slot(slot: SlotSpec) -> JsonObject:
+def describe_slot(slot: SlotSpec) -> JsonObject:
+    """A slot as a prompt shows it."""
     body: JsonObject = {"name": slot.name, "type": slot.type}
     if slot.description or slot.prompt:
         body["description"] = slot.description or slot.prompt
@@ -131,7 +134,7 @@ def read_answer_of_model(answer: JsonObject, text: str) -> Understanding:
         intent=answer.get("intent"),
         flows=read_scores(answer),
         slots=read_slots(answer),
-        target=answer.get("target"),
+        target=clean_value(answer.get("target")),
         digression=Digression(digression) if digression else None,
     )
 
@@ -143,6 +146,17 @@ def read_scores(answer: JsonObject) -> tuple[FlowScore, ...]:
 def read_slots(answer: JsonObject) -> dict[str, Mention]:
     return {
         str(name): Mention(value, value if isinstance(value, str) else "")
-        for name, value in answer["slots"].items()
+        for name, value in clean_value(answer["slots"]).items()
         if value is not None
     }
+
+
+def clean_value(value: Json) -> Json:
+    """What a model wrote without control and invisible characters, as what users write is cleaned."""
+    if isinstance(value, str):
+        return clean(value)
+    if is_list(value):
+        return [clean_value(entry) for entry in value]
+    if is_object(value):
+        return {clean(name): clean_value(entry) for name, entry in value.items()}
+    return value

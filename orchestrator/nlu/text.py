@@ -49,7 +49,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(char for char in decomposed if not unicodedata.combining(char))
+    return "".join(char for char in decomposed if not unicodedata.combining(char)) or text
 
 
 def tokenize(text: str) -> Utterance:
@@ -68,3 +68,8 @@ def tokenize(text: str) -> Utterance:
 def key_of(text: str) -> str:
     """The form under which a name is stored in a gazetteer: folded tokens joined by one space."""
     return " ".join(tokenize(clean(text)).words)
+
+
+def word_set(words: str) -> frozenset[str]:
+    """The words of a text that is a list of words."""
+    return frozenset(words.split())

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind, Source, Understanding
-from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
+from orchestrator.errors import CircuitOpen, ModelUnavailable
 from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.system1 import System1
 from orchestrator.nlu.system2 import Asker, ask_model
 from orchestrator.nlu.voting import Election, Voter, elect
+from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.prompting.calling import CallContext
-
-MODEL_FAILURES = (ModelUnavailable, ModelOutputInvalid, BudgetExceeded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +31,11 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Thought:
-    """`election` tells of the vote, if there was one."""
+    """`election` tells of the vote, if there was one; `problem` is the error code of a model that failed."""
 
     understanding: Understanding
     election: Election | None = None
+    problem: str | None = None
 
 
 async def think(
@@ -55,7 +55,7 @@ async def think(
     if policy.mode == "auto" and sure:
         return Thought(first.understanding)
     usable = [asker for asker in askers if asker.available]
-    degraded = Thought(replace(first.understanding, degraded=True))
+    degraded = Thought(replace(first.understanding, degraded=True), problem=CircuitOpen.code)
     if not usable:
         return degraded
     flows = list(system1.flows.values())
@@ -67,13 +67,13 @@ async def think(
         return _count(await elect([ask(asker) for asker in usable], policy.rounds), degraded, text)
     try:
         return Thought(await ask(usable[0])())
-    except MODEL_FAILURES:
-        return degraded
+    except MODEL_FAILURES as error:
+        return replace(degraded, problem=error.code)
 
 
 def _count(election: Election, degraded: Thought, text: str) -> Thought:
     if election.winner is not None:
         return Thought(election.winner, election)
     if not election.votes:
-        return replace(degraded, election=election)
+        return replace(degraded, election=election, problem=ModelUnavailable.code)
     return Thought(Understanding(MessageKind.UNKNOWN, Source.SYSTEM2, text), election)

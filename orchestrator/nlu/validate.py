@@ -58,6 +58,13 @@ class Validation:
         checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
         return Validated(checked, tuple(problems))
 
+    def ground_values(
+        self, slots: Mapping[str, Mention], spec: FlowSpec, situation: Situation
+    ) -> tuple[dict[str, Mention], list[str]]:
+        """Judge and repair values for the slots of one flow; also says what was wrong with them."""
+        problems: list[str] = []
+        return self._check_slots(slots, spec, situation, problems), problems
+
     def _check_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
         best: dict[Dact, float] = {}
         for flow in flows:
@@ -109,7 +116,8 @@ class Validation:
         value = self._repair(value, slot, situation)
         verdict = self._types.validate(value, slot)
         if isinstance(verdict, Rejected):
-            return Mention(None, mention.text, invalid=verdict.why)
+            why = _why_no_date(value, slot, situation) or verdict.why
+            return Mention(None, mention.text, invalid=why)
         return mention if verdict.value is mention.value else replace(mention, value=verdict.value)
 
     def ground(self, mention: Mention, slot: SlotSpec) -> Mention:
@@ -141,3 +149,11 @@ class Validation:
             return found[0].reading.value or value if found else value
         known = self._extractor.gazetteer.lookup(value_kind(slot.name), value)
         return known[0] if len(known) == 1 else value
+
+
+def _why_no_date(value: Json, slot: SlotSpec, situation: Situation) -> str | None:
+    """What is wrong with the words for a date, if dates know better than the slot's type."""
+    if not isinstance(value, str) or DATE not in kinds_of(slot):
+        return None
+    found = find_dates(parse(value), situation.today)
+    return found[0].reading.invalid if found else None

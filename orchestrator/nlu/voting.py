@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Understanding
-from orchestrator.errors import ParleyError
+from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.types import Dact
 
 ROUNDS = (2, 4, 5)
@@ -55,7 +55,7 @@ async def _hear(voter: Voter) -> Understanding | None:
     """Hear one vote; the Prompt Engineer has recorded why a call failed."""
     try:
         return await voter()
-    except ParleyError:
+    except MODEL_FAILURES:
         return None
 
 

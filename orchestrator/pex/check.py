@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Failed
 from orchestrator.pex.execution import Execution
@@ -62,7 +63,7 @@ def _policy_registered(run: Execution) -> str | None:
 
 
 def _required_slots(run: Execution) -> str | None:
-    missing = [slot.name for slot in run.flow.missing()]
+    missing = [slot.name for slot in run.flow.missing() if slot.priority is Priority.REQUIRED]
     return f"Slots are missing: {', '.join(missing)}." if missing else None
 
 

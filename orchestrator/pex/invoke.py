@@ -22,16 +22,14 @@ from orchestrator.pex.toolbox import Tool
 from orchestrator.pex.unknown import settle_unknown
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import JsonObject
-from orchestrator.world.remark import RemarkKind
 
 
 async def invoke(run: Execution, policy: Choices) -> Ending | None:
     """Call the flow's tools; None when all have answered."""
     if run.flow.spec.mode is Mode.SKILL:
-        run.world.remark(RemarkKind.NEEDS_MODEL, dact=run.flow.spec.dact)
-        return Failed(
-            FailureCategory.SERVER_ERROR, "This task needs a language model, and none is available."
-        )
+        task = run.flow.spec.description or run.flow.title
+        message = f"“{task}” needs a language model, and none is available at the moment."
+        return Failed(FailureCategory.SERVER_ERROR, message, check="model_available")
     candidate = read_candidate(run.flow)
     confirmed = candidate if candidate is not None and candidate.confirmed else None
     if confirmed is not None:

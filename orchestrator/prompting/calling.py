@@ -22,6 +22,7 @@ from orchestrator.ports.spending import Spent
 from orchestrator.prompting.breaker import Breaker, BreakerBoard
 from orchestrator.prompting.budget import Budgets, Price, Spending, completion_tokens, prompt_tokens
 from orchestrator.prompting.config import ModelChoice, ModelConfig
+from orchestrator.prompting.journal import CallJournal
 from orchestrator.prompting.retry import RetryPolicy, wait_before_retry
 from orchestrator.telemetry import get_logger
 from orchestrator.types import FlowId, SessionId, TurnId
@@ -52,9 +53,18 @@ class CallContext:
     flow: FlowId | None = None
     deadline: float | None = None
     spending: Spending = field(default_factory=Spending)
+    journal: CallJournal | None = None
+    """Keeps answers for a retried turn; without it every call is made."""
 
     def for_flow(self, flow: FlowId) -> "CallContext":
         return replace(self, flow=flow)
+
+    def within(self, seconds: float, clock: Callable[[], float]) -> "CallContext":
+        """Make the same with a nearer deadline, if it is nearer."""
+        latest = clock() + seconds
+        return (
+            self if self.deadline is not None and self.deadline <= latest else replace(self, deadline=latest)
+        )
 
 
 @dataclass(slots=True)
@@ -136,7 +146,7 @@ class ModelCaller:
         return tuple(choice for choice in self._config.choices(prompt_id) if choice.provider in self._models)
 
     def would_admit(self, choice: ModelChoice) -> bool:
-        return self._breaker(choice).would_admit
+        return choice.provider in self._models and self._breaker(choice).would_admit
 
     async def complete(
         self, request: ChatRequest, call: CallContext, log: CallLog, *, voter: ModelChoice | None = None

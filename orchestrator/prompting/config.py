@@ -22,8 +22,9 @@ class ModelChoice:
 class ModelConfig:
     """How calls are made. `default` is None when no model is to be used.
 
-    `stream_timeout_s` bounds a streamed answer, `timeout_s` any other. Names of `max_tokens_per_prompt` and
-    `per_prompt` are prompt identifiers; names of `prices` are models, without which a call costs nothing.
+    `stream_timeout_s` bounds a streamed answer, `timeout_s` any other, `patience_s` all attempts at one.
+    Names of `max_tokens_per_prompt` and `per_prompt` are prompt identifiers; names of `prices` are models,
+    without which a call costs nothing.
     """
 
     default: ModelChoice | None = None
@@ -31,6 +32,7 @@ class ModelConfig:
     fallback: ModelChoice | None = None
     timeout_s: float = 20.0
     stream_timeout_s: float = 60.0
+    patience_s: float | None = None
     max_tokens: int = 1024
     max_tokens_per_prompt: Mapping[str, int] = field(default_factory=dict[str, int])
     temperature: float | None = None

@@ -4,10 +4,10 @@ Turns a prompt's name and variables into a usable answer or one of `MODEL_FAILUR
 how. What the answer means is the caller's business.
 """
 
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, contextmanager
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from orchestrator.errors import ModelOutputInvalid, ParleyError
 from orchestrator.ports.models import (
@@ -66,13 +66,26 @@ class PromptEngineer:
         spending: SpendingStore | None = None,
         record: RecordSignal = drop_signal,
         pacing: Pacing = _REAL_PACING,
+        board: BreakerBoard | None = None,
     ) -> None:
-        """`models`: endpoints by provider name; empty when none is configured."""
+        """Make one.
+
+        Args:
+            models: endpoints by provider name; empty when none is configured.
+            prompts: what can be asked.
+            config: how it is asked.
+            spending: counters shared with other processes.
+            record: receives a signal for every call and every change of a breaker.
+            pacing: time and chance.
+            board: breakers that are shared with other engineers; they record where they were made.
+        """
         self._prompts = prompts
         self._config = config
         self._record = record
         self._pacing = pacing
-        self._board = BreakerBoard(config.breaker, pacing.clock, self._record_circuit)
+        self._board = board or BreakerBoard(
+            config.breaker, pacing.clock, lambda view: record(circuit_signal(view))
+        )
         store = spending or InProcessSpending(pacing.wall_clock)
         budgets = Budgets(config.budgets, store, pacing.wall_clock)
         self._caller = ModelCaller(models, config, budgets, self._board, pacing)
@@ -85,6 +98,10 @@ class PromptEngineer:
     def can_answer(self, prompt_id: str | None) -> bool:
         """Say the same of one prompt, which may have a model of its own."""
         return any(self._caller.would_admit(choice) for choice in self._caller.choices(prompt_id))
+
+    def can_ask(self, choice: ModelChoice) -> bool:
+        """Say the same of one model."""
+        return self._caller.would_admit(choice)
 
     @property
     def circuits(self) -> tuple[CircuitView, ...]:
@@ -104,24 +121,32 @@ class PromptEngineer:
 
         `voter`: this model and no other, for rounds in which several models are asked (NL-3).
         """
-        shape = Shape(schema)
-        output = OutputSchema(prompt_id, schema, self._config.strict_schemas)
-        return await self._obtain(
-            self._prompts.get(prompt_id),
-            call,
-            lambda prompt: replace(self._request(prompt, variables, call), output=output),
-            lambda reply: judge_object(reply, shape),
-            voter=voter,
-        )
+        prompt = self._prompts.get(prompt_id)
+
+        async def ask() -> JsonObject:
+            shape = Shape(schema)
+            output = OutputSchema(prompt_id, schema, self._config.strict_schemas)
+            return await self._obtain(
+                prompt,
+                call,
+                lambda prompt: replace(self._request(prompt, variables, call), output=output),
+                lambda reply: judge_object(reply, shape),
+                voter=voter,
+            )
+
+        asked = [prompt.digest, dict(variables), voter.model if voter is not None else None]
+        return await self._once(prompt, call, asked, ask)
 
     async def text(self, prompt_id: str, variables: Mapping[str, Json], call: CallContext) -> str:
         """Ask for plain text."""
-        return await self._obtain(
-            self._prompts.get(prompt_id),
-            call,
-            lambda prompt: self._request(prompt, variables, call),
-            judge_text,
-        )
+        prompt = self._prompts.get(prompt_id)
+
+        async def ask() -> str:
+            return await self._obtain(
+                prompt, call, lambda prompt: self._request(prompt, variables, call), judge_text
+            )
+
+        return await self._once(prompt, call, [prompt.digest, dict(variables)], ask)
 
     async def tools(
         self,
@@ -168,6 +193,12 @@ class PromptEngineer:
                         yield delta.text
             _check_ending(prompt_id, finish_reason, empty=empty)
 
+    async def _once(
+        self, prompt: Prompt, call: CallContext, asked: Json, ask: Callable[[], Awaitable[Json]]
+    ) -> Any:
+        """Ask, unless the turn's journal has the answer from an earlier attempt."""
+        return await ask() if call.journal is None else await call.journal.once(prompt.id, asked, ask)
+
     async def _obtain(
         self,
         prompt: Prompt,
@@ -179,6 +210,8 @@ class PromptEngineer:
     ) -> Answer:
         """Ask until the answer is usable: once more with twice the tokens, once more with the reason."""
         request = make(prompt)
+        if self._config.patience_s is not None:
+            call = call.within(self._config.patience_s, self._pacing.clock)
         with self._recorded(prompt, call) as log:
             while True:
                 reply = await self._caller.complete(request, call, log, voter=voter)
@@ -224,14 +257,16 @@ class PromptEngineer:
             duration_ms = (self._pacing.clock() - started) * 1000
             self._record(_call_signal(prompt, call, log, outcome, duration_ms))
 
-    def _record_circuit(self, view: CircuitView) -> None:
-        payload = {
-            "endpoint": view.endpoint,
-            "model": view.model,
-            "state": view.state.value,
-            "failures": view.failures,
-        }
-        self._record(Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload))
+
+def circuit_signal(view: CircuitView) -> Signal:
+    """Word a change of a breaker as a signal."""
+    payload = {
+        "endpoint": view.endpoint,
+        "model": view.model,
+        "state": view.state.value,
+        "failures": view.failures,
+    }
+    return Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload)
 
 
 def tool_result(call_id: str, result: Json) -> ChatMessage:

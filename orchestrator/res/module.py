@@ -8,6 +8,7 @@ from orchestrator.res.clarify import clarify
 from orchestrator.res.display import display
 from orchestrator.res.finish import finish
 from orchestrator.res.generate import tell_completed, tell_remark
+from orchestrator.res.naturalize import Writer, naturalize
 from orchestrator.res.start import start
 from orchestrator.res.templates import Templates
 from orchestrator.telemetry import SignalType
@@ -35,8 +36,10 @@ LEADING = frozenset(
 
 
 class RES:
-    def __init__(self, templates: Templates) -> None:
+    def __init__(self, templates: Templates, writer: Writer | None = None) -> None:
+        """`writer`: a model that puts templates' words into speech; None leaves them as they are."""
         self._templates = templates
+        self._writer = writer
 
     def start(self, world: World) -> None:
         """Take finished flows off the stack; sets `keep_going`."""
@@ -46,6 +49,7 @@ class RES:
         """What is done, what there is to say, and the open question last."""
         answer = Answer()
         self._generate(world, answer)
+        await naturalize(world, answer, self._templates, self._writer)
         clarify(world, answer, self._templates)
         answer.frame = display(world)
         if not answer.message:

@@ -22,6 +22,7 @@ from orchestrator.world.registry import Registry
 
 SUFFIX = ".md.j2"
 _BLANK_LINES = re.compile(r"\n{3,}")
+_FIXED = re.compile(r"\{#-?\s*naturalize:\s*off\s*-?#\}")
 _SPACES_AT_END = re.compile(r"[ \t]+\n")
 
 
@@ -53,9 +54,11 @@ class Templates:
             "name": partial(_name, registry),
         }
         self._environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
+        sources = {**base, **domain.templates}
+        self._fixed = frozenset(name for name, source in sources.items() if _FIXED.search(source))
         self._templates: dict[str, Template] = {}
         problems: list[Problem] = []
-        for name in {**base, **domain.templates}:
+        for name in sources:
             self._compile(name, problems)
         if problems:
             raise ConfigurationError(problems)
@@ -71,6 +74,10 @@ class Templates:
     def first(self, *names: str) -> str | None:
         """The first of these names that has a template."""
         return next((name for name in names if name in self._templates), None)
+
+    def is_fixed(self, name: str) -> bool:
+        """Whether a template's words must not be rewritten: it holds ``{# naturalize: off #}`` (RS-3)."""
+        return name in self._fixed
 
     def render(self, name: str, **values: Json) -> str:
         """Fill a template; blank lines are kept to one, ends are trimmed."""

@@ -52,12 +52,11 @@ class RemarkKind(StrEnum):
     FAILED = "failed"
     """A task could not be done; `category` and `message` say why."""
     UNKNOWN_OUTCOME = "unknown_outcome"
-    NEEDS_MODEL = "needs_model"
     ESCALATED = "escalated"
     """The same question was asked too often."""
-    DEGRADED = "degraded"
     APPROVAL = "approval"
     STILL_WAITING = "still_waiting"
+    """A task that was asked for again waits for an approval."""
     BREAKDOWN = "breakdown"
     """An unexpected error; the user learns only that it was ours."""
 

@@ -11,7 +11,8 @@ from orchestrator.dialogue.flow import BaseFlow, ValueFinder
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
-from orchestrator.telemetry import RecordSignal, Signal, SignalType
+from orchestrator.prompting.calling import CallContext
+from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
 from orchestrator.turns.event import Event
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, ToolId, TurnId, UserId
 from orchestrator.world.registry import Registry
@@ -33,7 +34,10 @@ class ToolUsed:
 
 @dataclass(slots=True)
 class World:
-    """`now` in unix seconds; `deadline` likewise: no tool is waited for beyond it."""
+    """`now` in unix seconds; `deadline` likewise: no tool is waited for beyond it.
+
+    `call`: for whom models are asked in this turn, and until when.
+    """
 
     domain: Domain
     registry: Registry
@@ -45,6 +49,7 @@ class World:
     now: float
     deadline: float
     steps: Steps
+    call: CallContext
     record_signal: RecordSignal
     text: str = ""
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
@@ -78,6 +83,8 @@ class World:
     def signal(
         self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
     ) -> None:
+        if self.record_signal is drop_signal:
+            return  # nobody listens: make none
         self.record_signal(
             Signal(
                 source=source,
@@ -88,6 +95,11 @@ class World:
                 payload=payload,
             )
         )
+
+    def degrade(self, problem: str) -> None:
+        """Note that a model was wanted and did not serve. `problem`: the code of its error."""
+        self.flags["degraded"] = True
+        self.flags["model_problem"] = problem
 
     def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None:
         """Record a named check that did not hold (AG-4)."""

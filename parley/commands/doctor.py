@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import psycopg
 import redis
 import typer
 
 from orchestrator.errors import ParleyError, Unavailable
+from orchestrator.settings import OPENAI_URL, Settings
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, settle_domain
 from parley.connection import locate_gateway, open_client
 from parley.embedded.lock import is_held
@@ -20,6 +22,7 @@ from parley.embedded.postgres import find_binaries
 from parley.embedded.redis import find_server
 
 _TIMEOUT_S = 3
+_DEFAULT_MODEL = str(Settings.model_fields["model"].default)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +93,27 @@ def _look_at_gateway(data_dir: Path) -> Finding:
 
 def _ask_gateway(url: str) -> str:
     with open_client(url) as client:
-        client.ready()
-    return f"{url} is ready"
+        down = client.ready().get("models_down") or []
+    names = ", ".join(f"{entry['model']} at {entry['endpoint']} (breaker {entry['state']})" for entry in down)
+    return f"{url} is ready" + (f"; not asked at present: {names}" if down else "")
 
 
 def _look_at_model() -> Finding:
-    if os.environ.get("OPENAI_BASE_URL"):
-        return Finding("model", True, f"endpoint {os.environ['OPENAI_BASE_URL']}")
-    if os.environ.get("OPENAI_API_KEY"):
-        return Finding("model", True, "OPENAI_API_KEY is set")
-    return Finding("model", None, "no OPENAI_API_KEY: System 1 and direct mode only")
+    """Ask the endpoint for the models it has."""
+    key, url = os.environ.get("OPENAI_API_KEY"), os.environ.get("OPENAI_BASE_URL")
+    if not (key or url):
+        return Finding("model", None, "no OPENAI_API_KEY: System 1 and direct mode only")
+    model = os.environ.get("PARLEY_MODEL") or _DEFAULT_MODEL
+    address = url or OPENAI_URL
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        reply = httpx.get(f"{address.rstrip('/')}/models", headers=headers, timeout=_TIMEOUT_S)
+        reply.raise_for_status()
+        known = {str(entry["id"]) for entry in reply.json()["data"]}
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
+        return Finding("model", False, f"{address} does not answer, turns go on in System 1: {error}")
+    if model not in known:
+        return Finding(
+            "model", None, f"{address} answers, but does not list {model}; PARLEY_MODEL names another"
+        )
+    return Finding("model", True, f"{address} answers and has {model}")

@@ -13,6 +13,8 @@ from parley.connection import connect
 
 turns = typer.Typer(help="Look at turns; retry, drop or cancel one.", no_args_is_help=True)
 
+_LISTED = ("turn_id", "session_id", "seq", "status", "text", "error")
+
 Turn = Annotated[str, typer.Argument(help="Identifier of the turn.")]
 
 
@@ -24,7 +26,7 @@ def list_turns(
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """List turns; `--status quarantined` shows those that were set aside."""
-    print_rows(connect(url, data_dir).turns(status=status), as_json=as_json)
+    print_rows(connect(url, data_dir).turns(status=status), as_json=as_json, columns=_LISTED)
 
 
 @turns.command()

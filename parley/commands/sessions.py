@@ -1,10 +1,9 @@
-"""`parley submit`, `sessions`, `show`, `history`: one turn, and looking at sessions."""
+"""`parley submit`, `sessions`, `show`, `history`, `rollback`: one turn, looking at sessions, stepping back."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any
 
-import orjson
 import typer
 from rich.console import Console
 from rich.table import Table
@@ -14,7 +13,8 @@ from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Url
 from parley.commands.output import print_json
 from parley.connection import connect
 
-_LONGEST_WAIT_S = 60.0
+_LISTED = ("session_id", "domain", "user_id", "epoch", "status", "pending", "updated_at")
+_SPEAKERS = {"user": "You", "agent": "Parley"}
 
 Session = Annotated[str, typer.Argument(help="Identifier of the session.")]
 
@@ -45,38 +45,59 @@ def submit(
 
 
 def list_sessions(as_json: AsJson = False, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
-    """List the sessions."""
-    print_rows(connect(url, data_dir).sessions(), as_json=as_json)
+    """List the sessions, newest activity first."""
+    print_rows(connect(url, data_dir).sessions(), as_json=as_json, columns=_LISTED)
 
 
 def show(
     session: Session, as_json: AsJson = False, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR
 ) -> None:
-    """Show a session: its state in short, and its flow stack."""
+    """Show a session: its facts and its flow stack, top last."""
     found = connect(url, data_dir).session(session)
     if as_json:
         print_json(found)
         return
-    state = found.pop("state", None)
+    state = found.pop("state", None) or {}
     for name, value in found.items():
         print(f"{name:<12} {'' if value is None else value}")
-    if state is not None:
-        Console().print_json(orjson.dumps(state).decode())
+    for flow in state.get("stack", []):
+        print(f"{'flow':<12} {_describe(flow)}")
+
+
+def _describe(flow: dict[str, Any]) -> str:
+    reason = f", {flow['reason']}" if flow.get("reason") else ""
+    slots = ", ".join(f"{name}={held['value']}" for name, held in flow.get("slots", {}).items())
+    return f"{flow['dact']} ({flow['state']}{reason}) {slots}".rstrip()
 
 
 def history(
     session: Session, as_json: AsJson = False, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR
 ) -> None:
-    """Print what was said in a session."""
+    """Print what was said in a session, oldest first."""
     for utterance in connect(url, data_dir).history(session):
         if as_json:
             print_json(utterance)
         else:
-            print(f"{utterance.get('speaker', '?')}: {utterance.get('text', '')}")
+            print(f"{_SPEAKERS.get(utterance['role'], utterance['role'])}: {utterance['content']}")
 
 
-def print_rows(rows: list[dict[str, Any]], *, as_json: bool) -> None:
-    """Records as a table, or one JSON object per line."""
+def rollback(
+    session: Session,
+    epoch: Annotated[int, typer.Argument(min=0, help="The epoch whose state becomes current again.")],
+    as_json: AsJson = False,
+    url: Url = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+) -> None:
+    """Make an earlier state of a session current again; the history is kept."""
+    found = connect(url, data_dir).rollback(session, epoch)
+    if as_json:
+        print_json(found)
+    else:
+        print(f"{session} is as it was after epoch {epoch}; that is epoch {found['epoch']} now.")
+
+
+def print_rows(rows: list[dict[str, Any]], *, as_json: bool, columns: tuple[str, ...] = ()) -> None:
+    """Records as a table of some of their members, or whole as one JSON object per line."""
     if as_json:
         for row in rows:
             print_json(row)
@@ -85,8 +106,10 @@ def print_rows(rows: list[dict[str, Any]], *, as_json: bool) -> None:
         print("none")
         return
     table = Table(box=None)
-    for name in rows[0]:
-        table.add_column(name)
+    shown = columns or tuple(rows[0])
+    for name in shown:
+        table.add_column(name, no_wrap=True)
     for row in rows:
-        table.add_row(*("" if row.get(name) is None else str(row.get(name)) for name in rows[0]))
-    Console().print(table)
+        table.add_row(*("" if row.get(name) is None else str(row[name]) for name in shown))
+    console = Console()
+    console.print(table, soft_wrap=not console.is_terminal)

@@ -155,7 +155,7 @@ def foreign_examples(service: Service, dialogues: Iterable[Dialogue]) -> Iterato
         for pair in pairs(dialogue):
             if pair.turn.frame(service.name) is None and pair.turn.frames:
                 label = label_of(pair.turn.frames[0])
-                if label is not None and label.startswith("kind:") and label not in {"kind:slot_value"}:
+                if label is not None and label.startswith("kind:") and label != "kind:slot_value":
                     yield Example(clean(pair.turn.text), label)
 
 

@@ -210,11 +210,17 @@ def _frame(body: dict[str, Any], length: int) -> Frame:
         raw = held.get("slot_values")
         values = {str(k): _texts(v) for k, v in raw.items() if _texts(v)} if isinstance(raw, dict) else {}
     acts = tuple(
-        Act(_text(act, "act"), _text(act, "slot"), _texts(act.get("values")), _texts(act.get("canonical_values")))
+        Act(
+            _text(act, "act"),
+            _text(act, "slot"),
+            _texts(act.get("values")),
+            _texts(act.get("canonical_values")),
+        )
         for act in _objects(body.get("actions"))
     )
     results = tuple(
-        {str(name): str(value) for name, value in row.items()} for row in _objects(body.get("service_results"))
+        {str(name): str(value) for name, value in row.items()}
+        for row in _objects(body.get("service_results"))
     )
     return Frame(_text(body, "service"), acts, _spans(body, length), intent, values, requested, results)
 

@@ -24,7 +24,8 @@ class Tally:
     frames: int = 0
     intents: float = 0.0
     requested: float = 0.0
-    requested_frames: int = 0
+    asked: float = 0.0
+    asked_frames: int = 0
     joint: float = 0.0
     average: float = 0.0
     average_frames: int = 0
@@ -42,7 +43,12 @@ class Tally:
 
     @property
     def requested_f1(self) -> float:
-        return _mean(self.requested, self.requested_frames)
+        return _mean(self.requested, self.frames)
+
+    @property
+    def asked_f1(self) -> float:
+        """F1 of requested slots over those frames alone in which one was asked for or found."""
+        return _mean(self.asked, self.asked_frames)
 
     @property
     def average_goal(self) -> float:
@@ -99,16 +105,23 @@ def score_frame(
     tally = Tally(frames=1)
     tally.intents = float(intent is None or intent == prediction.intent)
     _score_goal(tally, service, reference, prediction.state)
-    wanted = frozenset(requested)
-    if wanted or prediction.requested:
-        hits = len(wanted & prediction.requested)
-        tally.requested_frames = 1
-        tally.requested = 2.0 * hits / (len(wanted) + len(prediction.requested))
+    _score_requests(tally, frozenset(requested), prediction.requested)
     new = {slot: values for slot, values in reference.items() if before.get(slot) != values}
     said = {slot: value for slot, value in prediction.state.items() if prediction_before.get(slot) != value}
     tally.actual, tally.predicted = len(new), len(said)
-    tally.true = sum(1 for slot, value in said.items() if slot in new and match(service, slot, new[slot], value) >= SAME)
+    right = (slot in new and match(service, slot, new[slot], value) >= SAME for slot, value in said.items())
+    tally.true = sum(right)
     return tally
+
+
+def _score_requests(tally: Tally, wanted: frozenset[str], found: frozenset[str]) -> None:
+    """F1 of one frame; nothing asked and nothing found counts as 1, as in the dataset's own script."""
+    if wanted or found:
+        tally.asked_frames = 1
+        tally.asked = 2.0 * len(wanted & found) / (len(wanted) + len(found))
+        tally.requested = tally.asked
+    else:
+        tally.requested = 1.0
 
 
 def _score_goal(

@@ -25,7 +25,17 @@ from parley.evaluation.dataset import Dialogue, Frame, Service, Turn
 NOTHING = "-"
 _SURE = 0.5
 _PARTS = re.compile(r"(?<=[.!?])\s+|,?\s+and\s+")
-_ACTS = ("OFFER_INTENT", "CONFIRM", "OFFER", "REQUEST", "NOTIFY_SUCCESS", "NOTIFY_FAILURE", "INFORM", "REQ_MORE", "GOODBYE")
+_ACTS = (
+    "OFFER_INTENT",
+    "CONFIRM",
+    "OFFER",
+    "REQUEST",
+    "NOTIFY_SUCCESS",
+    "NOTIFY_FAILURE",
+    "INFORM",
+    "REQ_MORE",
+    "GOODBYE",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +48,37 @@ class Heard:
     values: dict[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True, slots=True)
+class Models:
+    """What is learnt of a system's turns: act, slot asked for, intent proposed; and of the users' questions.
+
+    `lasting`: the slots whose offered values enter the state when the offer is taken.
+    """
+
+    acts: LinearModel
+    asked: LinearModel
+    intents: LinearModel
+    wishes: LinearModel
+    lasting: frozenset[str]
+
+
 class SystemReader:
     """Reads system utterances for one service."""
 
     def __init__(
-        self, service: Service, flow: FlowSpec, extractor: Extractor, roles: Roles, acts: LinearModel, asked: LinearModel, intents: LinearModel,
-        wishes: LinearModel, lasting: frozenset[str],
-    ) -> None:  # fmt: skip
-        """`lasting`: the slots whose offered values enter the state when the offer is taken."""
+        self, service: Service, flow: FlowSpec, extractor: Extractor, roles: Roles, models: Models
+    ) -> None:
         self._service = service
         self._flow = flow
         self._extractor = extractor
         self._roles = roles
-        self._acts = acts
-        self._asked = asked
-        self._intents = intents
-        self._wishes = wishes
-        self.lasting = lasting
+        self._models = models
+        self.lasting = models.lasting
 
     @classmethod
-    def train(cls, service: Service, flow: FlowSpec, dialogues: Sequence[Dialogue], extractor: Extractor) -> SystemReader:
+    def train(
+        cls, service: Service, flow: FlowSpec, dialogues: Sequence[Dialogue], extractor: Extractor
+    ) -> SystemReader:
         """Learn from the system's turns; acts and questions also from other services' turns."""
         own: list[Example] = []
         acts: list[tuple[str, str]] = []
@@ -78,7 +99,8 @@ class SystemReader:
         learn = _Learner(extractor)
         wishes = learn(_wishes(dialogues, service))
         lasting = lasting_slots(service, dialogues)
-        return cls(service, flow, extractor, roles, learn(acts), learn(asked), learn(intents), wishes, lasting)
+        models = Models(learn(acts), learn(asked), learn(intents), wishes, lasting)
+        return cls(service, flow, extractor, roles, models)
 
     def read(self, text: str) -> Heard:
         """Read one system utterance."""
@@ -91,14 +113,13 @@ class SystemReader:
             slot = self._service.slots[name]
             if mention.invalid is None:
                 values[name] = str(mention.value) if slot.categorical else mention.text
-        asked, intent = _best(self._asked, features), _best(self._intents, features)
+        asked, intent = _best(self._models.asked, features), _best(self._models.intents, features)
         return Heard(
-            _best(self._acts, features) or NOTHING,
+            _best(self._models.acts, features) or NOTHING,
             asked if asked in self._flow.slots else None,
             intent if intent in self._service.intents else None,
             values,
         )
-
 
     def requested(self, text: str) -> frozenset[str]:
         """The slots that a user's message asks about."""
@@ -106,7 +127,7 @@ class SystemReader:
         for part in _PARTS.split(clean(text)):
             utterance = tokenize(part)
             features = features_of(delexicalize(utterance, self._extractor.find(utterance, TODAY)))
-            best = _best(self._wishes, features)
+            best = _best(self._models.wishes, features)
             if best in self._service.slots:
                 slots.add(best)
         return frozenset(slots)

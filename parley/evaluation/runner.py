@@ -94,7 +94,9 @@ def split(
     for dialogue in dialogues:
         parts[zlib.crc32(dialogue.identifier.encode()) % len(parts)].append(dialogue)
     return [
-        (part, [dialogue for other in parts if other is not part for dialogue in other]) for part in parts if part
+        (part, [dialogue for other in parts if other is not part for dialogue in other])
+        for part in parts
+        if part
     ]
 
 

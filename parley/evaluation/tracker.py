@@ -21,6 +21,7 @@ from parley.evaluation.offers import Heard, SystemReader
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|,\s+(?=(?:and|but|then|also)\b)")
 _SURE = 0.5
+_BUT = re.compile(r"\b(?:but|instead|another|other|else)\b", re.IGNORECASE)
 _VERY_SURE = 0.8
 _IDLE = frozenset({MessageKind.CHITCHAT, MessageKind.DENIAL, MessageKind.CONFIRMATION})
 
@@ -65,14 +66,21 @@ class Tracker:
         text = clean(text)
         understanding = self.system1.think(text, self._situation()).understanding
         kinds, flow, share = self._parts(text)
-        if understanding.kind is MessageKind.TASK and understanding.flows and understanding.flows[0].score > share:
+        if (
+            understanding.kind is MessageKind.TASK
+            and understanding.flows
+            and understanding.flows[0].score > share
+        ):
             flow, share = str(understanding.flows[0].dact), understanding.flows[0].score
         accepts = MessageKind.CONFIRMATION in kinds or understanding.kind is MessageKind.CONFIRMATION
         refuses = MessageKind.DENIAL in kinds
         before = self.intent
-        self.intent = self._next_intent(kinds | {understanding.kind}, flow, share, accepts=accepts, refuses=refuses)
+        self.intent = self._next_intent(
+            kinds | {understanding.kind}, flow, share, accepts=accepts, refuses=refuses
+        )
         moved = self.intent not in {before, NO_INTENT} and before != NO_INTENT
-        if (accepts or (moved and not refuses)) and self.offered:
+        elsewhere = self.heard.act == "OFFER" and not moved and _BUT.search(text) is not None
+        if (accepts or (moved and not refuses)) and self.offered and not elsewhere:
             self.state |= self.offered
             self.offered = {}
         elif refuses:
@@ -135,4 +143,3 @@ class Tracker:
             value = str(mention.value)
             return value if value in slot.values else None
         return mention.text or None
-

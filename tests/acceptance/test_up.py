@@ -91,6 +91,15 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert joined.stdout.startswith(b"You: Hello\nParley: ")
         assert b"Starting" not in joined.stderr
 
+        asked = parley(data_dir, "submit", "kept", "Book a flight to Madrid", "--wait")
+        assert b"fly from" in asked.stdout, asked.stderr.decode()
+        assert parley(data_dir, "history", "kept").stdout.startswith(b"You: Hello\nParley: ")
+        assert b"book_flight (Active) destination=MAD" in parley(data_dir, "show", "kept").stdout
+        back = parley(data_dir, "rollback", "kept", "1")
+        assert back.stdout.decode() == "kept is as it was after epoch 1; that is epoch 3 now.\n"
+        assert b"book_flight" not in parley(data_dir, "show", "kept").stdout
+        assert b"kept" in parley(data_dir, "sessions").stdout
+
         second = parley(data_dir, "up", "--port", str(free_port()))
         assert second.returncode == 1
         assert f"(pid {up.pid})" in second.stderr.decode()
@@ -105,7 +114,7 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         listed = parley(data_dir, "sessions", "--json")
         assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == ["kept"]
         spoken = parley(data_dir, "history", "kept", "--json").stdout.splitlines()
-        assert len(spoken) == 2
+        assert len(spoken) == 4
         up.send_signal(signal.SIGTERM)
         assert up.wait() == 0
 

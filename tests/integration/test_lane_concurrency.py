@@ -69,7 +69,7 @@ async def stage(database_url: str) -> AsyncIterator[Stage]:
 
 async def _until(condition: Callable[[], Awaitable[bool]]) -> None:
     """Ask again until it holds; the test's time-out is the limit."""
-    while not await condition():  # noqa: ASYNC110  # what is awaited happens in the database
+    while not await condition():  # what is awaited happens in the database
         await asyncio.sleep(0.01)
 
 

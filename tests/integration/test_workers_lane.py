@@ -11,10 +11,11 @@ import pytest
 import redis
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import open_lane
 from orchestrator.turns.turn import TurnStatus
-from orchestrator.types import DEFAULT_TENANT, TurnId
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.counting import EFFECTS
+from tests.integration.chaos.counting import EFFECTS, CountingAgent
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.chaos.submitting import all_finished, submitter
 
@@ -39,7 +40,7 @@ async def test_two_workers_answer_every_turn_once_and_in_order(crew: Fleet, data
     """RT-1, RT-2: 200 sessions of 10 turns, submitted at once."""
     crew.start(2)
     async with submitter(database, crew.redis_url) as client:
-        await client.submit_all([f"many-{n}" for n in range(200)], 10, lambda number: "say")
+        await client.submit_all([f"many-{n}" for n in range(200)], 10, lambda _: "say")
         await all_finished(database, within_s=60)
 
         history = read_history(database, client.accepted)
@@ -64,8 +65,8 @@ async def test_work_whose_hints_were_lost_is_found(crew: Fleet, database: str) -
     """RT-1, RT-17: hints that never came, and a Redis that was emptied in between."""
     crew.start(2)
     async with submitter(database, crew.redis_url) as client:
-        await client.submit_all([f"quiet-{n}" for n in range(20)], 3, lambda number: "say", hint=False)
-        await client.submit_all([f"flushed-{n}" for n in range(20)], 5, lambda number: "wait 0.05")
+        await client.submit_all([f"quiet-{n}" for n in range(20)], 3, lambda _: "say", hint=False)
+        await client.submit_all([f"flushed-{n}" for n in range(20)], 5, lambda _: "wait 0.05")
         with redis.Redis.from_url(crew.redis_url) as store:
             store.flushdb()
         await all_finished(database, within_s=30)
@@ -170,3 +171,21 @@ async def _running(client, receipt) -> None:
     turn_id = TurnId(receipt.turn_id)
     while (await client.ports.inbox.turn(DEFAULT_TENANT, turn_id)).status != TurnStatus.RUNNING:
         await asyncio.sleep(0.05)
+
+
+async def test_a_late_renewal_does_not_lease_a_released_lane(database: str, redis_url: str) -> None:
+    """RT-2: a renewal that began before a commit and runs after it must leave the lane free."""
+    async with submitter(database, redis_url) as client, open_lane(client.ports) as lane:
+        await client.submit("released", "one", hint=False)
+        lease = await lane.claim(SessionId("released"))
+        assert lease is not None
+        held_before = dict(lane._held)
+        await lane.commit(lease, await CountingAgent(client.ports).run_turn(lease, lease.work, None))
+        lane._held.update(held_before)  # what a renewal on its way still believes
+        await lane.renew()
+        await client.submit("released", "two", hint=False)
+
+        async with open_lane(client.ports) as other:
+            taken = await other.claim(SessionId("released"))
+            assert taken is not None, "the lane is leased and nobody runs it"
+            await other.abandon(taken)

@@ -50,8 +50,18 @@ def trained(domain: str) -> tuple[LoadedDomain, System1]:
 @pytest.mark.parametrize(("domain", "conversation"), list(conversations()))
 async def test_conversation_goes_as_written(domain: str, conversation: ConversationEntry) -> None:
     loaded, system1 = trained(domain)
-    at = datetime.fromisoformat(conversation.now).replace(tzinfo=UTC) if conversation.now else START
-    rehearsal = Rehearsal.of(loaded, sections=conversation.config, system1=system1, at=at)
+    rehearsal = Rehearsal.of(
+        loaded, sections=conversation.config, system1=system1, at=beginning_of(conversation)
+    )
+    await go_through(conversation, rehearsal)
+
+
+def beginning_of(conversation: ConversationEntry) -> datetime:
+    return datetime.fromisoformat(conversation.now).replace(tzinfo=UTC) if conversation.now else START
+
+
+async def go_through(conversation: ConversationEntry, rehearsal: Rehearsal) -> None:
+    """Take every turn of a conversation and compare it with what is expected."""
     talk = rehearsal.converse()
     remembered: dict[str, str] = {}
     for number, entry in enumerate(conversation.turns, start=1):

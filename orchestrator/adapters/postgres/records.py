@@ -1,82 +1,55 @@
-"""Named collections of JSON documents on PostgreSQL, for the services of one domain and tenant."""
+"""Named collections of JSON documents on PostgreSQL, for the services of one domain and tenant.
+
+Tools use them within a turn: one named statement each (RT-20).
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, cast, func, select, update
-from sqlalchemy.dialects.postgresql import JSONB, insert
+import orjson
 
-from orchestrator.adapters.postgres.models import records
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.sql import statement
 from orchestrator.types import JsonObject, TenantId
 
 
 class PostgresRecords:
     def __init__(self, database: Database, tenant_id: TenantId, domain: str) -> None:
         self._database = database
-        self._tenant_id = tenant_id
-        self._domain = domain
+        self._bound = {"tenant_id": tenant_id, "domain": domain}
 
     async def get(self, collection: str, key: str) -> JsonObject | None:
-        async with self._database.transaction() as connection:
-            query = select(records.c.document).where(self._at(collection, key))
-            return (await connection.execute(query)).scalar_one_or_none()
+        return await self._one("get_record", collection, key=key)
 
     async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
-        values = {
-            "tenant_id": self._tenant_id,
-            "domain": self._domain,
-            "collection": collection,
-            "key": key,
-            "document": document,
-        }
-        adding = insert(records).values(values).on_conflict_do_nothing()
-        async with self._database.transaction() as connection:
-            await connection.execute(adding)
-            query = select(records.c.document).where(self._at(collection, key))
-            return (await connection.execute(query)).scalar_one()
+        stored = await self._one("create_record", collection, key=key, document=_json(document))
+        while stored is None:  # another stored it in this very moment
+            stored = await self.get(collection, key)
+        return stored
 
     async def update(
         self, collection: str, key: str, changes: JsonObject, *, where: JsonObject | None = None
     ) -> JsonObject | None:
-        changing = (
-            update(records)
-            .where(self._at(collection, key), *_equals(where))
-            .values(
-                document=records.c.document.op("||")(cast(changes, JSONB)), updated_at=func.clock_timestamp()
-            )
-            .returning(records.c.document)
+        return await self._one(
+            "update_record", collection, key=key, changes=_json(changes), fields=_json(where or {})
         )
-        async with self._database.transaction() as connection:
-            return (await connection.execute(changing)).scalar_one_or_none()
 
     async def find(
         self, collection: str, where: JsonObject | None = None, *, limit: int = 100
     ) -> list[JsonObject]:
-        query = (
-            select(records.c.document)
-            .where(self._in(collection), *_equals(where))
-            .order_by(records.c.key.collate("C"))
-            .limit(limit)
-        )
-        async with self._database.transaction() as connection:
-            return list((await connection.execute(query)).scalars())
+        arguments = {**self._bound, "collection": collection, "fields": _json(where or {}), "limit": limit}
+        with translated():
+            rows = await self._database.fetch_all(statement("find_records"), arguments)
+        return [row[0] for row in rows]
 
-    def _in(self, collection: str) -> ColumnElement[bool]:
-        return and_(
-            records.c.tenant_id == self._tenant_id,
-            records.c.domain == self._domain,
-            records.c.collection == collection,
-        )
-
-    def _at(self, collection: str, key: str) -> ColumnElement[bool]:
-        return and_(self._in(collection), records.c.key == key)
+    async def _one(self, name: str, collection: str, **arguments: Any) -> JsonObject | None:
+        with translated():
+            row = await self._database.fetch_one(
+                statement(name), {**self._bound, "collection": collection, **arguments}
+            )
+        return None if row is None else row[0]
 
 
-def _equals(where: JsonObject | None) -> list[ColumnElement[Any]]:
-    """Containment, which the index answers, and equality of each field, which containment is not."""
-    if not where:
-        return []
-    fields = [records.c.document[name] == cast(value, JSONB) for name, value in where.items()]
-    return [records.c.document.contains(where), *fields]
+def _json(value: JsonObject) -> str:
+    return orjson.dumps(value).decode()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib import resources
 
-from redis.asyncio import Redis
+from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 
@@ -13,21 +13,23 @@ REPLY_TIMEOUT_S = 2.0
 HEALTH_CHECK_EVERY_S = 5
 
 
-def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connections: int = 64) -> Redis:
+def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connections: int = 32) -> Redis:
     """A client over its own pool; it belongs to the event loop that first uses it.
 
-    A reply that was lost may belong to a command that was carried out, so nothing is retried here
-    (redis-py's own ten retries would apply a script twice).
+    Callers wait for a free connection. A reply that was lost may belong to a command that was carried
+    out, so nothing is retried here (redis-py's own ten retries would apply a script twice).
     """
-    return Redis.from_url(  # pyright: ignore[reportUnknownMemberType]  # untyped keyword arguments
+    pool = BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]  # untyped arguments
         url,
+        max_connections=max_connections,
+        timeout=reply_timeout_s,
         socket_connect_timeout=CONNECT_TIMEOUT_S,
         socket_timeout=reply_timeout_s,
         socket_keepalive=True,
         retry=Retry(NoBackoff(), 0),
         health_check_interval=HEALTH_CHECK_EVERY_S,
-        max_connections=max_connections,
     )
+    return Redis.from_pool(pool)
 
 
 def read_script(name: str) -> str:

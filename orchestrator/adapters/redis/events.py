@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any
 
 import orjson
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
 from orchestrator.errors import Unavailable
@@ -22,9 +24,13 @@ from orchestrator.turns.event import Event
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 CHANNEL = "parley:events:"
+HEARTBEAT_CHANNEL = "parley:events"
 SUBSCRIBED_WITHIN_S = 2.0
 RECONNECT_AFTER_S = 0.5
 READ_FOR_S = 1.0
+HEARTBEAT_EVERY_S = 5.0
+SILENT_FOR_S = 12.0
+"""Two heartbeats that did not come back: the connection is dead, though nobody closed it."""
 
 _log = get_logger(__name__)
 
@@ -36,13 +42,19 @@ class _Channel:
 
 
 class RedisEvents:
-    """Implements `ports.events.LiveEvents`. Belongs to one event loop; `close` it there."""
+    """Implements `ports.events.LiveEvents`. Belongs to one event loop; `close` it there.
+
+    Only the reader connects, reads and reconnects; others at most write a subscription in between,
+    because two readers of one connection fail.
+    """
 
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
         self._channels: dict[str, _Channel] = {}
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
+        self._heard_at = 0.0
+        self._beat_at = 0.0
         self.failures = 0
         """Messages that could not be published since the start."""
 
@@ -79,16 +91,16 @@ class RedisEvents:
             self._reader.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await self._reader
-        if self._pubsub is not None:
-            await self._pubsub.aclose()
+        await self._disconnect()
 
     async def _join(self, name: str, queue: asyncio.Queue[Event]) -> _Channel:
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels[name] = _Channel()
-            channel.listeners.add(queue)
-            await self._tell("subscribe", name)
+            await self._write("SUBSCRIBE", name)
         channel.listeners.add(queue)
+        if self._reader is None or self._reader.done():
+            self._reader = asyncio.create_task(self._keep_reading(), name="live events")
         with contextlib.suppress(TimeoutError):  # Redis is away: the listener reads the log meanwhile
             await asyncio.wait_for(channel.confirmed.wait(), SUBSCRIBED_WITHIN_S)
         return channel
@@ -97,40 +109,58 @@ class RedisEvents:
         channel.listeners.discard(queue)
         if not channel.listeners and self._channels.get(name) is channel:
             del self._channels[name]
-            await self._tell("unsubscribe", name)
+            await self._write("UNSUBSCRIBE", name)
 
-    async def _tell(self, command: str, name: str) -> None:
-        """Send a (un)subscription; its confirmation is read by the reader."""
-        if self._pubsub is None:
-            self._pubsub = self._redis.pubsub()
-        try:
-            await getattr(self._pubsub, command)(name)
-        except (RedisError, OSError) as error:
-            # The reader subscribes to everything again when it has reconnected.
-            _log.warning("A channel could not be changed.", command=command, error=str(error))
-        if self._reader is None:
-            self._reader = asyncio.create_task(self._read(), name="live events")
+    async def _write(self, command: str, *names: str) -> None:
+        """Write a (un)subscription; the reader sees its confirmation, or that the connection broke."""
+        if self._pubsub is not None:
+            with contextlib.suppress(RedisError, OSError):
+                await self._pubsub.connection.send_command(command, *names, check_health=False)
 
-    async def _read(self) -> None:
+    async def _keep_reading(self) -> None:
         while True:
             try:
-                message = await self._pubsub.get_message(timeout=READ_FOR_S)
+                if self._pubsub is None:
+                    await self._connect()
+                await self._read()
             except (RedisError, OSError) as error:
                 _log.warning("Live events are interrupted.", error=str(error))
+                await self._disconnect()
                 await asyncio.sleep(RECONNECT_AFTER_S)
-                await self._resubscribe()
-                continue
-            if message is not None:
-                self._deliver(message)
-            elif not self._pubsub.subscribed:
-                await asyncio.sleep(0.01)  # nothing is subscribed, so the read does not wait
 
-    async def _resubscribe(self) -> None:
-        names = list(self._channels)
-        if not names:
-            return
-        with contextlib.suppress(RedisError, OSError):  # the next read fails again and comes back here
-            await self._pubsub.subscribe(*names)
+    async def _connect(self) -> None:
+        pubsub: Any = self._redis.pubsub()
+        try:
+            await pubsub.subscribe(HEARTBEAT_CHANNEL)
+        except BaseException:
+            await pubsub.aclose()
+            raise
+        pubsub.connection.health_check_interval = 0  # its answer would be read beside the reader
+        self._pubsub = pubsub
+        self._heard_at = self._beat_at = time.monotonic()
+        if self._channels:
+            await self._write("SUBSCRIBE", *self._channels)
+
+    async def _disconnect(self) -> None:
+        pubsub, self._pubsub = self._pubsub, None
+        for channel in self._channels.values():
+            channel.confirmed.clear()
+        if pubsub is not None:
+            with contextlib.suppress(RedisError, OSError):
+                await pubsub.aclose()
+
+    async def _read(self) -> None:
+        """Deliver one message, or notice that none comes any more."""
+        message = await self._pubsub.get_message(timeout=READ_FOR_S)
+        now = time.monotonic()
+        if message is not None:
+            self._heard_at = now
+            self._deliver(message)
+        elif now - self._heard_at > SILENT_FOR_S:
+            raise RedisConnectionError("nothing was heard for too long")
+        elif now - self._beat_at > HEARTBEAT_EVERY_S:
+            self._beat_at = now
+            await self._redis.publish(HEARTBEAT_CHANNEL, b"")
 
     def _deliver(self, message: JsonObject) -> None:
         channel = self._channels.get(message["channel"].decode())

@@ -17,7 +17,7 @@ from orchestrator.nlu.extract.times import bare_hour
 from orchestrator.nlu.text import Utterance, clean, tokenize
 
 _FILLER = re.compile(
-    r"^(?:(?:um+|uh+|well|so|oh|ok(?:ay)?|yes|yeah|sure|hmm+|please|just|the name is|its?|it['’]s|it is"
+    r"^(?:(?:um+|uh+|well|so|oh|ok(?:ay)?|yes|yeah|sure|hmm+|please|just|the name is|it['’]s|its?|it is"
     r"|that['’]?s|that is|this is"
     r"|i(?:['’]d| would)? (?:like|want|prefer|choose|need)|i(?:['’]ll| will) (?:take|have)|let['’]?s (?:say|go with|do)"
     r"|make it|i am|i['’]m|my name is|call (?:it|him|her|them)"

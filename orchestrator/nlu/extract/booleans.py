@@ -6,36 +6,16 @@ from collections.abc import Iterable
 
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.nlu.extract.kinds import is_boolean
-from orchestrator.nlu.text import Utterance, key_of
+from orchestrator.nlu.text import Utterance, key_of, word_set
 
-_YES = frozenset(
-    [
-        "yes",
-        "yeah",
-        "yep",
-        "yup",
-        "y",
-        "sure",
-        "ok",
-        "okay",
-        "correct",
-        "right",
-        "exactly",
-        "absolutely",
-        "definitely",
-        "please",
-        "fine",
-        "true",
-        "affirmative",
-    ]
+_YES = word_set(
+    "yes yeah yep yup y sure ok okay correct right exactly absolutely definitely please fine true affirmative"
 )
-_NO = frozenset(
-    ["no", "nope", "nah", "n", "not", "don't", "doesn't", "never", "false", "negative", "without"]
-)
+_NO = word_set("no nope nah n not don't doesn't never false negative without")
 _PREFIXES = ("has_", "is_", "with_", "have_", "needs_", "wants_", "add_", "include_", "includes_")
 _REACH = 4
 _SENTENCE_ENDS = frozenset({".", "!", "?", ",", ";", "and", "but"})
-_QUESTION_WORDS = frozenset({"is", "are", "does", "do", "did", "has", "was", "will", "what", "which", "how"})
+_QUESTION_WORDS = word_set("is are does do did has was will what which how")
 
 
 def polarity(words: list[str]) -> bool | None:

@@ -65,7 +65,8 @@ _DAY = rf"(\d{{1,2}}(?!\d)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
 _YEAR = r"(?:,?\s+(\d{4})\b)?"
 _WEEKDAY = rf"({_any(_WEEKDAYS)})"
 _AMOUNT = rf"(\d{{1,3}}|{_any(_AMOUNTS)})"
-_THIS_MONTH = r"(?:\s+of\s+(?:this|the)\s+month\b)?"
+_DAY_NUMBER = rf"(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
+_OF_THIS_MONTH = r"\s+of\s+(?:this|the)\s+month\b"
 _PREFIX = rf"(?:{_WEEKDAY}\b,?\s+(?:the\s+)?)?"
 
 GATE = re.compile(
@@ -211,7 +212,7 @@ def _read_week(match: re.Match[str], today: date) -> Reading:
 
 def _read_ordinal(match: re.Match[str], today: date) -> Reading:
     """Read "the 3rd": the next month, from this one on, that has that day ahead."""
-    text = (match.group(1) or match.group(2)).lower()
+    text = (match.group(1) or match.group(2) or match.group(3)).lower()
     day = int(text) if text.isdigit() else _ORDINALS[text]
     for ahead in range(13):
         month = today.month - 1 + ahead
@@ -254,9 +255,9 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_compiled(r"(?<![\d/.])(\d{1,2})(/)(\d{1,2})()(?![\d/])"), _read_numeric),
     (_compiled(rf"{_PREFIX}\b{_MONTH}\s+(?:the\s+)?{_DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
     (_compiled(rf"{_PREFIX}\b{_DAY}(?:\s+of)?\s+{_MONTH}(?!\w){_YEAR}"), _read_day_first),
-    (_compiled(r"\b(?:(?:the )?day after tomorrow|today|tonight|tomorrow|tmrw|yesterday)\b"), _read_simple),
     (_compiled(rf"\bin\s+(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?|years?)\b(?:'?\s+time)?"), _read_amount),
     (_compiled(rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?)\s+from\s+(?:now|today)\b"), _read_amount),
+    (_compiled(r"\b(?:(?:the )?day after tomorrow|today|tonight|tomorrow|tmrw|yesterday)\b"), _read_simple),
     (
         _compiled(
             rf"\b(?:(next|this coming|this|coming|last)\s+)?{_WEEKDAY}\b"
@@ -267,9 +268,9 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_compiled(r"\b(?:(next|this|coming)\s+)(weekend)\b|\b(next)\s+(week|month)\b"), _read_week),
     (
         _compiled(
-            rf"(?<=\bthe )(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?\b{_THIS_MONTH}"
-            r"(?!\s+(?:one|option|flight|of\s))"
-            rf"|\b(\d{{1,2}})(?:st|nd|rd|th)\b{_THIS_MONTH}"
+            rf"\b{_DAY_NUMBER}{_OF_THIS_MONTH}"
+            rf"|\bthe\s+{_DAY_NUMBER}\b(?!\s+(?:one|option|flight|of\s))"
+            r"|\b(\d{1,2})(?:st|nd|rd|th)\b"
         ),
         _read_ordinal,
     ),

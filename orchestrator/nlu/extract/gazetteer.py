@@ -38,14 +38,17 @@ class Gazetteer:
     def add(self, kind: str, name: str, *values: Json) -> None:
         """Let `name` stand for values of a kind; several values make it ambiguous."""
         key = key_of(name)
-        if not key:
-            return
+        if key:
+            self.add_key(kind, key, *values)
+
+    def add_key(self, kind: str, key: str, *values: Json) -> None:
+        """Do the same for a name that is already in the form of `key_of`."""
         known = self._by_kind.setdefault(kind, {})
         merged = tuple(dict.fromkeys((*known.get(key, ()), *values)))
         known[key] = merged
         self._canonical.setdefault(kind, set()).update(values)
         self._names.setdefault(key, {})[kind] = merged
-        if all(is_code(value) and key == key_of(str(value)) for value in merged):
+        if all(is_code(value) and key == value.lower() for value in merged):
             self._codes.add(key)
         else:
             self._codes.discard(key)
@@ -127,7 +130,8 @@ def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
         for name, claims in shared.items():
             mains = list(dict.fromkeys(canonical for canonical, main in claims if main))
             chosen = mains if len(mains) == 1 else sorted({canonical for canonical, _main in claims})
-            gazetteer.add(entity_kind(entity.name), name, *chosen)
+            if name:
+                gazetteer.add_key(entity_kind(entity.name), name, *chosen)
 
 
 def entity_kind(entity: str) -> str:

@@ -5,90 +5,22 @@ from __future__ import annotations
 import re
 
 from orchestrator.nlu.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Reading
-from orchestrator.nlu.text import Utterance
+from orchestrator.nlu.text import Utterance, word_set
 
 _QUOTED = re.compile(r"[\"“”«]([^\"“”«»]{1,200})[\"“”»]|(?<!\w)['‘]([^'‘’]{2,200})['’](?!\w)")
 _CODE = re.compile(
     r"\b(?=[A-Z0-9-]{4,16}\b)(?=[A-Z0-9-]*\d)(?=[A-Z0-9-]*[A-Z])[A-Z0-9]+(?:-[A-Z0-9]+)*\b", re.IGNORECASE
 )
 _PAIR = re.compile(r"\b([A-Za-z_][\w-]{0,40})\s*(?:=|:)\s*(\"[^\"]{0,200}\"|[^\s,;\"]{1,200})")
-_INSIDE = frozenset(
-    {
-        "of",
-        "the",
-        "and",
-        "de",
-        "la",
-        "le",
-        "du",
-        "del",
-        "da",
-        "di",
-        "van",
-        "von",
-        "&",
-        "'s",
-        "-",
-        ".",
-        "in",
-        "at",
-        "to",
-        "a",
-        "for",
-        "on",
-        "'",
-    }
-)
-_TIGHT = frozenset({"&", "'s", "-", ".", "of", "de", "la", "le", "du", "del", "da", "di", "van", "von", "'"})
-_NEVER = frozenset(
-    [
-        "i",
-        "i'm",
-        "i'd",
-        "i'll",
-        "i've",
-        "yes",
-        "no",
-        "ok",
-        "okay",
-        "yeah",
-        "yep",
-        "hi",
-        "hello",
-        "hey",
-        "please",
-        "thanks",
-        "thank",
-        "what",
-        "which",
-        "who",
-        "where",
-        "when",
-        "why",
-        "how",
-        "can",
-        "could",
-        "would",
-        "will",
-        "is",
-        "are",
-        "do",
-        "does",
-        "it",
-        "it's",
-        "that",
-        "that's",
-        "the",
-        "a",
-        "an",
-        "my",
-        "we",
-        "you",
-    ]
+_INSIDE = word_set("of the and de la le du del da di van von & 's - . in at to a for on '")
+_TIGHT = word_set("& 's - . of de la le du del da di van von '")
+_NEVER = word_set(
+    "i i'm i'd i'll i've yes no ok okay yeah yep hi hello hey please thanks thank what which who where "
+    "when why how can could would will is are do does it it's that that's the a an my we you"
 )
 LONGEST = 8
 _REGION = 2
-_SHORT_FORMS = frozenset({"st", "dr", "mr", "mrs", "ms", "jr", "sr", "ft", "mt", "no", "vs"})
+_SHORT_FORMS = word_set("st dr mr mrs ms jr sr ft mt no vs")
 _ADDRESS_DIGITS = 3
 
 
@@ -110,9 +42,13 @@ def find_names(utterance: Utterance, common: frozenset[str], typed: list[Found])
             continue
         last = _extent(text, starts, words, index)
         last = next((token for token in range(index + 1, last) if token in blocked), last)
-        found.append(
-            Found(starts[index], ends[last - 1], NAME, Reading(text[starts[index] : ends[last - 1]]))
+        first = (
+            index - 1 if index and _is_house_number(words[index - 1]) and index - 1 not in blocked else index
         )
+        if last + 1 < count and words[last] == "#" and words[last + 1].isdigit():
+            last += 2
+        name = text[starts[first] : ends[last - 1]]
+        found.append(Found(starts[first], ends[last - 1], NAME, Reading(name)))
         index = last
     return found
 

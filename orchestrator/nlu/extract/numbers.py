@@ -111,17 +111,18 @@ def _joins(words: list[str], index: int, first: int) -> bool:
 
 
 def find_ranges(utterance: Utterance) -> list[Found]:
-    """Find ranges: "between 100 and 200", "2-4", "under 300", "at least 3". Value: {minimum?, maximum?}."""
+    """Find ranges: "between 100 and 200", "2-4", "under 300", "at least 3". Value: [low, high], open ends null."""
     text = utterance.text
     found: list[Found] = []
     for pattern in _RANGES:
         for match in pattern.finditer(text):
             low, high = to_number(match.group(1)), to_number(match.group(2))
             invalid = f"{match.group(1)} is more than {match.group(2)}." if low > high else None
-            value = None if invalid else {"minimum": low, "maximum": high}
+            value = None if invalid else [low, high]
             found.append(Found(match.start(), match.end(), RANGE, Reading(value, (), invalid)))
-    for pattern, name in ((_AT_MOST, "maximum"), (_AT_LEAST, "minimum")):
+    for pattern, upper in ((_AT_MOST, True), (_AT_LEAST, False)):
         for match in pattern.finditer(text):
-            value = {name: to_number(match.group(1))}
+            number = to_number(match.group(1))
+            value = [None, number] if upper else [number, None]
             found.append(Found(match.start(), match.end(), RANGE, Reading(value)))
     return found

@@ -12,6 +12,7 @@ from typing import Any
 
 import orjson
 
+from orchestrator.adapters.postgres.sql import parse
 from orchestrator.agent.durable import DurableSteps
 from orchestrator.bootstrap import Ports
 from orchestrator.turns.event import Event
@@ -22,6 +23,11 @@ from orchestrator.turns.turn import TurnStatus
 EMPTY = {"count": 0, "digest": ""}
 EFFECTS = """CREATE TABLE IF NOT EXISTS counted_effects (
     id bigserial PRIMARY KEY, session_id text, turn_id text, idempotency_key text)"""
+
+INSERT_EFFECT = parse(
+    "INSERT INTO counted_effects (session_id, turn_id, idempotency_key)"
+    " VALUES (%(session)s, %(turn)s, %(key)s) RETURNING id"
+)
 
 
 def fold(state: dict[str, Any], text: str) -> dict[str, Any]:
@@ -67,8 +73,7 @@ class CountingAgent:
 
         async def insert(idempotency_key: str) -> str:
             await self._ports.database.fetch_all(
-                "INSERT INTO counted_effects (session_id, turn_id, idempotency_key)"
-                " VALUES (%(session)s, %(turn)s, %(key)s) RETURNING id",
+                INSERT_EFFECT,
                 {"session": lease.session_id, "turn": steps.turn_id, "key": idempotency_key},
             )
             return "had effect"

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,15 +74,24 @@ class Fleet:
         application: str = STAND_IN,
         queues: str = "turns,submissions",
         threads: int = 8,
+        options: Sequence[str] = (),
     ) -> list[Worker]:
         """Start workers and wait until they are ready."""
-        started = [self.launch(application=application, queues=queues, threads=threads) for _ in range(count)]
+        started = [
+            self.launch(application=application, queues=queues, threads=threads, options=options)
+            for _ in range(count)
+        ]
         for worker in started:
             wait_until(worker.is_ready, within_s=60, what=f"a worker is ready, see {worker.log}")
         return started
 
     def launch(
-        self, *, application: str = STAND_IN, queues: str = "turns,submissions", threads: int = 8
+        self,
+        *,
+        application: str = STAND_IN,
+        queues: str = "turns,submissions",
+        threads: int = 8,
+        options: Sequence[str] = (),
     ) -> Worker:
         """Start one worker without waiting."""
         name = f"w{len(self.workers)}"
@@ -92,7 +101,7 @@ class Fleet:
                 [
                     *(sys.executable, "-m", "celery", "-A", application, "worker", "-P", "threads"),
                     *("-c", str(threads), "-Q", queues, "-n", f"{name}-{os.getpid()}@test", "-l", "INFO"),
-                    *("--without-gossip", "--without-mingle"),
+                    *("--without-gossip", "--without-mingle", *options),
                 ],
                 cwd=ROOT,
                 env={

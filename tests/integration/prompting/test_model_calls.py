@@ -386,7 +386,7 @@ async def test_a_call_that_is_cancelled_leaves_breaker_and_budget_as_they_were()
 
     async with bench(script(Hang()), config) as at:
         asking = asyncio.create_task(at.word(call))
-        while not at.model.requests:  # noqa: ASYNC110 - another thread appends to it
+        while not at.model.requests:
             await asyncio.sleep(0)
         asking.cancel()
         with pytest.raises(asyncio.CancelledError):

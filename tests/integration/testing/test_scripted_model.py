@@ -70,7 +70,7 @@ async def test_stopping_breaks_what_is_under_way_and_starting_serves_again():
         port = model.port
         async with client_of(model.base_url) as client:
             hanging = asyncio.create_task(client.chat.completions.create(model="small", messages=HELLO))
-            while not model.requests:  # noqa: ASYNC110 - another thread appends to it
+            while not model.requests:
                 await asyncio.sleep(0)
 
             await asyncio.to_thread(model.stop)

@@ -38,10 +38,14 @@ class House:
         self.inbox = MemoryInbox(store, session_limit=session_limit)
         self.sessions = MemorySessions(store)
         self.missing: dict[str, str] = {}
+        self.models_down: list[JsonObject] = []
         self.http: httpx.AsyncClient
 
     async def probe(self) -> dict[str, str]:
         return self.missing
+
+    async def circuits(self) -> list[JsonObject]:
+        return self.models_down
 
     def doors(self) -> Doors:
         return Doors(
@@ -51,6 +55,7 @@ class House:
             wait=TurnWaiter(self.inbox, self.live).finished,
             domains=DomainRegistry("travel"),
             probe=self.probe,
+            circuits=self.circuits,
         )
 
     async def session(self, **body: object) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Unavailable
-from parley.main import run, take_verbose
+from parley.main import complete_wait, run, take_verbose
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +48,13 @@ def test_verbose_raises_so_that_the_traceback_is_seen() -> None:
 def test_verbose_may_stand_anywhere_before_the_double_dash() -> None:
     assert take_verbose(["sessions", "--verbose"]) == (["sessions"], True)
     assert take_verbose(["submit", "s", "--", "--verbose"]) == (["submit", "s", "--", "--verbose"], False)
+
+
+def test_wait_without_a_number_means_half_a_minute() -> None:
+    assert complete_wait(["submit", "s", "Hi", "--wait"]) == ["submit", "s", "Hi", "--wait", "30"]
+    assert complete_wait(["submit", "--wait", "--json", "s"]) == ["submit", "--wait", "30", "--json", "s"]
+    assert complete_wait(["submit", "--wait", "5", "s"]) == ["submit", "--wait", "5", "s"]
+    assert complete_wait(["submit", "s", "--", "--wait"]) == ["submit", "s", "--", "--wait"]
 
 
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:

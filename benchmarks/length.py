@@ -1,0 +1,172 @@
+"""Whether a turn's cost and the working state grow with the conversation: `make bench-length` (ST-3, RT-19).
+
+Sessions of the travel domain talk on a real PostgreSQL, in this process, without a model. The same round
+of turns is measured at several places of the conversation, as CPU time of this process, each time turn by
+turn beside a young session, so that a machine that has other work as well slows down both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import statistics
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.agent.lane import LaneRunner
+from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.embedded import stores
+
+ROUND = (
+    "Show me flights from Oslo to Rome on Monday",
+    "Book a flight to Madrid",
+    "help",
+    "Oslo",
+    "what do you still need?",
+    "next Friday",
+    "in business class please",
+    "yes",
+    "cancel my booking",
+    "yes",
+)
+"""A search, questions aside, a booking with a correction and a yes; cancelled again, or seats would run out."""
+PLACES = (10, 30, 60, 100, 250, 500, 1000)
+"""Turns at which a round begins that is measured: multiples of the round's length."""
+FULL_AT = 100
+"""The turn by which everything that is bounded has met its bound."""
+BAR = 1.2
+
+
+@dataclass
+class Measured:
+    """CPU seconds per turn by its position in the round, and bytes of state after rounds."""
+
+    cpu: dict[int, list[float]] = field(default_factory=lambda: defaultdict(list))
+    size: list[int] = field(default_factory=list)
+
+    @property
+    def turn_us(self) -> float:
+        """The mean over the round of each turn's median, in microseconds."""
+        return 1e6 * statistics.mean(statistics.median(times) for times in self.cpu.values())
+
+    @property
+    def bytes(self) -> float:
+        return statistics.median(self.size)
+
+
+@dataclass
+class Place:
+    """Old sessions at a turn of theirs, and young ones at turn 10 at the same time."""
+
+    old: Measured = field(default_factory=Measured)
+    young: Measured = field(default_factory=Measured)
+
+    @property
+    def ratio(self) -> float:
+        return self.old.turn_us / self.young.turn_us
+
+
+class Bench:
+    """Takes turns in this process, one at a time."""
+
+    def __init__(self, ports: Ports, runner: LaneRunner) -> None:
+        self._ports = ports
+        self._runner = runner
+
+    async def talk(self, session: SessionId) -> None:
+        """One round that is not measured."""
+        for text in ROUND:
+            await self._turn(session, text)
+
+    async def compare(self, old: SessionId, young: SessionId, place: Place) -> None:
+        """One round of both, side by side."""
+        for position, text in enumerate(ROUND):
+            place.old.cpu[position].append(await self._turn(old, text))
+            place.young.cpu[position].append(await self._turn(young, text))
+        place.old.size.append(await self._size(old))
+        place.young.size.append(await self._size(young))
+
+    async def _turn(self, session: SessionId, text: str) -> float:
+        """CPU seconds from the claim to the commit."""
+        turn = Submission(session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="travel")
+        await self._ports.inbox.submit(turn)
+        began = time.process_time()
+        await self._runner.run(session)
+        return time.process_time() - began
+
+    async def _size(self, session: SessionId) -> int:
+        query = "SELECT octet_length(body) FROM states WHERE session_id = %(session)s"
+        row = await self._ports.database.fetch_one(query, {"session": session})
+        assert row is not None
+        return row[0]
+
+
+async def main() -> int:
+    arguments = _parse()
+    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
+        migrate(running.database_url)
+        settings = Settings(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
+        async with open_ports(settings) as ports, open_lane(ports) as lane:
+            agents = AgentCatalogue(build_agent, ports)
+            runner = LaneRunner(lane, ports.live, ports.wakeup, agents.get)
+            results = await _measure(Bench(ports, runner), arguments.sessions, arguments.turns)
+    return _report(results)
+
+
+async def _measure(bench: Bench, sessions: int, turns: int) -> dict[int, Place]:
+    results = {place: Place() for place in PLACES if place <= turns}
+    for _ in range(20):
+        await bench.talk(SessionId("warm-up"))
+    for begun in range(0, turns + 1, len(ROUND)):
+        gc.collect()
+        for number in range(sessions):
+            old = SessionId(f"old-{number}")
+            if begun not in results:
+                await bench.talk(old)
+                continue
+            young = SessionId(f"young-{begun}-{number}")
+            await bench.talk(young)
+            await bench.compare(old, young, results[begun])
+    return results
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.length")
+    parser.add_argument("--sessions", type=int, default=10)
+    parser.add_argument("--turns", type=int, default=PLACES[-1], help="how long the conversations become")
+    return parser.parse_args()
+
+
+def _report(results: dict[int, Place]) -> int:
+    print(
+        f"{'at turn':>8}{'CPU us per turn':>18}{'turn 10':>10}{'ratio':>8}{'bytes of state':>17}{'ratio':>8}"
+    )
+    for turn, place in results.items():
+        size = place.old.bytes
+        print(
+            f"{turn:8}{place.old.turn_us:18.0f}{place.young.turn_us:10.0f}{place.ratio:8.2f}"
+            f"{size:17.0f}{size / place.young.bytes:8.2f}"
+        )
+    turn, last = list(results.items())[-1]
+    full_at, full = next((t, p) for t, p in results.items() if t >= min(FULL_AT, turn))
+    ratios = {
+        f"CPU per turn, turn {turn} / turn 10": last.ratio,
+        f"bytes of state, turn {turn} / turn {full_at}": last.old.bytes / full.old.bytes,
+    }
+    for name, ratio in ratios.items():
+        print(f"{name}: {ratio:.2f} ({'within' if ratio <= BAR else 'outside'} the bar of {BAR})")
+    print(f"Until turn {full_at} the state fills up: 50 messages, 100 trace entries, 10 completed flows.")
+    return 0 if max(ratios.values()) <= BAR else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

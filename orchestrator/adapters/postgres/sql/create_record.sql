@@ -1,0 +1,16 @@
+-- Store a document of a service unless its key is taken.
+--
+-- Arguments: tenant_id, domain, collection, key, document
+-- Effect:    one row (document): what is stored now. No row when another transaction stored one in this
+--            moment, which this statement's snapshot does not show: the caller reads it.
+WITH added AS (
+    INSERT INTO records (tenant_id, domain, collection, key, document)
+    VALUES (%(tenant_id)s, %(domain)s, %(collection)s, %(key)s, %(document)s::jsonb)
+    ON CONFLICT DO NOTHING
+    RETURNING document
+)
+SELECT document FROM added
+UNION ALL
+SELECT document
+FROM records
+WHERE tenant_id = %(tenant_id)s AND domain = %(domain)s AND collection = %(collection)s AND key = %(key)s

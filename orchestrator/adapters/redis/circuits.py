@@ -1,0 +1,88 @@
+"""The breakers of all processes, for people to look at: each process notes those of its own that are not closed.
+
+Nothing is decided by these notes, and a lost one does no harm: a breaker belongs to its process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+import orjson
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from orchestrator.errors import Unavailable
+from orchestrator.telemetry import Signal, SignalType, get_logger
+from orchestrator.types import JsonObject, new_id
+
+KEY = "parley:circuits"
+FORGOTTEN_AFTER_S = 600.0
+"""A note of a process that has died, or that nobody asks anything any more."""
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class CircuitNote:
+    """A breaker that is not closed, in one process. `since`: unix seconds."""
+
+    endpoint: str
+    model: str
+    state: str
+    since: float
+
+
+class RedisCircuits:
+    """Notes the changes of this process's breakers, and reads those of all."""
+
+    def __init__(self, redis: Redis, clock: Callable[[], float] = time.time) -> None:
+        self._redis = redis
+        self._clock = clock
+        self._process = new_id("process")
+        self._writing: set[asyncio.Task[None]] = set()
+
+    def note(self, signal: Signal) -> None:
+        """Take a signal; a change of a breaker is written without keeping anybody waiting."""
+        if signal.type is not SignalType.BREAKER:
+            return
+        seen = signal.payload
+        note = CircuitNote(seen["endpoint"], seen["model"], seen["state"], self._clock())
+        task = asyncio.get_running_loop().create_task(self._write(note))
+        self._writing.add(task)
+        task.add_done_callback(self._writing.discard)
+
+    async def read(self) -> list[CircuitNote]:
+        """Every breaker that is not closed. Raises Unavailable."""
+        try:
+            found = await self._redis.hgetall(KEY)
+        except RedisError as error:
+            raise Unavailable(f"Redis does not say which models are down: {error}") from error
+        notes = [CircuitNote(**orjson.loads(value)) for value in found.values()]
+        oldest = self._clock() - FORGOTTEN_AFTER_S
+        return sorted(
+            (note for note in notes if note.since >= oldest), key=lambda note: (note.endpoint, note.model)
+        )
+
+    async def describe(self) -> list[JsonObject]:
+        """The same as JSON. Raises Unavailable."""
+        return [asdict(note) for note in await self.read()]
+
+    async def settled(self) -> None:
+        """Wait until everything noted so far is written."""
+        await asyncio.gather(*self._writing)
+
+    async def _write(self, note: CircuitNote) -> None:
+        name = f"{self._process}|{note.endpoint}|{note.model}"
+        try:
+            async with self._redis.pipeline(transaction=True) as pipeline:
+                if note.state == "closed":
+                    pipeline.hdel(KEY, name)
+                else:
+                    pipeline.hset(KEY, name, orjson.dumps(asdict(note)))
+                pipeline.expire(KEY, int(FORGOTTEN_AFTER_S))
+                await pipeline.execute()
+        except RedisError as error:
+            _log.warning("A breaker's change could not be noted.", model=note.model, error=str(error))

@@ -1,0 +1,177 @@
+"""Starts the sandboxed process, waits for it no longer than allowed, and names how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+import tempfile
+from enum import StrEnum
+from pathlib import Path
+
+import orjson
+
+from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
+from orchestrator.types import JsonObject
+
+WORKER = Path(__file__).with_name("worker.py")
+INTERPRETER_FLAGS = ("-I", "-S", "-B", "-W", "ignore")
+"""No environment, no user or site packages, nothing written, no warnings to a closed stream."""
+OUT_OF_MEMORY = 3
+"""The exit code with which the process says that it has no memory left to say more."""
+ANSWER_OVERHEAD_BYTES = 4096
+DEFAULT_LIMITS = SandboxLimits()
+
+_ENDED_BY: dict[int, Stopped] = {
+    signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The code used more processor time than it may."),
+    signal.SIGSYS: Stopped(StopCategory.FORBIDDEN, "The code tried to reach the system around it."),
+    signal.SIGXFSZ: Stopped(StopCategory.FORBIDDEN, "The code tried to write a file."),
+    signal.SIGKILL: Stopped(StopCategory.MEMORY, "The system ended the code, most likely for its memory."),
+}
+
+_CATEGORIES = frozenset(category.value for category in StopCategory)
+
+
+class Layer(StrEnum):
+    """What holds the code back, besides limits, closed builtins and time."""
+
+    NETWORK = "network"
+    """A network namespace without interfaces, where the system lets one be made."""
+    CALLS = "calls"
+    """A seccomp filter: the kernel ends the process at any call but those of computing."""
+    EVENTS = "events"
+    """An audit hook: the interpreter ends the process when it reaches outside."""
+
+
+class PythonSandbox:
+    """Implements the port `Sandbox`: one fresh process per call.
+
+    Nothing runs where neither a network namespace nor seccomp is to be had.
+
+    Args:
+        max_parallel: how many processes may run at once; more calls wait, which is not counted as
+            their time.
+        without: layers left out, so that tests can show what the others stop.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_parallel: int = 4,
+        without: frozenset[Layer] = frozenset(),
+    ) -> None:
+        self._places = asyncio.Semaphore(max_parallel)
+        self._without = sorted(without)
+
+    async def run_python(
+        self,
+        function_source: str,
+        arguments: JsonObject,
+        limits: SandboxLimits = DEFAULT_LIMITS,
+        *,
+        imports: frozenset[str] = frozenset(),
+    ) -> SandboxResult:
+        """Call the one function of a source; see the port."""
+        request: JsonObject = {
+            "source": function_source,
+            "arguments": arguments,
+            "imports": sorted(imports),
+            "limits": {
+                "memory_bytes": limits.memory_bytes,
+                "cpu_s": limits.cpu_s,
+                "output_bytes": limits.output_bytes,
+            },
+            "without": self._without,
+        }
+        async with self._places:
+            with tempfile.TemporaryDirectory(prefix="parley-") as folder:
+                return await _run(orjson.dumps(request), folder, limits)
+
+
+async def _run(request: bytes, folder: str, limits: SandboxLimits) -> SandboxResult:
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, *INTERPRETER_FLAGS, str(WORKER)),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.DEVNULL,
+            cwd=folder,
+            env={},
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Stopped(StopCategory.UNAVAILABLE, f"The process could not be started: {error.strerror}.")
+    try:
+        async with asyncio.timeout(limits.wall_s):
+            return await _converse(process, request, limits)
+    except TimeoutError:
+        return Stopped(StopCategory.TIMEOUT, f"The code took longer than {limits.wall_s:g} seconds.")
+    finally:
+        await _end(process)
+
+
+async def _converse(
+    process: asyncio.subprocess.Process, request: bytes, limits: SandboxLimits
+) -> SandboxResult:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    sending = asyncio.create_task(_send(process.stdin, request))
+    try:
+        answer = await _receive(process.stdout, limits.output_bytes + ANSWER_OVERHEAD_BYTES)
+    finally:
+        sending.cancel()
+    if answer is None:
+        return Stopped(
+            StopCategory.OUTPUT_TOO_LARGE, f"The result has more than {limits.output_bytes} bytes."
+        )
+    return _read(answer, await process.wait())
+
+
+async def _send(stream: asyncio.StreamWriter, request: bytes) -> None:
+    try:
+        stream.write(request)
+        await stream.drain()
+        stream.close()
+    except (BrokenPipeError, ConnectionResetError):
+        return  # it ended early; how it ended says why
+
+
+async def _receive(stream: asyncio.StreamReader, most: int) -> bytes | None:
+    """Everything until the end, or None when that is too much."""
+    parts = bytearray()
+    while chunk := await stream.read(65536):
+        parts += chunk
+        if len(parts) > most:
+            return None
+    return bytes(parts)
+
+
+def _read(answer: bytes, code: int) -> SandboxResult:
+    if code < 0:
+        crash = Stopped(StopCategory.ERROR, f"The interpreter was ended by signal {-code}.")
+        return _ENDED_BY.get(-code, crash)
+    try:
+        body = orjson.loads(answer)
+    except orjson.JSONDecodeError:
+        if code == OUT_OF_MEMORY:
+            return Stopped(StopCategory.MEMORY, "The code used more memory than it may.")
+        if code == 0:
+            return Stopped(StopCategory.ERROR, "The result is no text or number that JSON can hold.")
+        return Stopped(StopCategory.UNAVAILABLE, f"The process ended with code {code} and without an answer.")
+    match body:
+        case {"returned": value}:
+            return Returned(value)
+        case {"stopped": str(category), "message": str(message)} if category in _CATEGORIES:
+            return Stopped(StopCategory(category), message)
+        case _:
+            return Stopped(StopCategory.FORBIDDEN, "The code wrote an answer that is not its own to write.")
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Whatever is left of the process goes, and is waited for."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
+            os.killpg(process.pid, signal.SIGKILL)
+    await asyncio.shield(process.wait())

@@ -1,0 +1,159 @@
+"""Deciding what kind of message it is, from all the evidence and the situation.
+
+The classifier's opinion is one witness; the values found and the open question are others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
+from orchestrator.nlu.extract.answers import read_answer, reject_answer
+from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
+from orchestrator.nlu.extract.kinds import is_free_text
+from orchestrator.nlu.kinds import kind_of_label
+from orchestrator.nlu.situation import Situation
+from orchestrator.nlu.text import Utterance, word_set
+
+KNOWN = 0.34
+_SURE_OF_FLOW = 0.5
+_SURE_OF_YES = 0.75
+"""A yes may do something that lasts: what is not plainly one is asked about again."""
+_CHATTY = frozenset(
+    {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
+)
+_INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
+
+
+@dataclass(slots=True)
+class Evidence:
+    """What was found in one message, before the kind is decided."""
+
+    utterance: Utterance
+    candidates: list[Candidate]
+    label: str
+    share: float
+    known: float
+    flows: tuple[FlowScore, ...]
+    mentions: dict[str, Mention]
+    """For the slots of the active flow."""
+
+
+class Decider:
+    """Decides for one domain."""
+
+    def __init__(self, extractor: Extractor, likely: float) -> None:
+        self.extractor = extractor
+        self.likely = likely
+
+    def decide(self, evidence: Evidence, situation: Situation) -> MessageKind:
+        """Name the kind; an answer to the open question is added to the evidence's mentions."""
+        kind = kind_of_label(evidence.label)
+        grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
+        if evidence.share < self.likely or (evidence.known < KNOWN and not grounded):
+            kind = MessageKind.UNKNOWN
+        if kind is MessageKind.CONFIRMATION and evidence.share < _SURE_OF_YES:
+            kind = MessageKind.UNKNOWN
+        if situation.active is None:
+            return self._decide_alone(kind, evidence, situation)
+        changes = _changes(evidence.mentions, situation.values)
+        asked = self._asked(situation)
+        if asked is not None and self._is_answer(kind, asked, evidence, situation):
+            only_others = changes and asked.name not in evidence.mentions
+            return (
+                MessageKind.CORRECTION
+                if kind is MessageKind.CORRECTION or only_others
+                else MessageKind.SLOT_VALUE
+            )
+        if changes and kind in {MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.SLOT_VALUE}:
+            return MessageKind.CORRECTION
+        if kind is MessageKind.TASK:
+            return self._decide_task(evidence, situation, changes)
+        if evidence.mentions and kind in {
+            MessageKind.UNKNOWN,
+            MessageKind.CORRECTION,
+            MessageKind.SLOT_VALUE,
+        }:
+            return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
+        if kind is MessageKind.CORRECTION and not situation.values:
+            return MessageKind.SLOT_VALUE if evidence.mentions else MessageKind.UNKNOWN
+        return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
+
+    def _decide_alone(self, kind: MessageKind, evidence: Evidence, situation: Situation) -> MessageKind:
+        """Without an active flow a bare value belongs to nothing, except to correct what was done."""
+        if kind is MessageKind.CORRECTION and not situation.completed:
+            return MessageKind.UNKNOWN
+        if kind is MessageKind.SLOT_VALUE:
+            sure = evidence.flows and evidence.flows[0].score >= self.likely
+            return MessageKind.TASK if sure else MessageKind.UNKNOWN
+        return kind
+
+    def _decide_task(self, evidence: Evidence, situation: Situation, changes: bool) -> MessageKind:
+        """A flow was recognised; when it is the active one, its values may be answers or corrections."""
+        assert situation.active is not None
+        if evidence.flows[0].dact != situation.active.dact or not evidence.mentions:
+            return MessageKind.TASK
+        if changes:
+            return MessageKind.CORRECTION
+        return MessageKind.TASK
+
+    def _is_answer(
+        self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation
+    ) -> bool:
+        """Whether the message answers the open question rather than going elsewhere."""
+        active = situation.active
+        assert active is not None
+        elsewhere = (
+            kind is MessageKind.TASK
+            and evidence.flows[0].dact != active.dact
+            and evidence.flows[0].score >= _SURE_OF_FLOW
+        )
+        if asked.name in evidence.mentions and not is_free_text(asked):
+            if elsewhere or kind in _CHATTY:
+                return _coverage(evidence) >= 0.75
+            return True
+        if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
+            return False
+        answer = read_answer(evidence.utterance, asked, self.extractor, situation.today)
+        if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN:
+            answer = reject_answer(evidence.utterance.text, asked)
+        if answer is None:
+            return False
+        if (
+            kind in {MessageKind.TASK, MessageKind.CORRECTION}
+            and evidence.mentions
+            and not is_free_text(asked)
+        ):
+            return False
+        evidence.mentions[asked.name] = answer
+        return True
+
+    @staticmethod
+    def _asked(situation: Situation) -> SlotSpec | None:
+        if situation.active is None or situation.asked is None:
+            return None
+        return situation.active.slots.get(situation.asked)
+
+
+def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
+    """Whether a filled slot would get another value."""
+    return any(
+        name in values and (mention.value != values[name] or mention.value is None)
+        for name, mention in mentions.items()
+    )
+
+
+def _coverage(evidence: Evidence) -> float:
+    """The share of the words that stand inside of candidates, little words not counted."""
+    inside = sum(candidate.last - candidate.first for candidate in evidence.candidates)
+    words = [word for word in evidence.utterance.words if word.isalnum() and word not in _LITTLE]
+    return min(1.0, inside / len(words)) if words else 0.0
+
+
+_LITTLE = word_set(
+    "a an the on in at to from for of it its it's is be i'd like i want please and no not my with by "
+    "make that"
+)

@@ -1,0 +1,250 @@
+"""A real worker on real stores whose model fails: turns go on in System 1, say so, and return (NL-2, CO-2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.settings import Settings
+from orchestrator.testing.scripted_model import (
+    Answer,
+    Drop,
+    Fail,
+    Hang,
+    Raw,
+    Reply,
+    Rule,
+    Script,
+    ScriptedModel,
+)
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from tests.integration.chaos.fleet import Fleet, Worker, fleet
+from tests.integration.modelled import TAPAS, script_of, travel_with, understood
+
+SYSTEM2 = {"mode": "system2"}
+APPLICATION = "workers.app"
+CITY = understood("slot_value", origin="Oslo")
+
+
+@pytest.fixture(scope="module")
+def database(database_url: str) -> str:
+    migrate(database_url)
+    return database_url
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return travel_with(tmp_path_factory.mktemp("domains"), nlu=SYSTEM2)
+
+
+@pytest.fixture
+def model() -> Iterator[ScriptedModel]:
+    with ScriptedModel(script_of(CITY)) as running:
+        yield running
+
+
+@dataclass
+class Talk:
+    """One session of the real system, through its stores."""
+
+    ports: Ports
+    session: SessionId
+
+    async def say(self, text: str) -> dict[str, Any]:
+        """Submit a turn and give its finished turn object."""
+        turn = Submission(
+            self.session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="modelled"
+        )
+        receipt = await self.ports.inbox.submit(turn)
+        await self.ports.wakeup.offer(self.session)
+        done = await self.ports.waiter.finished(DEFAULT_TENANT, self.session, TurnId(receipt.turn_id), 30)
+        assert done.result is not None, done
+        return done.result | {"status": done.status.value, "attempts": done.attempts}
+
+
+@asynccontextmanager
+async def talking(crew: Fleet, session: str, folder: Path) -> AsyncIterator[Talk]:
+    settings = Settings(DATABASE_URL=crew.database_url, REDIS_URL=crew.redis_url, PARLEY_DOMAIN=str(folder))
+    async with open_ports(settings) as ports:
+        yield Talk(ports, SessionId(session))
+
+
+def environment(model: ScriptedModel, folder: Path, **more: str) -> dict[str, str]:
+    """An endpoint without a key is one."""
+    return {
+        "PARLEY_DOMAIN": str(folder),
+        "OPENAI_BASE_URL": model.base_url,
+        "OPENAI_API_KEY": "",
+        "PARLEY_MODEL": "scripted",
+        "PARLEY_LEASE_TTL_S": "3",
+        "PARLEY_TURN_DEADLINE_S": "8",
+        "PARLEY_SHUTDOWN_GRACE_S": "0.3",
+        **more,
+    }
+
+
+def logged(worker: Worker, event: str) -> list[dict[str, Any]]:
+    lines = (line for line in worker.log.read_text().splitlines() if line.startswith("{"))
+    return [entry for entry in map(orjson.loads, lines) if entry.get("event") == event]
+
+
+async def test_turns_go_on_without_the_model_and_return_to_it(
+    database: str, redis_url: str, tmp_path: Path, folder: Path, model: ScriptedModel
+) -> None:
+    """NL-2, CO-2: killed in the middle of a conversation, then back."""
+    settings = environment(model, folder, PARLEY_MODEL_FAILURES="2", PARLEY_MODEL_COOLING_S="4")
+    with fleet(database, redis_url, tmp_path, settings) as crew:
+        (worker,) = crew.start(1, application=APPLICATION)
+        async with talking(crew, "interrupted", folder) as talk:
+            asked = await talk.say(TAPAS)
+            model.stop()
+            fallen = await talk.say("Oslo")
+            known = await talk.say("tomorrow")
+            down = await talk.ports.circuits.read()
+            model.follow(script_of(understood("correction", "book_flight", date="Monday")))
+            model.start()
+            back = await until_asked(talk, model)
+            up = await talk.ports.circuits.read()
+
+        changes = [entry["state"] for entry in logged(worker, "The breaker of a model changed.")]
+        calls = logged(worker, "A model was asked.")
+
+    assert (asked["status"], asked["flows"][-1]["slots"]) == ("done", {"destination": "MAD"})
+    assert "degraded" not in asked["flags"]
+    assert (fallen["status"], fallen["flags"]["degraded"]) == ("done", True)
+    assert fallen["flows"][-1]["slots"] == {"destination": "MAD", "origin": "OSL"}
+    assert (known["status"], known["flags"]["degraded"]) == ("done", True)
+    assert "date" in known["flows"][-1]["slots"]
+    assert known["flags"]["model_problem"] == "model_circuit_open"
+    assert (back["status"], back["ambiguity"]["level"]) == ("done", "confirmation")
+    assert [(note.endpoint, note.model, note.state) for note in down] == [
+        (model.base_url, "scripted", "open")
+    ]
+    assert up == []
+    assert changes[0] == "open"
+    assert changes[-2:] == ["half_open", "closed"]
+    assert {call["outcome"] for call in calls} >= {"answered", "model_failed"}
+
+
+async def until_asked(talk: Talk, model: ScriptedModel) -> dict[str, Any]:
+    """Talk on until the model understands again; every message is another one."""
+    async with asyncio.timeout(40):
+        for number in count():
+            before = len(model.requests)
+            turn = await talk.say(f"hm, let me think {number}")
+            if "degraded" not in turn["flags"]:
+                assert len(model.requests) > before
+                return turn
+            await asyncio.sleep(0.2)
+    raise AssertionError
+
+
+NOTHING = {"kind": "slot_value", "flows": [], "slots": {}}
+WEATHER: dict[str, Reply] = {
+    "rate limited": Fail(429),
+    "rate limited for long": Fail(429, retry_after_s=120),
+    "server error": Fail(500),
+    "refused": Fail(400),
+    "key refused": Fail(401),
+    "no JSON": Answer(text="Sure! The user wants to fly from"),
+    "another shape": Answer(json={"kind": "poem", "flows": "many"}),
+    "a list": Answer(json=[1, 2]),
+    "truncated": Answer(json=NOTHING, cut_at=20, finish_reason="length"),
+    "empty": Answer(text=""),
+    "another protocol": Raw("<html>It works!</html>", "text/html"),
+    "broken off": Drop(),
+    "silent": Hang(),
+    "slow": Answer(json=NOTHING, delay_s=60),
+}
+
+
+@pytest.fixture(scope="module")
+def unlucky(
+    database: str, stores: Any, tmp_path_factory: pytest.TempPathFactory, folder: Path
+) -> Iterator[tuple[Fleet, ScriptedModel]]:
+    """One worker for every weather; its breaker never opens, so that each is met."""
+    base, _, _ = stores.redis_url.rpartition("/")
+    with ScriptedModel(script_of(CITY)) as model:
+        settings = environment(model, folder, PARLEY_MODEL_FAILURES="1000", PARLEY_TURN_DEADLINE_S="4")
+        with fleet(database, f"{base}/8", tmp_path_factory.mktemp("logs"), settings) as crew:
+            crew.start(1, application=APPLICATION)
+            yield crew, model
+
+
+@pytest.mark.parametrize("weather", list(WEATHER))
+async def test_the_turn_is_answered_in_every_weather(
+    unlucky: tuple[Fleet, ScriptedModel], folder: Path, weather: str
+) -> None:
+    """NL-2, PX-9: within the turn's deadline, in the first attempt, by System 1."""
+    crew, model = unlucky
+    model.follow(script_of(WEATHER[weather]))
+    async with talking(crew, f"weather-{weather.replace(' ', '-')}", folder) as talk:
+        await talk.say(TAPAS)
+        before = len(model.requests)
+        turn = await talk.say("Oslo")
+
+    assert (turn["status"], turn["attempts"]) == ("done", 1)
+    assert turn["flags"]["degraded"] is True
+    assert turn["flags"]["model_problem"]
+    assert turn["flows"][-1]["slots"] == {"destination": "MAD", "origin": "OSL"}
+    assert "which day" in turn["reply"]
+    assert len(model.requests) > before
+
+
+async def test_the_model_is_asked_again_when_its_answer_does_not_fit(
+    unlucky: tuple[Fleet, ScriptedModel], folder: Path
+) -> None:
+    """CO-2: a bad answer is repaired, and the turn is not degraded."""
+    crew, model = unlucky
+    model.follow(
+        Script(rules=(Rule(replies=(Answer(text="let me see"), understood("task", "list_bookings"))),))
+    )
+    async with talking(crew, "repaired", folder) as talk:
+        turn = await talk.say("what have I got")
+
+    assert turn["completed"] == ["list_bookings"]
+    assert "degraded" not in turn["flags"]
+
+
+async def test_what_a_model_invents_does_nothing(unlucky: tuple[Fleet, ScriptedModel], folder: Path) -> None:
+    """NL-7: unknown flows and slots, and values out of range, are dropped."""
+    crew, model = unlucky
+    invented = understood(
+        "task", "launch_rocket", "book_flight", destination="Qqqzzz Xyxy", passengers=2**62, x=1
+    )
+    model.follow(Script(rules=(Rule(replies=(invented,)),)))
+    async with talking(crew, "invented", folder) as talk:
+        turn = await talk.say("to Qqqzzz Xyxy")
+
+    assert (turn["status"], turn["attempts"]) == ("done", 1)
+    assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
+    assert turn["flows"][-1]["slots"] == {}
+
+
+async def test_answers_are_steps_of_their_turns(
+    unlucky: tuple[Fleet, ScriptedModel], folder: Path, database: str
+) -> None:
+    """RT-8: with nothing of what was said in the step's name."""
+    crew, model = unlucky
+    model.follow(script_of(CITY))
+    async with talking(crew, "journaled", folder) as talk:
+        turn = await talk.say(TAPAS)
+    with psycopg.connect(database) as connection:
+        query = "SELECT key, kind, status FROM journal WHERE turn_id = %s AND kind = 'model'"
+        steps = connection.execute(query, [turn["turn_id"]]).fetchall()
+
+    assert [(kind, status) for _, kind, status in steps] == [("model", "finished")]
+    assert steps[0][0].startswith("model:nlu_think:")
+    assert "tapas" not in steps[0][0]

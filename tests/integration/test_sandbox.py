@@ -1,0 +1,213 @@
+"""PX-10: Python that a model wrote runs in a limited process without network, whatever it tries."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from orchestrator.adapters.sandbox import Layer, PythonSandbox, worker
+from orchestrator.pex.guardrails import Rejected, run_guarded
+from orchestrator.pex.guardrails.python_names import SAFE_BUILTINS
+from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
+from tests.unit.pex.guardrail_samples import RULES, Sample, read_benign, read_hostile
+
+HOSTILE = read_hostile("python")
+BENIGN = read_benign("python")
+ALL_IMPORTS = frozenset(RULES.allowed_imports)
+QUICK = SandboxLimits(wall_s=20, cpu_s=1, memory_bytes=192 * 1024 * 1024)
+"""Endless loops are ended by their processor time, so that a busy machine changes nothing."""
+
+REACHES_OUTSIDE = [
+    sample
+    for sample in HOSTILE
+    if sample.name
+    in {
+        "subclasses",
+        "subclasses to open",
+        "subclasses to fork",
+        "subclasses to kill",
+        "another function's builtins",
+        "sys through a function",
+        "loader",
+        "frames of an error",
+        "the way out of the worker",
+    }
+]
+
+
+async def run(code: str, limits: SandboxLimits = QUICK, **arguments: object) -> SandboxResult:
+    return await PythonSandbox().run_python(code, arguments, limits, imports=ALL_IMPORTS)
+
+
+def outcome(result: SandboxResult) -> str:
+    return "returned" if isinstance(result, Returned) else result.category.value
+
+
+@pytest.mark.parametrize("sample", HOSTILE, ids=str)
+async def test_the_sandbox_stops_hostile_code_without_the_guardrails(sample: Sample) -> None:
+    result = await run(sample.code)
+
+    assert outcome(result) == sample.alone, result
+
+
+def test_at_least_a_hundred_samples_are_tried_and_every_end_is_among_them() -> None:
+    assert len(HOSTILE) >= 100
+    assert {sample.alone for sample in HOSTILE} == {"returned", *StopCategory} - {"unavailable"}
+
+
+def test_the_samples_that_reach_outside_are_all_there() -> None:
+    assert len(REACHES_OUTSIDE) == 9
+
+
+@pytest.mark.parametrize("missing", [Layer.EVENTS, Layer.CALLS], ids=str)
+@pytest.mark.parametrize("sample", REACHES_OUTSIDE, ids=str)
+async def test_each_of_the_two_watchers_stops_alone_what_reaches_outside(
+    sample: Sample, missing: Layer
+) -> None:
+    sandbox = PythonSandbox(without=frozenset({missing}))
+
+    result = await sandbox.run_python(sample.code, {}, QUICK, imports=ALL_IMPORTS)
+
+    assert outcome(result) == "forbidden", result
+
+
+@pytest.mark.parametrize(
+    "sample", [s for s in REACHES_OUTSIDE if s.name in {"subclasses to open", "subclasses to fork"}], ids=str
+)
+async def test_the_limits_hold_where_both_watchers_are_gone(sample: Sample) -> None:
+    sandbox = PythonSandbox(without=frozenset({Layer.EVENTS, Layer.CALLS}))
+
+    result = await sandbox.run_python(sample.code, {}, QUICK, imports=ALL_IMPORTS)
+
+    if outcome(result) != "unavailable":  # without a network namespace it is not even started
+        assert isinstance(result, Stopped)
+        assert result.category is StopCategory.ERROR
+        assert "Error" in result.message
+
+
+async def test_nothing_runs_where_the_network_cannot_be_given_up() -> None:
+    sandbox = PythonSandbox(without=frozenset({Layer.NETWORK, Layer.CALLS}))
+
+    result = await sandbox.run_python("def f():\n    return 1", {}, QUICK)
+
+    assert outcome(result) == "unavailable"
+
+
+@pytest.mark.parametrize("sample", BENIGN, ids=str)
+async def test_benign_code_passes_the_guardrails_and_gives_its_result(sample: Sample) -> None:
+    result = await run_guarded(sample.code, sample.arguments, PythonSandbox(), rules=RULES, limits=QUICK)
+
+    assert result == Returned(sample.result)
+
+
+async def test_rejected_code_never_reaches_the_sandbox() -> None:
+    result = await run_guarded(
+        "import os\ndef f():\n    return os.getpid()", {}, PythonSandbox(), rules=RULES, limits=QUICK
+    )
+
+    assert isinstance(result, Rejected)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def f():\n    return 1 / 0", "ZeroDivisionError in line 2: division by zero"),
+        ("def f():\n    return {1, 2}", "TypeError: Object of type set is not JSON serializable"),
+        ("def f():\n    return float('nan')", "ValueError: Out of range float values"),
+        ("def f(x):\n    return x", "TypeError: f() missing 1 required positional argument: 'x'"),
+        ("def f():\n    return chr(0xD800)", "The result is no text"),
+        ("def f():\n    raise ValueError('no rows')", "ValueError in line 2: no rows"),
+    ],
+)
+async def test_an_error_says_what_to_repair(code: str, said: str) -> None:
+    result = await run(code)
+
+    assert isinstance(result, Stopped)
+    assert result.category is StopCategory.ERROR
+    assert result.message.startswith(said)
+
+
+async def test_only_the_modules_of_this_run_can_be_imported() -> None:
+    code = "import math\ndef f():\n    return math.floor(1.5)"
+
+    allowed = await PythonSandbox().run_python(code, {}, QUICK, imports=frozenset({"math"}))
+    refused = await PythonSandbox().run_python(code, {}, QUICK)
+
+    assert allowed == Returned(1)
+    assert outcome(refused) == "forbidden"
+
+
+async def test_the_wall_clock_ends_what_waits_or_computes() -> None:
+    result = await run("def f():\n    while True:\n        pass", SandboxLimits(wall_s=0.5, cpu_s=60))
+
+    assert result == Stopped(StopCategory.TIMEOUT, "The code took longer than 0.5 seconds.")
+
+
+async def test_large_arguments_and_results_within_the_limit_arrive_whole() -> None:
+    rows = [{"id": number, "name": "x" * 50} for number in range(10_000)]
+
+    result = await run("def f(rows):\n    return rows[::-1]", rows=rows)
+
+    assert result == Returned(rows[::-1])
+
+
+async def test_an_endless_answer_is_cut_off_at_the_limit() -> None:
+    limits = SandboxLimits(wall_s=20, cpu_s=5, output_bytes=1000)
+
+    result = await run("def f():\n    return 'x' * 1001", limits)
+
+    assert outcome(result) == "output_too_large"
+
+
+def children() -> set[int]:
+    return {
+        child.pid
+        for child in psutil.Process().children(recursive=True)
+        if str(worker.__file__) in command(child)
+    }
+
+
+def command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.Error:
+        return []
+
+
+async def test_a_cancelled_run_leaves_no_process() -> None:
+    before = children()
+    running = asyncio.create_task(
+        run("def f():\n    while True:\n        pass", SandboxLimits(wall_s=60, cpu_s=60))
+    )
+    while not children() - before:
+        await asyncio.sleep(0.01)
+
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+
+    assert children() == before
+
+
+async def test_many_runs_at_once_keep_to_their_own() -> None:
+    sandbox = PythonSandbox(max_parallel=2)
+    code = "def f(x):\n    return x * x"
+
+    results = await asyncio.gather(*(sandbox.run_python(code, {"x": x}, QUICK) for x in range(6)))
+
+    assert results == [Returned(x * x) for x in range(6)]
+
+
+async def test_a_run_leaves_no_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+    assert await run("def f():\n    return 1") == Returned(1)
+    assert os.listdir(tmp_path) == []  # noqa: PTH208 - a coroutine
+
+
+def test_the_guardrails_and_the_sandbox_agree_on_the_built_in_names() -> None:
+    assert set(worker.BUILTIN_NAMES.split()) - {"True", "False", "None"} == SAFE_BUILTINS

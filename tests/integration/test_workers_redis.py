@@ -1,0 +1,192 @@
+"""Wake-ups and live events on a real Redis (RT-1, RT-15)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+from redis.asyncio import Redis
+
+from orchestrator.adapters.redis import client
+from orchestrator.adapters.redis.client import connect
+from orchestrator.adapters.redis.events import RedisEvents
+from orchestrator.adapters.redis.wakeup import AWAKE, READY, WOKEN, RedisWakeup
+from orchestrator.errors import Unavailable
+from orchestrator.turns.event import Event
+from orchestrator.types import SessionId, TurnId
+
+NOBODY = "redis://127.0.0.1:1/0"
+A, B, C = SessionId("a"), SessionId("b"), SessionId("c")
+
+
+@pytest.fixture
+async def redis(redis_url: str) -> AsyncIterator[Redis]:
+    async with connect(redis_url) as client:
+        yield client
+
+
+class Sent:
+    """Where wake-up messages go."""
+
+    def __init__(self) -> None:
+        self.sessions: list[str] = []
+
+    async def __call__(self, session_id: SessionId) -> None:
+        self.sessions.append(session_id)
+
+
+async def test_a_message_is_sent_when_nobody_is_awake(redis: Redis) -> None:
+    sent = Sent()
+
+    await RedisWakeup(redis, sent).offer(A)
+
+    assert sent.sessions == [A]
+
+
+async def test_a_burst_sends_one_message(redis: Redis) -> None:
+    sent = Sent()
+    door = RedisWakeup(redis, sent)
+
+    await asyncio.gather(*(door.offer(SessionId(f"burst-{n}")) for n in range(50)))
+
+    assert len(sent.sessions) < 10, "at most one in 100 ms"
+    assert await redis.zcard(READY) == 50
+
+
+async def test_no_message_is_sent_while_a_runner_takes(redis: Redis) -> None:
+    sent = Sent()
+    door, runner = RedisWakeup(redis, sent), RedisWakeup(redis, sent)
+
+    waiting = asyncio.create_task(runner.take(limit=16, timeout_s=1))
+    while not await redis.zcard(AWAKE):
+        await asyncio.sleep(0.01)
+    await door.offer(A)
+
+    assert await waiting == [A]
+    assert sent.sessions == []
+
+
+async def test_a_backlog_wakes_another_runner(redis: Redis) -> None:
+    sent = Sent()
+    door, runner = RedisWakeup(redis, sent), RedisWakeup(redis, sent)
+    await runner.take(limit=1, timeout_s=0.01)
+
+    await door.offer(A, B)
+
+    assert sent.sessions == [A]
+
+
+async def test_an_offer_is_taken_once_and_the_oldest_first(redis: Redis) -> None:
+    door = RedisWakeup(redis, Sent())
+    for session in (B, A, B, C):
+        await door.offer(session)
+        await asyncio.sleep(0.002)  # the order is kept by the millisecond
+
+    assert await door.take(limit=2, timeout_s=1) == [B, A]
+    assert await door.take(limit=2, timeout_s=1) == [C]
+    assert await door.take(limit=2, timeout_s=0.01) == []
+
+
+async def test_a_runner_does_not_retire_from_waiting_work(redis: Redis) -> None:
+    sent = Sent()
+    runner = RedisWakeup(redis, sent)
+    await runner.take(limit=1, timeout_s=0.01)
+    await runner.offer(A)
+
+    assert not await runner.retire()
+    assert await runner.take(limit=1, timeout_s=1) == [A]
+    assert await runner.retire()
+    await redis.delete(WOKEN)
+    await runner.offer(B)
+
+    assert sent.sessions == [B]
+
+
+async def test_a_silent_runner_is_not_counted_on(redis: Redis) -> None:
+    """A runner that was killed is awake only until its entry runs out."""
+    sent = Sent()
+    await redis.zadd(AWAKE, {"killed": 1})
+
+    await RedisWakeup(redis, sent).offer(A)
+
+    assert sent.sessions == [A]
+
+
+async def test_without_redis_an_offer_is_refused_and_a_take_says_why() -> None:
+    async with connect(NOBODY) as nowhere:
+        wakeup = RedisWakeup(nowhere, Sent())
+
+        assert await wakeup.offer(A) is False
+        assert wakeup.failures == 1
+        with pytest.raises(Unavailable):
+            await wakeup.take(limit=1, timeout_s=1)
+
+
+async def test_a_broker_that_is_down_does_not_fail_an_offer(redis: Redis) -> None:
+    async def fail(session_id: SessionId) -> None:
+        raise Unavailable("no broker")
+
+    assert await RedisWakeup(redis, fail).offer(A) is False
+    assert await redis.zcard(READY) == 1
+
+
+def _answer(session: SessionId, number: int) -> Event:
+    return Event(session, "answer", TurnId(f"turn_{number}"), {"reply": "ü"}, number)
+
+
+async def test_many_sessions_are_listened_to_over_one_connection(redis: Redis) -> None:
+    """Every event arrives, in order, at each listener of its own session and at no other."""
+    live = RedisEvents(redis)
+
+    async def converse(session: SessionId) -> list[Event]:
+        async with live.listen(session) as events:
+            heard = []
+            for number in range(1, 21):
+                await live.publish(session, (_answer(session, number),))
+                heard.append(await anext(events))
+            return heard
+
+    sessions = [SessionId(f"s{n}") for n in range(16)]
+    heard = await asyncio.gather(*map(converse, sessions))
+    listening = [one for one in await redis.client_list() if int(one["sub"]) > 0]
+    await live.close()
+
+    assert heard == [[_answer(session, number) for number in range(1, 21)] for session in sessions]
+    assert len(listening) <= 1
+
+
+async def test_listening_survives_a_lost_connection(redis: Redis, redis_url: str) -> None:
+    live = RedisEvents(redis)
+    async with live.listen(A) as events, connect(redis_url) as other:
+        await other.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+        hearing = asyncio.ensure_future(anext(events))
+        while not hearing.done():
+            await live.publish(A, (_answer(A, 1),))
+            await asyncio.wait({hearing}, timeout=0.05)
+    await live.close()
+
+    assert hearing.result() == _answer(A, 1)
+
+
+async def test_a_session_joins_after_a_quiet_time(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's own health check must not read beside the reader."""
+    monkeypatch.setattr(client, "HEALTH_CHECK_EVERY_S", 0.2)
+    redis = connect(redis_url)
+    live = RedisEvents(redis)
+    async with live.listen(A):
+        await asyncio.sleep(0.5)  # longer than the health check's interval: that is the case in question
+        async with live.listen(B) as events:
+            await live.publish(B, (_answer(B, 1),))
+            async with asyncio.timeout(5):
+                assert await anext(events) == _answer(B, 1)
+    await live.close()
+    await redis.aclose()
+
+
+async def test_publishing_without_redis_is_counted_and_goes_on() -> None:
+    async with connect(NOBODY) as nowhere:
+        live = RedisEvents(nowhere)
+        await live.publish(A, (_answer(A, 1),))
+
+    assert live.failures == 1

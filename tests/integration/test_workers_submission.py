@@ -1,0 +1,119 @@
+"""The queue contract: a backend that only knows Celery and the broker (RT-1, RT-5, RT-22, RT-23)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+from celery import Celery
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.ports.tasks import SUBMIT_TURN
+from tests.integration.chaos.counting import EFFECTS
+from tests.integration.chaos.fleet import Fleet, fleet
+
+
+@pytest.fixture(scope="module")
+def database(database_url: str) -> str:
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(EFFECTS)
+    return database_url
+
+
+@pytest.fixture
+def crew(database: str, redis_url: str, tmp_path: Path):
+    with fleet(database, redis_url, tmp_path, {"PARLEY_LEASE_TTL_S": "3"}) as crew:
+        crew.start(1)
+        yield crew
+
+
+@pytest.fixture
+def backend(redis_url: str):
+    with Celery(set_as_current=False, broker=redis_url, backend=redis_url) as app:
+        yield Backend(app)
+
+
+class Backend:
+    """What somebody else's program does: it sends a task and reads its result."""
+
+    def __init__(self, app: Celery) -> None:
+        self._app = app
+
+    def submit(self, **arguments: Any) -> dict[str, Any]:
+        sent = self._app.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions")
+        return sent.get(timeout=30, interval=0.05)
+
+
+async def test_a_session_is_made_and_its_turn_answered(crew: Fleet, backend: Backend) -> None:
+    done = await asyncio.to_thread(
+        backend.submit, session_id="made-here", domain="counting", text="say", wait=20
+    )
+
+    assert (done["session_id"], done["seq"], done["epoch"], done["status"]) == ("made-here", 1, 1, "done")
+    assert done["text"] == "say"
+    assert done["reply"] == "1"
+
+
+async def test_without_waiting_the_receipt_is_given(crew: Fleet, backend: Backend) -> None:
+    first = await asyncio.to_thread(backend.submit, session_id="receipts", text="say", idempotency_key="k")
+    again = await asyncio.to_thread(backend.submit, session_id="receipts", text="say", idempotency_key="k")
+
+    assert first["seq"] == 1
+    assert again["turn_id"] == first["turn_id"]
+
+
+async def test_more_waiting_submissions_than_threads_still_end(crew: Fleet, backend: Backend) -> None:
+    """Eight threads wait for turns, and nobody is left to take the wake-up."""
+    done = await asyncio.gather(
+        *(
+            asyncio.to_thread(backend.submit, session_id=f"full-{n}", text="wait 0.1", wait=25)
+            for n in range(12)
+        )
+    )
+
+    assert [one["status"] for one in done] == ["done"] * 12
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "field"),
+    [
+        ({"session_id": "s"}, "invalid_input", "text"),
+        ({"session_id": "s", "text": "  "}, "invalid_input", "text"),
+        ({"session_id": "s", "text": "a\x00b"}, "invalid_input", "text"),
+        ({"session_id": "s", "text": "a", "action": {"name": "b"}}, "invalid_input", "text"),
+        ({"session_id": "s", "text": "x" * 1_000_000}, "input_too_large", "text"),
+        ({"session_id": "no spaces", "text": "a"}, "invalid_input", "session_id"),
+        ({"text": "a"}, "invalid_input", "session_id"),
+        ({"session_id": "s", "text": "a", "sequence": 0}, "invalid_input", "sequence"),
+        ({"session_id": "s", "text": "a", "if_busy": "hurry"}, "invalid_input", "if_busy"),
+        ({"session_id": "s", "text": "a", "unknown": 1}, "invalid_input", "unknown"),
+    ],
+)
+def test_bad_arguments_get_one_clear_error(arguments: dict[str, Any], code: str, field: str) -> None:
+    from orchestrator.errors import InvalidInput  # noqa: PLC0415
+    from workers.submission import error_result, parse_request  # noqa: PLC0415
+
+    with pytest.raises(InvalidInput) as caught:
+        parse_request(arguments)
+    told = error_result(caught.value)
+
+    assert told["status"] == "rejected"
+    assert (told["error"]["code"], told["error"]["field"]) == (code, field)
+    assert len(told["error"]["message"]) < 300
+
+
+async def test_a_refusal_is_a_result_and_no_traceback(crew: Fleet, backend: Backend) -> None:
+    told = await asyncio.to_thread(backend.submit, session_id="s", text="")
+
+    assert told == {
+        "status": "rejected",
+        "error": {
+            "code": "invalid_input",
+            "field": "text",
+            "message": "text: text is empty; write what the user said",
+        },
+    }

@@ -1,0 +1,52 @@
+"""A service desk whose tools behave badly, each in its own way."""
+
+from __future__ import annotations
+
+import asyncio
+
+from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
+from orchestrator.types import JsonObject
+
+OFFERS = {
+    "P1": [{"offer": "T-1", "colour": "black"}, {"offer": "T-2", "colour": "cyan"}],
+    "P2": [{"offer": "T-3", "colour": "black"}],
+}
+
+
+class Desk(Service):
+    def __init__(self, context: ServiceContext) -> None:
+        super().__init__(context)
+        self.queue_asked = 0
+
+    def find_toner(self, *, printer: str) -> JsonObject:
+        """A plain method: it runs in a thread."""
+        return {"offers": OFFERS.get(printer, [])}
+
+    async def order_toner(self, *, offer: str, call: ToolCall) -> JsonObject:
+        order = await self.records.create("orders", call.idempotency_key, {"order_id": f"O-{offer}"})
+        return {"order_id": order["order_id"]}
+
+    async def wipe_disk(self, *, printer: str) -> JsonObject:
+        return {"wiped": printer}
+
+    async def report_mail(self) -> JsonObject:
+        return {"sent": True}
+
+    async def check_queue(self) -> JsonObject:
+        """Down for the first four calls."""
+        self.queue_asked += 1
+        if self.queue_asked <= 4:
+            raise ToolFailure(FailureCategory.SERVER_ERROR, "The print server is down.")
+        return {"waiting": 3}
+
+    async def check_paper(self) -> JsonObject:
+        """Does not answer, not even to being stopped."""
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                await asyncio.sleep(0.1)
+                return {"sheets": 1}
+
+    async def check_ink(self) -> JsonObject:
+        return {"percent": "plenty"}

@@ -1,0 +1,53 @@
+"""System 1 as the author of a model's answers: what it would have understood goes over the wire as JSON.
+
+The pipeline gets nothing of it but that answer: by itself this System 1 says that it understood nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
+from orchestrator.nlu.situation import Situation
+from orchestrator.nlu.system1 import Reading1, System1
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
+
+
+class Mute(System1):
+    """A trained System 1 that writes down what it understands and keeps it to itself."""
+
+    def __init__(self, trained: System1) -> None:
+        for name, value in vars(trained).items():
+            setattr(self, name, value)
+        self.understood: dict[str, Understanding] = {}
+
+    def think(self, text: str, situation: Situation) -> Reading1:
+        self.understood[text] = super().think(text, situation).understanding
+        return Reading1(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text), 0.0)
+
+    def answer(self, request: Request) -> Reply:
+        """The reply of a model that understands as System 1 does."""
+        understood = self.understood.get(request.said)
+        return Answer(text="I was not asked this." if understood is None else "", json=write(understood))
+
+    def script(self) -> Script:
+        return Script(rules=(Rule(prompt="nlu_think", replies=(Computed(self.answer),)),))
+
+
+def write(understood: Understanding | None) -> Any:
+    """An understanding in the form of the model protocol."""
+    if understood is None:
+        return None
+    return {
+        "kind": understood.kind.value,
+        "intent": understood.intent,
+        "flows": [{"dact": flow.dact, "score": flow.score} for flow in understood.flows],
+        "slots": {name: write_value(mention) for name, mention in understood.slots.items()},
+        "target": understood.target,
+        "digression": None if understood.digression is None else understood.digression.value,
+    }
+
+
+def write_value(mention: Mention) -> Any:
+    """A model writes down the words where they have no one valid value."""
+    return mention.text if mention.value is None else mention.value

@@ -1,0 +1,58 @@
+"""The same conversations with understanding by a model: System 2, over HTTP, against the scripted endpoint.
+
+What the model answers is what System 1 understands; the pipeline sees nothing of that but the JSON.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.domain.configuration import merge_sections
+from orchestrator.domain.schema import ConversationEntry
+from orchestrator.rehearsal import Rehearsal
+from orchestrator.telemetry import Signal, SignalType
+from orchestrator.testing.scripted_model import ScriptedModel
+from tests.transcripts.recorded import Mute
+from tests.transcripts.test_transcripts import beginning_of, conversations, go_through, trained
+
+SYSTEM2: dict[str, Any] = {"nlu": {"mode": "system2"}}
+
+
+@pytest.mark.parametrize(("domain", "conversation"), list(conversations()))
+async def test_conversation_goes_as_written(domain: str, conversation: ConversationEntry) -> None:
+    """NL-2, NL-4: kinds, flows and slots of a structured answer do what those of System 1 do."""
+    loaded, system1 = trained(domain)
+    mute = Mute(system1)
+    with ScriptedModel(mute.script()) as model:
+        calls: list[Signal] = []
+        pool = ModelPool(
+            {"default": Endpoint(base_url=model.base_url)}, model="scripted", record=calls.append
+        )
+        try:
+            rehearsal = Rehearsal.of(
+                loaded,
+                sections=merge_sections(conversation.config, SYSTEM2),
+                models=pool,
+                system1=mute,
+                at=beginning_of(conversation),
+            )
+            await go_through(conversation, rehearsal)
+        finally:
+            await pool.aclose()
+
+    assert [call.payload for call in calls if call.payload["outcome"] != "answered"] == []
+    assert sources(rehearsal.signals) <= {"system2", "command", "action"} | refused(rehearsal.signals)
+    assert len(model.requests) == len(calls)
+
+
+def sources(signals: list[Signal]) -> set[str]:
+    return {str(s.payload["source"]) for s in signals if s.type is SignalType.PREDICTION}
+
+
+def refused(signals: list[Signal]) -> set[str]:
+    """A message that `prepare` turned away is answered for by System 1, which was not asked either."""
+    return {"system1" for s in signals if s.type is SignalType.CHECK and s.payload.get("check") == "prepare"}

@@ -1,0 +1,181 @@
+"""The holder's side of a lane, over the stores in memory (RT-2 … RT-7, RT-18)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import orjson
+
+from orchestrator.agent.durable import DurableSteps
+from orchestrator.agent.lane import LaneRunner
+from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.store import ManualClock, MemoryStore
+from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.turn import Receipt, Submission, TurnInput, TurnRecord, TurnStatus
+from orchestrator.types import DEFAULT_TENANT, SessionId
+
+SESSION = SessionId("s")
+Behaviour = Callable[[Work], Awaitable[None]]
+
+
+class CountingAgent:
+    def __init__(self, behave: Behaviour | None = None) -> None:
+        self._behave = behave
+
+    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+        if self._behave:
+            await self._behave(work)
+        state = orjson.loads(lease.state) if lease.state else {}
+        state["count"] = state.get("count", 0) + 1
+        return TurnCommit(
+            status=TurnStatus.DONE,
+            state=orjson.dumps(state),
+            diff=orjson.dumps(state),
+            snapshot=False,
+            result={"count": state["count"]},
+            events=(Event(lease.session_id, "answer", work.turn_id),),
+        )
+
+
+class House:
+    """Inbox, lane and runner over one store."""
+
+    def __init__(self, behave: Behaviour | None = None, *, deadline_s: float = 120.0) -> None:
+        self.clock = ManualClock()
+        self.store = MemoryStore(self.clock)
+        self.inbox = MemoryInbox(self.store)
+        self.wakeup = MemoryWakeup()
+        self.lane = MemoryLane(self.store, turn_deadline_s=deadline_s)
+        agent = CountingAgent(behave)
+
+        async def agents(domain: str) -> CountingAgent:
+            return agent
+
+        self.runner = LaneRunner(self.lane, MemoryLiveEvents(), self.wakeup, agents)
+
+    async def submit(self, text: str = "hello") -> Receipt:
+        return await self.inbox.submit(
+            Submission(SESSION, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="d")
+        )
+
+    async def read(self, receipt: Receipt) -> TurnRecord:
+        return await self.inbox.turn(DEFAULT_TENANT, receipt.turn_id)
+
+
+async def test_a_lane_runs_until_nothing_is_left() -> None:
+    house = House()
+    receipts = [await house.submit() for _ in range(5)]
+
+    await house.runner.run(SESSION)
+
+    assert [(await house.read(one)).result for one in receipts] == [{"count": n} for n in range(1, 6)]
+    assert house.runner.counters.committed == 5
+
+
+async def test_a_failing_turn_is_offered_again_then_set_aside() -> None:
+    async def fail(work: Work) -> None:
+        if work.input.text == "poison":
+            raise ValueError("told to fail")
+
+    house = House(fail)
+    poison, following = await house.submit("poison"), await house.submit()
+    await house.runner.run(SESSION)
+    while (await house.read(following)).status != TurnStatus.DONE:
+        for session_id in await house.wakeup.take(limit=1, timeout_s=5):
+            await house.runner.run(session_id)
+
+    assert (await house.read(poison)).status == TurnStatus.QUARANTINED
+    assert house.runner.counters.failed == 3
+    assert (await house.read(following)).result == {"count": 1}
+
+
+async def test_a_cancelled_turn_leaves_the_state_as_it_was() -> None:
+    begun = asyncio.Event()
+
+    async def wait(work: Work) -> None:
+        if work.input.text == "long":
+            begun.set()
+            await asyncio.Event().wait()
+
+    house = House(wait)
+    before, long, after = await house.submit(), await house.submit("long"), await house.submit()
+    running = asyncio.create_task(house.runner.run(SESSION))
+    await begun.wait()
+    await house.inbox.cancel(DEFAULT_TENANT, long.turn_id)
+    await house.runner.renew()
+    await running
+
+    assert (await house.read(before)).result == {"count": 1}
+    assert (await house.read(long)).status == TurnStatus.CANCELLED
+    assert (await house.read(after)).result == {"count": 2}
+    assert not running.cancelled()
+
+
+async def test_a_turn_past_its_deadline_fails_with_a_safe_message() -> None:
+    async def wait(work: Work) -> None:
+        await asyncio.Event().wait()
+
+    house = House(wait, deadline_s=0.01)
+    long = await house.submit("long")
+
+    await house.runner.run(SESSION)
+
+    told = await house.read(long)
+    assert told.status == TurnStatus.FAILED
+    assert told.error == "deadline_exceeded: The turn ran out of time."
+    assert told.result is not None
+    assert told.result["reply"]
+
+
+async def test_work_of_a_lane_that_was_taken_over_is_discarded() -> None:
+    async def be_overtaken(work: Work) -> None:
+        house.clock.advance(3600)
+        assert await other.claim(SESSION) is not None
+
+    house = House(be_overtaken, deadline_s=7200)
+    other = MemoryLane(house.store, turn_deadline_s=7200)
+    receipt = await house.submit()
+
+    await house.runner.run(SESSION)
+
+    assert house.runner.counters.lost == 1
+    assert (await house.read(receipt)).status == TurnStatus.RUNNING
+
+
+async def test_a_draining_runner_ends_its_turn_and_hands_the_next_back() -> None:
+    async def begin_to_drain(work: Work) -> None:
+        house.runner.drain()
+
+    house = House(begin_to_drain)
+    first, second = await house.submit(), await house.submit()
+
+    await house.runner.run(SESSION)
+
+    assert (await house.read(first)).status == TurnStatus.DONE
+    handed_back = await house.read(second)
+    assert (handed_back.status, handed_back.attempts) == (TurnStatus.QUEUED, 0)
+    assert await house.wakeup.take(limit=1, timeout_s=0) == [SESSION]
+
+
+async def test_a_turn_cut_off_by_the_end_of_the_process_is_handed_back() -> None:
+    begun = asyncio.Event()
+
+    async def wait(work: Work) -> None:
+        begun.set()
+        await asyncio.Event().wait()
+
+    house = House(wait)
+    long = await house.submit("long")
+    running = asyncio.create_task(house.runner.run(SESSION))
+    await begun.wait()
+    running.cancel()
+    await running
+
+    handed_back = await house.read(long)
+    assert (handed_back.status, handed_back.attempts) == (TurnStatus.QUEUED, 0)
+    assert await house.wakeup.take(limit=1, timeout_s=0) == [SESSION]

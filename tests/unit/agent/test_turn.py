@@ -1,0 +1,204 @@
+"""The turn around its modules: errors become answers, states are decoded once, every kind has its uptake."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import orjson
+import pytest
+
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.agent import agent as agent_module
+from orchestrator.agent.cache import Decoded, StateCache
+from orchestrator.agent.uptake import UPTAKES
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import MessageKind
+from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
+from orchestrator.nlu.system1 import System1
+from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.types import DEFAULT_TENANT, SessionId
+
+DESK = "tests/transcripts/domains/desk"
+
+
+@cache
+def trained() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain(DESK)
+    return loaded, System1.for_domain(loaded.domain)
+
+
+def rehearse() -> Conversation:
+    loaded, system1 = trained()
+    return Rehearsal.of(loaded, system1=system1).converse()
+
+
+def state_of(talk: Conversation) -> dict[str, object]:
+    return orjson.loads(talk.rehearsal.store.sessions[talk.session_id].state)
+
+
+def test_every_kind_of_message_has_its_uptake() -> None:
+    """IR-1, NL-4."""
+    assert set(UPTAKES) == set(MessageKind)
+
+
+def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let one step of the turn raise, after it has done its work."""
+    steps = []
+    for step in agent_module.STEPS:
+        if step.__name__ != step_name:
+            steps.append(step)
+            continue
+
+        async def broken(turn: object, modules: object, step: object = step) -> None:
+            await step(turn, modules)
+            raise error
+
+        steps.append(broken)
+    monkeypatch.setattr(agent_module, "STEPS", tuple(steps))
+
+
+@pytest.mark.parametrize("step", ["understand", "take_up", "carry_out", "archive"])
+async def test_an_unexpected_error_leaves_the_state_as_it_was(
+    step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AG-4: a safe message, a record, an intact state that knows what was said."""
+    talk = rehearse()
+    await talk.say("order toner")
+    before = state_of(talk)
+    break_at(step, RuntimeError("the secret is 42"), monkeypatch)
+
+    turn = await talk.say("for printer one")
+
+    assert turn["status"] == "done"
+    assert "went wrong on my side" in turn["reply"]
+    assert "42" not in turn["reply"]
+    after = state_of(talk)
+    assert after["stack"] == before["stack"]
+    assert after["ambiguity"] == before["ambiguity"]
+    assert [message["text"] for message in after["messages"][-2:]] == ["for printer one", turn["reply"]]
+    assert any("the secret is 42" in signal.payload.get("why", "") for signal in talk.rehearsal.signals)
+
+
+async def test_after_an_error_the_conversation_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AG-4."""
+    talk = rehearse()
+    await talk.say("order toner")
+    with monkeypatch.context() as broken:
+        break_at("carry_out", RuntimeError("boom"), broken)
+        await talk.say("for printer one")
+
+    turn = await talk.say("printer two")
+
+    assert turn["ambiguity"]["level"] == "confirmation"
+
+
+async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """AG-4, RT-12: the order stands, and nobody says that nothing was changed."""
+    talk = rehearse()
+    await talk.say("order toner for printer two")
+    break_at("carry_out", RuntimeError("boom"), monkeypatch)
+
+    turn = await talk.say("yes")
+
+    assert "already ordered the toner (O-T-3)" in turn["reply"]
+    assert "Nothing was changed" not in turn["reply"]
+    assert [note["tool_id"] for note in state_of(talk)["effects"]] == ["toner_order"]
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (TurnCancelled("Stop."), "cancelled"),
+        (DeadlineExceeded("Late."), "failed"),
+        (LaneLost("Gone."), "running"),
+    ],
+)
+async def test_what_ends_a_turn_from_outside_passes_through(
+    error: Exception, status: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """AG-4, RT-7."""
+    talk = rehearse()
+    break_at("carry_out", error, monkeypatch)
+
+    turn = await talk.say("order toner")
+
+    assert turn["status"] == status
+
+
+async def test_the_turn_object_is_complete() -> None:
+    """UI: the form of `--json`."""
+    talk = rehearse()
+
+    turn = await talk.say("order toner for printer one")
+
+    assert turn["session_id"] == talk.session_id
+    assert (turn["seq"], turn["epoch"], turn["status"]) == (1, 1, "done")
+    assert turn["flows"] == [
+        {"dact": "order_toner", "state": "Active", "reason": None, "slots": {"printer": "P1"}}
+    ]
+    assert turn["tools"] == [{"tool_id": "toner_find", "arguments": {"printer": "P1"}, "status": "ok"}]
+    assert [action["name"] for action in turn["actions"]] == ["fill_slot", "fill_slot"]
+    assert turn["ambiguity"]["slot"] == "offer"
+    assert turn["duration_ms"] > 0
+
+
+async def test_events_tell_the_turn_in_order() -> None:
+    """RT-15."""
+    talk = rehearse()
+    await talk.say("order toner for printer two")
+    await talk.say("yes")
+
+    events = talk.rehearsal.store.sessions[talk.session_id].events
+
+    told = [event.type for event in events if event.type != "accepted"]
+    assert told == [
+        "started", "flow_pushed", "tool_started", "tool_finished", "answer",
+        "started", "tool_started", "tool_finished", "flow_popped", "answer",
+    ]  # fmt: skip
+
+
+async def test_states_can_be_rebuilt() -> None:
+    """ST-2: the working state of every epoch comes back from snapshot and diffs."""
+    from orchestrator.testing.sessions import MemorySessions  # noqa: PLC0415
+
+    talk = rehearse()
+    states = []
+    for text in ("order toner", "printer two", "yes", "check the queue"):
+        await talk.say(text)
+        states.append(state_of(talk))
+
+    sessions = MemorySessions(talk.rehearsal.store)
+    for epoch, state in enumerate(states, start=1):
+        assert await sessions.state_at(DEFAULT_TENANT, talk.session_id, epoch) == state
+
+
+def decoded(raw: bytes) -> Decoded:
+    return Decoded(raw, {}, DialogueState.new(SessionId("one")))
+
+
+def test_a_cached_state_is_given_for_its_own_bytes_only() -> None:
+    """Another process may have committed the same epoch with other contents."""
+    cache = StateCache()
+    cache.keep(SessionId("one"), decoded(b"{1}"))
+
+    assert cache.take(SessionId("one"), b"{2}") is None
+    assert cache.take(SessionId("one"), b"{1}") is None, "a mismatch forgets the entry"
+
+
+def test_a_cached_state_is_given_once() -> None:
+    """A turn changes it in place: when the turn fails, nobody may find it again."""
+    cache = StateCache()
+    entry = decoded(b"{1}")
+    cache.keep(SessionId("one"), entry)
+
+    assert cache.take(SessionId("one"), b"{1}") is entry
+    assert cache.take(SessionId("one"), b"{1}") is None
+
+
+def test_the_cache_is_bounded() -> None:
+    cache = StateCache(size=2)
+    for name in ("one", "two", "three"):
+        cache.keep(SessionId(name), decoded(name.encode()))
+
+    assert cache.take(SessionId("one"), b"one") is None
+    assert cache.take(SessionId("three"), b"three") is not None

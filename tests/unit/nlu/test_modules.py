@@ -1,0 +1,258 @@
+"""Actions, validation, models, votes and second thoughts (NL-2, NL-3, NL-5, NL-6, NL-7)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pytest
+
+from orchestrator.dialogue.ambiguity import Option
+from orchestrator.dialogue.slots import EVERY_TYPE
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.errors import InvalidInput, ModelTimedOut
+from orchestrator.nlu.contemplate import narrow, reroute
+from orchestrator.nlu.react import Action, react
+from orchestrator.nlu.think import Policy, think
+from orchestrator.nlu.validate import Validation
+from orchestrator.nlu.voting import elect
+from orchestrator.prompting.calling import CallContext
+from tests.unit.nlu.flights import BOOK, FLOWS, booking, confirming, nothing_open, system1, values
+
+FLOW_MAP = {flow.dact: flow for flow in FLOWS}
+CALL = CallContext(session_id="session_1", turn_id="turn_1")
+STATE = DialogueState.new("session_1")
+
+
+@dataclass
+class ScriptedModel:
+    """Answers as written, or fails as written."""
+
+    answer: object
+    available: bool = True
+    asked: list[str] = field(default_factory=list)
+
+    async def structured(
+        self, prompt_id: str, variables: Mapping, schema: Mapping, call: CallContext
+    ) -> dict:
+        self.asked.append(prompt_id)
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+def answer(dact: str = "book_flight", kind: str = "task", **slots: object) -> dict:
+    return {"kind": kind, "intent": "Book", "flows": [{"dact": dact, "score": 0.9}], "slots": slots}
+
+
+def policy(mode: str) -> Policy:
+    return Policy(mode, 0.75, "A travel assistant", (2, 4, 5))
+
+
+async def ask(text: str, mode: str, *models: ScriptedModel, situation=None):
+    return await think(text, system1(), policy(mode), models, STATE, situation or nothing_open(), CALL)
+
+
+# React
+
+
+@pytest.mark.parametrize("name", ["confirm", "approve"])
+def test_a_yes_button_confirms(name: str) -> None:
+    assert react(Action(name, {"flow_id": "flow_1"}), confirming(), FLOW_MAP).kind is MessageKind.CONFIRMATION
+
+
+def test_buttons_fill_choose_and_cancel() -> None:
+    filled = react(Action("fill_slot", {"slot": "date", "value": "2026-12-01"}), booking(), FLOW_MAP)
+    assert (filled.kind, values(filled)) == (MessageKind.SLOT_VALUE, {"date": "2026-12-01"})
+    changed = react(Action("fill_slot", {"slot": "origin", "value": "LIS"}), booking(), FLOW_MAP)
+    assert changed.kind is MessageKind.CORRECTION
+    chosen = react(Action("choose_flow", {"dact": "check_booking"}), nothing_open(), FLOW_MAP)
+    assert (chosen.kind, chosen.flows) == (MessageKind.TASK, (FlowScore("check_booking", 1.0),))
+    cancelled = react(
+        Action("cancel_flow", {"flow_id": "flow_7", "then": "book_flight"}), booking(), FLOW_MAP
+    )
+    assert (cancelled.kind, cancelled.target) == (MessageKind.CANCELLATION, "flow_7")
+    assert cancelled.flows[0].dact == "book_flight"
+    assert all(
+        understanding.source is Source.ACTION for understanding in (filled, changed, chosen, cancelled)
+    )
+
+
+def test_an_option_is_selected_by_its_place() -> None:
+    option = Option("Porto", "fill_slot", {"slot": "destination", "value": "OPO"})
+    situation = booking(values={}, options=(option,))
+    assert values(react(Action("select_option", {"index": 0}), situation, FLOW_MAP)) == {"destination": "OPO"}
+
+
+def test_a_form_fills_several_slots() -> None:
+    form = Action("fill_form", {"values": {"date": "2026-12-01", "cabin": "business"}})
+    assert values(react(form, booking(), FLOW_MAP)) == {"date": "2026-12-01", "cabin": "business"}
+
+
+@pytest.mark.parametrize(
+    ("name", "payload"),
+    [
+        ("explode", {}),
+        ("choose_flow", {"dact": "nowhere"}),
+        ("select_option", {"index": 5}),
+        ("fill_slot", {}),
+        ("fill_form", {"values": 3}),
+        ("change_slot", {}),
+    ],
+)
+def test_actions_that_are_none_name_the_field(name: str, payload: dict) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        react(Action(name, payload), booking(), FLOW_MAP)
+    assert caught.value.field.startswith("action")
+
+
+# Validate
+
+
+def validated(understanding: Understanding, situation=None):
+    checker = Validation(FLOW_MAP, EVERY_TYPE, system1().extractor)
+    return checker.validate(understanding, situation or nothing_open())
+
+
+def task(*flows: FlowScore, **slots: object) -> Understanding:
+    mentions = {name: Mention(value) for name, value in slots.items()}
+    return Understanding(MessageKind.TASK, Source.SYSTEM2, flows=flows, slots=mentions)
+
+
+def test_unknown_flows_go_and_scores_are_put_in_order() -> None:
+    result = validated(
+        task(FlowScore("nowhere", 1.0), FlowScore("search_flights", 0.2), FlowScore("book_flight", 7.0),
+             FlowScore("book_flight", 0.1), FlowScore("check_booking", float("nan")))
+    )  # fmt: skip
+    assert result.understanding.flows == (FlowScore("book_flight", 1.0), FlowScore("search_flights", 0.2))
+    assert result.problems
+
+
+def test_a_task_without_a_known_flow_is_unknown() -> None:
+    assert validated(task(FlowScore("nowhere", 1.0))).understanding.kind is MessageKind.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("said", "value"), [("oslo", "OSL"), ("OSLO", "OSL"), ("Lisbn", "LIS"), ("OPO", "OPO")]
+)
+def test_entities_are_repaired_by_case_and_nearest_name(said: str, value: str) -> None:
+    result = validated(task(FlowScore("book_flight", 1.0), destination=said)).understanding
+    assert result.slots["destination"].value == value
+
+
+def test_entities_of_several_or_no_values_stay_open() -> None:
+    result = validated(
+        task(FlowScore("book_flight", 1.0), destination="San Jose", origin="Nowhere")
+    ).understanding
+    assert set(result.slots["destination"].candidates) == {"SJO", "SJC"}
+    assert result.slots["origin"].invalid
+
+
+def test_slots_must_be_of_the_flow_and_of_their_type() -> None:
+    flow = FlowScore("book_flight", 1.0)
+    result = validated(
+        task(flow, colour="red", passengers=40, date="tomorrow", cabin="Business")
+    ).understanding
+    assert "colour" not in result.slots
+    assert result.slots["passengers"].invalid
+    assert result.slots["date"].value == "2026-11-21"
+    assert result.slots["cabin"].value == "business"
+
+
+# Models
+
+
+async def test_a_sure_system_1_asks_no_model_under_auto() -> None:
+    model = ScriptedModel(answer("check_booking"))
+    thought = await ask("book a flight from Oslo to Madrid", "auto", model)
+    assert thought.understanding.source is Source.SYSTEM1
+    assert model.asked == []
+
+
+async def test_an_unsure_system_1_asks_the_model_under_auto() -> None:
+    model = ScriptedModel(answer(destination="Madrid"))
+    thought = await ask("gimme wings southward", "auto", model)
+    assert thought.understanding.source is Source.SYSTEM2
+    assert values(thought.understanding) == {"destination": "Madrid"}
+    assert model.asked == ["nlu_think"]
+
+
+@pytest.mark.parametrize("model", [ScriptedModel({}, available=False), ScriptedModel(ModelTimedOut("late"))])
+async def test_a_model_that_is_down_leaves_system_1_alone_and_says_so(model: ScriptedModel) -> None:
+    thought = await ask("book a flight to Madrid", "system2", model)
+    assert thought.understanding.source is Source.SYSTEM1
+    assert thought.understanding.flows[0].dact == "book_flight"
+    assert thought.understanding.degraded
+
+
+async def test_without_a_model_nothing_is_degraded() -> None:
+    assert not (await ask("gimme wings", "auto")).understanding.degraded
+
+
+async def vote(*answers: object):
+    heard: list[int] = []
+
+    def voter(index: int, said: object):
+        async def speak() -> Understanding:
+            heard.append(index)
+            if isinstance(said, Exception):
+                raise said
+            return task(FlowScore(str(said), 0.8), destination="OSL")
+
+        return speak
+
+    election = await elect([voter(index, said) for index, said in enumerate(answers)])
+    return election, heard
+
+
+async def test_two_that_agree_end_the_vote() -> None:
+    election, heard = await vote("a", "a", "b", "b", "b")
+    assert election.winner is not None
+    assert election.winner.flows[0].dact == "a"
+    assert (sorted(heard), election.rounds) == ([0, 1], 1)
+
+
+async def test_rounds_widen_on_disagreement_only() -> None:
+    election, heard = await vote("a", "b", "b", "b", "a")
+    assert election.winner is not None
+    assert election.winner.flows[0].dact == "b"
+    assert (sorted(heard), election.rounds) == ([0, 1, 2, 3], 2)
+
+
+async def test_a_failing_voter_is_left_out() -> None:
+    election, _heard = await vote(ModelTimedOut("late"), "a", "a", "b", "a")
+    assert election.winner is not None
+    assert (election.winner.flows[0].dact, election.failed) == ("a", 1)
+
+
+async def test_no_majority_means_unknown() -> None:
+    election, heard = await vote("a", "b", "c", "d", "e")
+    assert election.winner is None
+    assert len(heard) == 5
+    models = [
+        ScriptedModel(answer(dact))
+        for dact in ("book_flight", "check_booking", "cancel_booking", "search_flights")
+    ]
+    thought = await ask("whatever", "system2", *models)
+    assert thought.understanding.kind is MessageKind.UNKNOWN
+
+
+# Contemplate
+
+
+def test_the_failed_flow_is_excluded_and_its_fallback_comes_first() -> None:
+    left = narrow(BOOK, FLOW_MAP, {"book_flight"})
+    assert left[0].dact == "search_flights"
+    assert all(flow.dact != "book_flight" for flow in left)
+
+
+def test_rerouting_without_a_model_takes_values_along() -> None:
+    found = reroute("I need a flight to Madrid", system1(), booking(), BOOK, {"book_flight"}, {})
+    assert found.kind is MessageKind.TASK
+    assert found.flows[0].dact == "search_flights"
+    assert found.slots["destination"].value == "MAD"
+    assert found.slots["origin"].value == "OSL"
+
+
+def test_rerouting_gives_up_when_nothing_is_likely() -> None:
+    found = reroute("blorp", system1(), nothing_open(), None, {"book_flight"}, {})
+    assert found.kind is MessageKind.UNKNOWN

@@ -1,0 +1,199 @@
+"""`parley eval` on schema-guided dialogues: what is learnt from is never measured, and any file will do."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import InvalidInput
+from parley.commands.evaluate import locate
+from parley.evaluation.dataset import read_dialogues, read_schema
+from parley.evaluation.metrics import Prediction, score_frame
+from parley.evaluation.report import as_json, as_markdown
+from parley.evaluation.runner import evaluate, follow, learn, split
+
+ROOT = Path(__file__).parents[3]
+DATA = Path(os.environ.get("PARLEY_SHARED", ROOT.parent / "shared")) / "data" / "sgd"
+needs_data = pytest.mark.skipif(
+    not (DATA / "schema.json").exists(),
+    reason="The dialogue sample is not beside the repository; set PARLEY_SHARED.",
+)
+
+SCHEMA = [
+    {
+        "service_name": "Taxi_1",
+        "description": "Order a taxi",
+        "slots": [
+            {
+                "name": "destination",
+                "description": "Where to go",
+                "is_categorical": False,
+                "possible_values": [],
+            },
+            {
+                "name": "riders",
+                "description": "How many",
+                "is_categorical": True,
+                "possible_values": ["1", "2"],
+            },
+        ],
+        "intents": [
+            {
+                "name": "OrderTaxi",
+                "description": "Order a taxi",
+                "required_slots": ["destination"],
+                "optional_slots": {"riders": "1"},
+            }
+        ],
+    }
+]
+
+
+def user(text: str, state: dict, acts: list, spans: list | None = None) -> dict:
+    frame = {
+        "service": "Taxi_1",
+        "actions": acts,
+        "slots": spans or [],
+        "state": {"active_intent": "OrderTaxi", "slot_values": state, "requested_slots": []},
+    }
+    return {"speaker": "USER", "utterance": text, "frames": [frame]}
+
+
+def dialogue(name: str, place: str) -> dict:
+    text = f"Order a taxi to {place}"
+    start = len("Order a taxi to ")
+    acts = [{"act": "INFORM_INTENT", "slot": "intent", "values": ["OrderTaxi"]}]
+    spans = [{"slot": "destination", "start": start, "exclusive_end": len(text)}]
+    return {
+        "dialogue_id": name,
+        "services": ["Taxi_1"],
+        "turns": [user(text, {"destination": [place]}, acts, spans)],
+    }
+
+
+def write(folder: Path, *dialogues: dict) -> tuple[Path, Path]:
+    schema, lines = folder / "schema.json", folder / "dialogues.jsonl"
+    schema.write_text(json.dumps(SCHEMA))
+    lines.write_text("\n".join(json.dumps(body) for body in dialogues))
+    return schema, lines
+
+
+def test_a_small_file_of_an_unknown_service_is_measured(tmp_path: Path) -> None:
+    schema, lines = write(
+        tmp_path,
+        *(dialogue(f"d{n}", place) for n, place in enumerate(["Mill Lane", "Old Port", "Pier Nine"])),
+    )
+    report = evaluate(schema, lines, folds=3)
+    assert report.overall.frames == 3
+    assert report.overall.intent_accuracy == 1.0
+    assert report.overall.joint_goal > 0.9
+    assert "all services" in as_markdown(report)
+    assert as_json(report)["overall"]["frames"] == 3
+
+
+def test_what_is_measured_is_never_learnt_from(tmp_path: Path) -> None:
+    _schema, lines = write(tmp_path, *(dialogue(f"d{n}", "Mill Lane") for n in range(20)))
+    dialogues = read_dialogues(lines)
+    parts = split(dialogues, 5)
+    measured = [one.identifier for part, _ in parts for one in part]
+    assert sorted(measured) == sorted(one.identifier for one in dialogues)
+    for part, learning in parts:
+        assert not {one.identifier for one in part} & {one.identifier for one in learning}
+
+
+def test_further_dialogues_to_learn_from_leave_out_the_measured_ones(tmp_path: Path) -> None:
+    _schema, lines = write(tmp_path, dialogue("a", "Mill Lane"), dialogue("b", "Old Port"))
+    (tmp_path / "one").mkdir()
+    _schema, one = write(tmp_path / "one", dialogue("a", "Mill Lane"))
+    ((measured, learning),) = split(read_dialogues(one), 5, lines)
+    assert [d.identifier for d in measured] == ["a"]
+    assert [d.identifier for d in learning] == ["b"]
+
+
+def test_unknown_fields_and_missing_annotations_do_no_harm(tmp_path: Path) -> None:
+    strange = {
+        "dialogue_id": "odd",
+        "mood": "good",
+        "turns": [
+            {"speaker": "USER", "utterance": "Order a taxi to Mill Lane", "frames": [{"service": "Taxi_1"}]},
+            {"speaker": "SYSTEM", "utterance": "For how many?"},
+            {
+                "speaker": "USER",
+                "utterance": "two",
+                "frames": [{"service": "Unheard_9", "state": {}}, "noise"],
+            },
+            user("to Mill Lane", {"destination": ["Mill Lane"]}, []),
+        ],
+    }
+    schema, lines = write(tmp_path, strange, dialogue("d1", "Old Port"))
+    report = evaluate(schema, lines)
+    assert set(report.services) == {"Taxi_1"}
+    assert report.overall.frames == 2
+
+
+def test_a_json_list_is_read_like_lines(tmp_path: Path) -> None:
+    listed = tmp_path / "dialogues.json"
+    listed.write_text(json.dumps([dialogue("a", "Mill Lane"), dialogue("b", "Old Port")]))
+    assert [d.identifier for d in read_dialogues(listed)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("content", ["", "no json", "[]", '{"a": 1}\nnonsense'])
+def test_a_file_of_another_format_is_named(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "dialogues.jsonl"
+    path.write_text(content)
+    if content.startswith("{"):
+        with pytest.raises(InvalidInput, match="line 2"):
+            read_dialogues(path)
+    else:
+        with pytest.raises(InvalidInput):
+            read_dialogues(path)
+
+
+def test_a_missing_file_and_a_missing_argument_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be read"):
+        read_schema(tmp_path / "nothing.json")
+    with pytest.raises(InvalidInput, match="--schema"):
+        locate(None, None, tmp_path)
+
+
+def test_the_measures_follow_the_datasets_definitions(tmp_path: Path) -> None:
+    schema, _lines = write(tmp_path, dialogue("a", "Mill Lane"))
+    service = read_schema(schema)["Taxi_1"]
+    reference = {"destination": ("Mill Lane", "the mill"), "riders": ("2",)}
+
+    def score(**state: str):
+        return score_frame(service, "OrderTaxi", reference, {}, (), Prediction("OrderTaxi", state), {})
+
+    assert score(destination="lane mill", riders="2").joint_goal == 1.0
+    half = score(destination="the mill")
+    assert (half.joint_goal, half.average_goal) == (0.0, 0.5)
+    assert score(destination="Mill Lane", riders="1").joint_goal == 0.0
+    assert score(destination="Mill Lane", riders="2").slot_f1 == 1.0
+
+
+def test_requests_are_measured_as_the_datasets_script_does(tmp_path: Path) -> None:
+    schema, _lines = write(tmp_path, dialogue("a", "Mill Lane"))
+    service = read_schema(schema)["Taxi_1"]
+
+    def score(wanted: tuple[str, ...], found: set[str]):
+        prediction = Prediction("OrderTaxi", {}, frozenset(found))
+        return score_frame(service, "OrderTaxi", {}, {}, wanted, prediction, {})
+
+    assert score((), set()).requested_f1 == 1.0
+    assert score((), set()).asked_frames == 0
+    assert score(("riders",), set()).requested_f1 == 0.0
+    assert score(("riders",), {"riders"}).asked_f1 == 1.0
+
+
+@needs_data
+def test_the_sample_is_understood_better_than_by_chance() -> None:
+    """A few dialogues of the largest service, measured with what the others teach."""
+    services = read_schema(DATA / "schema.json")
+    dialogues = [d for d in read_dialogues(DATA / "dialogues.jsonl") if d.services == ("Flights_3",)]
+    measured, learning = dialogues[:3], dialogues[3:]
+    learnt = learn(services["Flights_3"], learning)
+    tallies = [follow(learnt.tracker(), one) for one in measured]
+    frames = sum(tally.frames for tally in tallies)
+    assert sum(tally.intents for tally in tallies) / frames > 0.7
+    assert sum(tally.average for tally in tallies) / sum(tally.average_frames for tally in tallies) > 0.5

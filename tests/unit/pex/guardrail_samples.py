@@ -1,0 +1,71 @@
+"""Reads the samples of hostile and benign code; gives the registry and the tables they are about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import yaml
+
+from orchestrator.domain.configuration import Guardrails
+from orchestrator.pex.guardrails import PythonRules
+
+DEFAULTS = yaml.safe_load(resources.files("orchestrator.domain").joinpath("defaults.yaml").read_text("utf-8"))
+RULES = PythonRules.from_config(Guardrails(**DEFAULTS["guardrails"]))
+
+FOLDER = Path(__file__).with_name("hostile")
+
+ENTITIES = {
+    "sales": ["id", "day", "region", "amount", "customer id"],
+    "customers": ["id", "name", "city"],
+}
+
+
+@dataclass(frozen=True)
+class Sample:
+    name: str
+    code: str
+    guard: str | None = None
+    alone: str = "returned"
+    arguments: dict[str, Any] = field(default_factory=dict)
+    imports: tuple[str, ...] = ()
+    result: Any = None
+    rows: int = 0
+    same: bool = True
+    """Whether the database understands the code as it stands, to compare the answers."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def read_hostile(language: str) -> list[Sample]:
+    return [_read(entry) for entry in yaml.safe_load((FOLDER / f"{language}.yaml").read_text("utf-8"))]
+
+
+def read_benign(language: str) -> list[Sample]:
+    return [_read(entry) for entry in yaml.safe_load((FOLDER / "benign.yaml").read_text("utf-8"))[language]]
+
+
+def _read(entry: dict[str, Any]) -> Sample:
+    repeat = entry.pop("repeat", None)
+    if repeat:
+        start, piece, times, middle, end = repeat
+        entry["code"] = f"{start}{piece * times}{middle}{end * times}"
+    return Sample(**entry)
+
+
+def make_database(path: Path) -> Path:
+    """The registered tables, and one that is not registered."""
+    with duckdb.connect(str(path)) as connection:
+        connection.execute(
+            'create table sales (id int, day date, region text, amount double, "customer id" int);'
+            "insert into sales values (1, '2024-01-05', 'north', 10, 1), (2, '2024-01-20', 'south', 20, 2),"
+            " (3, '2024-02-03', 'north', 30, 1), (4, '2024-02-04', 'south', 15, 2);"
+            "create table customers (id int, name text, city text);"
+            "insert into customers values (1, 'Ada', 'Bonn'), (2, 'Ben', 'Rome');"
+            "create table hidden (a int); insert into hidden values (42);"
+        )
+    return path

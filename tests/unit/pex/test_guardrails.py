@@ -1,0 +1,287 @@
+"""PX-10: code that a model wrote is judged before anything of it runs."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from orchestrator.errors import InvalidInput
+from orchestrator.pex.guardrails import (
+    ApprovedPython,
+    ApprovedSql,
+    Category,
+    Language,
+    PythonRules,
+    Rejected,
+    SqlRules,
+    Statement,
+    activate_guardrails,
+    apply_guardrails,
+    database_settings,
+)
+from tests.unit.pex.guardrail_samples import ENTITIES, RULES, Sample, make_database, read_benign, read_hostile
+
+HOSTILE_PYTHON = read_hostile("python")
+HOSTILE_SQL = read_hostile("sql")
+BENIGN_PYTHON = read_benign("python")
+BENIGN_SQL = read_benign("sql")
+
+
+@pytest.mark.parametrize("sample", [s for s in HOSTILE_PYTHON if s.guard], ids=str)
+def test_hostile_python_is_rejected_with_its_category(sample: Sample) -> None:
+    verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
+
+    assert isinstance(verdict, Rejected), verdict
+    assert verdict.category == sample.guard, verdict
+    assert verdict.message.endswith((".", "?"))
+
+
+@pytest.mark.parametrize("sample", [s for s in HOSTILE_SQL if s.guard], ids=str)
+def test_hostile_sql_is_rejected_with_its_category(sample: Sample) -> None:
+    verdict = apply_guardrails(sample.code, Language.SQL, ENTITIES)
+
+    assert isinstance(verdict, Rejected), verdict
+    assert verdict.category == sample.guard, verdict
+    assert verdict.message.endswith((".", "?"))
+
+
+def test_every_category_is_reached_by_a_sample() -> None:
+    reached = {s.guard for s in (*HOSTILE_PYTHON, *HOSTILE_SQL)}
+
+    assert reached >= {category.value for category in Category}
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make_database(tmp_path_factory.mktemp("database") / "tables.duckdb")
+
+
+@pytest.mark.parametrize("sample", HOSTILE_SQL, ids=str)
+def test_the_connection_stops_what_reaches_outside_without_the_guardrails(
+    sample: Sample, database: Path
+) -> None:
+    secret_variable = duckdb.sql("select 'secret' as s")  # noqa: F841 - a sample asks for it by name
+    settings = database_settings(memory_mb=64, threads=1)
+
+    with duckdb.connect(str(database), read_only=True, config=settings) as connection:
+        try:
+            answer = connection.execute(sample.code)
+            assert answer is None or answer.fetchall() is not None
+            outcome = "answered"
+        except (duckdb.Error, RuntimeError):
+            outcome = "refused"
+
+    assert outcome == sample.alone
+    with duckdb.connect(str(database), read_only=True) as connection:
+        assert connection.execute("select count(*), sum(amount) from sales").fetchall() == [(4, 75.0)]
+
+
+@pytest.mark.parametrize("sample", BENIGN_SQL, ids=str)
+def test_benign_sql_passes_and_answers_as_it_was_written(sample: Sample, database: Path) -> None:
+    verdict = apply_guardrails(sample.code, Language.SQL, ENTITIES)
+
+    assert isinstance(verdict, ApprovedSql), verdict
+    original = activate_guardrails(sample.code, "```sql") or (sample.code,)
+    with duckdb.connect(str(database), read_only=True, config=database_settings()) as connection:
+        rows = connection.execute(verdict.code).fetchall()
+        assert len(rows) == sample.rows
+        if sample.same:
+            assert rows == connection.execute(original[0]).fetchall()
+
+
+@pytest.mark.parametrize("sample", BENIGN_PYTHON, ids=str)
+def test_benign_python_passes_as_one_function(sample: Sample) -> None:
+    verdict = apply_guardrails(sample.code, Language.PYTHON, None, python=RULES)
+
+    assert isinstance(verdict, ApprovedPython), verdict
+    tree = ast.parse(verdict.code)
+    assert [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)] == [verdict.function]
+    assert "#" not in verdict.code
+    assert set(sample.arguments) <= {*verdict.parameters}
+
+
+def test_approved_sql_holds_no_comments() -> None:
+    verdict = apply_guardrails("select 1 /* ; drop table x */ -- and more", Language.SQL, {})
+
+    assert isinstance(verdict, ApprovedSql)
+    assert verdict.code == "SELECT 1"
+    assert verdict.tables == frozenset()
+
+
+def test_approved_sql_names_the_base_tables_as_registered() -> None:
+    verdict = apply_guardrails(
+        "with c as (select * from CUSTOMERS) select * from c, Sales", Language.SQL, ENTITIES
+    )
+
+    assert isinstance(verdict, ApprovedSql)
+    assert verdict.tables == {"customers", "sales"}
+    assert verdict.statement is Statement.SELECT
+
+
+@pytest.mark.parametrize(
+    ("code", "suggestion"),
+    [
+        ("select * from slaes", "sales"),
+        ("select regoin from sales", "region"),
+        ("select c.nmae from customers c", "name"),
+        ("select s.amuont from sales s, unnest([1]) as t(x)", "amount"),
+    ],
+)
+def test_an_unknown_name_comes_with_the_nearest_known_one(code: str, suggestion: str) -> None:
+    verdict = apply_guardrails(code, Language.SQL, ENTITIES)
+
+    assert isinstance(verdict, Rejected)
+    assert verdict.category is Category.UNKNOWN_ENTITY
+    assert verdict.suggestion == suggestion
+    assert suggestion in verdict.message
+
+
+def test_python_may_read_known_keys_and_its_own() -> None:
+    code = (
+        "def f(rows):\n    out = {'total': 0}\n"
+        "    for row in rows:\n        out['total'] += row['amount']\n    return out['total']"
+    )
+
+    assert isinstance(apply_guardrails(code, Language.PYTHON, ENTITIES), ApprovedPython)
+    rejected = apply_guardrails(code.replace("amount", "ammount"), Language.PYTHON, ENTITIES)
+    assert isinstance(rejected, Rejected)
+    assert (rejected.category, rejected.suggestion) == (Category.UNKNOWN_ENTITY, "amount")
+
+
+def test_an_empty_registry_allows_no_table_and_none_checks_none() -> None:
+    assert isinstance(apply_guardrails("select * from t", Language.SQL, {}), Rejected)
+    assert isinstance(apply_guardrails("select a from t", Language.SQL, None), ApprovedSql)
+    file = apply_guardrails("select * from 't.csv'", Language.SQL, None)
+    assert isinstance(file, Rejected)
+    assert file.category is Category.FORBIDDEN_SOURCE
+
+
+CHANGES = {
+    Statement.INSERT: "insert into sales (id) values (5)",
+    Statement.UPDATE: "update sales set amount = 1 where id = 2",
+    Statement.DELETE: "delete from sales where id = 2",
+    Statement.CREATE_TABLE: "create table totals as select region, sum(amount) as total from sales group by 1",
+    Statement.ALTER_TABLE: "alter table sales add column note text",
+    Statement.DROP_TABLE: "drop table sales",
+}
+
+
+@pytest.mark.parametrize(("kind", "code"), CHANGES.items(), ids=str)
+def test_a_tool_takes_exactly_the_changes_it_names(kind: Statement, code: str, tmp_path: Path) -> None:
+    allowed = apply_guardrails(code, Language.SQL, ENTITIES, sql=SqlRules(statements=frozenset({kind})))
+    others = frozenset(Statement) - {kind}
+    refused = apply_guardrails(code, Language.SQL, ENTITIES, sql=SqlRules(statements=others))
+
+    assert isinstance(allowed, ApprovedSql), allowed
+    assert allowed.statement is kind
+    with duckdb.connect(str(make_database(tmp_path / "t.duckdb")), config=database_settings()) as connection:
+        connection.execute(allowed.code)
+    assert isinstance(refused, Rejected)
+    assert refused.category is Category.NOT_READ_ONLY
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "create view v as select 1",
+        "create macro m(x) as x",
+        "create secret s (type s3)",
+        "drop schema main cascade",
+        "drop view v",
+        "insert into sales select * from read_csv('x')",
+        "create table t as select * from '/etc/passwd'",
+        "insert into hidden values (1)",
+        "with gone as (delete from sales returning *) insert into sales select * from gone",
+        "drop table hidden",
+        "create table '/tmp/x.csv' as select 1",
+    ],
+)
+def test_a_tool_that_changes_data_still_takes_only_tables_and_known_names(code: str) -> None:
+    rules = SqlRules(statements=frozenset(Statement))
+
+    assert isinstance(apply_guardrails(code, Language.SQL, ENTITIES, sql=rules), Rejected)
+
+
+def test_a_domain_names_the_modules() -> None:
+    code = "import random\ndef f():\n    return random.random()"
+
+    assert isinstance(apply_guardrails(code, Language.PYTHON, None), Rejected)
+    assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=RULES), Rejected)
+    rules = PythonRules(allowed_imports=("random",))
+    assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=rules), ApprovedPython)
+
+
+@pytest.mark.parametrize("name", ["os", "os.path", "subprocess", "builtins", "numpy", "_socket", "operator"])
+def test_no_domain_can_allow_a_module_that_leads_outside(name: str) -> None:
+    with pytest.raises(InvalidInput) as raised:
+        PythonRules(allowed_imports=("math", name))
+
+    assert raised.value.field == "guardrails.allowed_imports"
+
+
+@pytest.mark.parametrize(
+    ("answer", "phrase", "blocks"),
+    [
+        ("So: <sql>select 1</sql> and <sql>\nselect 2\n</sql>.", "<sql>", ("select 1", "select 2")),
+        ("Prose\n```python\nx = 1\n```\nmore\n```\nno\n```", "```python\n", ("x = 1",)),
+        ("FINAL CODE:\nselect 1", "FINAL CODE:", ("select 1",)),
+        ("FINAL CODE: as follows\n```sql\nselect 1\n```\nThat is it.", "FINAL CODE:", ("select 1",)),
+        ("nothing here", "<sql>", ()),
+        ("<sql>never closed", "<sql>", ("never closed",)),
+        ("<sql></sql>", "<sql>", ()),
+        ("anything", " ", ()),
+    ],
+)
+def test_delimited_blocks_are_found_in_prose(answer: str, phrase: str, blocks: tuple[str, ...]) -> None:
+    assert activate_guardrails(answer, phrase) == blocks
+
+
+def test_the_block_of_the_right_language_is_taken() -> None:
+    answer = "```sql\nselect 1\n```\nthen\n```python\ndef f():\n    return 1\n```"
+
+    python = apply_guardrails(answer, Language.PYTHON, None)
+    sql = apply_guardrails(answer, Language.SQL, None)
+
+    assert isinstance(python, ApprovedPython)
+    assert python.function == "f"
+    assert isinstance(sql, ApprovedSql)
+    assert sql.code == "SELECT 1"
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_an_answer_without_code_is_empty_or_no_code(language: Language) -> None:
+    for answer, categories in (("", {Category.EMPTY}), ("```\n```", {Category.EMPTY})):
+        verdict = apply_guardrails(answer, language, None)
+        assert isinstance(verdict, Rejected)
+        assert verdict.category in categories
+    refusal = apply_guardrails("I am sorry, I cannot help with that.", language, None)
+    assert isinstance(refusal, Rejected)
+
+
+DEEP = [
+    "-" * 19_000 + "1",
+    "not " * 4_900 + "1",
+    "lambda:" * 2_800 + "1",
+    "a" + ".b" * 9_900,
+    "a**" * 6_000 + "1",
+]
+
+
+@pytest.mark.parametrize("expression", DEEP, ids=lambda text: text[:6])
+def test_deep_python_is_rejected_rather_than_exhausting_the_parser(expression: str) -> None:
+    verdict = apply_guardrails(expression, Language.PYTHON, None)
+
+    assert isinstance(verdict, Rejected)
+    assert verdict.category is Category.TOO_DEEP
+
+
+def test_size_is_bounded_before_anything_is_parsed() -> None:
+    long = "def f():\n    return 1\n" + "# x\n" * 10_000
+
+    verdict = apply_guardrails(long, Language.PYTHON, None)
+
+    assert isinstance(verdict, Rejected)
+    assert verdict.category is Category.TOO_LARGE

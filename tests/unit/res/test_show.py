@@ -1,0 +1,65 @@
+"""Values as people say them."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from orchestrator.dialogue.flow import make_flow_class
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.res.show import show_date, show_money, show_time
+from orchestrator.res.words import name_doing
+from orchestrator.types import Dact
+
+NOW = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("2026-11-20", "today, Friday 20 November"),
+        ("2026-11-21", "tomorrow, Saturday 21 November"),
+        ("2026-12-24", "Thursday 24 December"),
+        ("2027-01-02", "Saturday 2 January 2027"),
+        ("some day", "some day"),
+    ],
+)
+def test_dates(value: str, text: str) -> None:
+    assert show_date(value, NOW) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [("09:40:00", "09:40"), ("2026-11-20T09:40", "09:40"), ("7:05", "7:05")]
+)
+def test_times(value: str, text: str) -> None:
+    assert show_time(value) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ({"amount": 120, "currency": "EUR"}, "€120"),
+        ({"amount": 1234.5, "currency": "USD"}, "$1,234.50"),
+        ({"amount": 80, "currency": "NOK"}, "80 NOK"),
+        ("dear", "dear"),
+    ],
+)
+def test_money(value: object, text: str) -> None:
+    assert show_money(value) == text
+
+
+@pytest.mark.parametrize(
+    ("dact", "doing"),
+    [
+        ("book_flight", "booking a flight"),
+        ("change_order", "changing an order"),
+        ("get_ticket", "getting a ticket"),
+        ("list_bookings", "listing bookings"),
+        ("see_menu", "seeing a menu"),
+    ],
+)
+def test_what_we_are_doing(dact: str, doing: str) -> None:
+    flow = make_flow_class(FlowSpec(dact=Dact(dact), dax="001", intent="Look", family=Family.READ))
+
+    assert name_doing(flow) == doing
