@@ -11,8 +11,12 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, FrameRecord, TurnCommit, Utterance
+from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.turn import TurnStatus
+
+SUMMARY_DUE = "summary_due"
+"""The trigger of the Internal flows that summarise a session and learn from it."""
+SUMMARIZE_EVERY_TURNS = 20
 
 
 def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
@@ -38,6 +42,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
             FrameRecord(frame.frame_id, frame.flow_id, frame.serialize()) for frame in world.frames.values()
         ),
         events=_events(turn),
+        outbox=_outbox(turn),
     )
 
 
@@ -71,6 +76,15 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
     """After several completed flows, and at regular distances (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
     return not turn.before or len(turn.world.completed) > 1 or (turn.lease.epoch + 1) % distance == 0
+
+
+def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
+    """Internal flows that this turn makes due; while one is at work, another is not started (IF-11)."""
+    state = turn.state
+    since = state.turn - (state.summary.through_turn if state.summary is not None else 0)
+    if since == 0 or since % SUMMARIZE_EVERY_TURNS:
+        return ()
+    return (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),)
 
 
 def _events(turn: RunningTurn) -> tuple[Event, ...]:

@@ -30,6 +30,14 @@ class StateLimits:
     effects: int = 20
 
 
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was said up to and with turn `through_turn`; nothing that is newer is in it."""
+
+    text: str
+    through_turn: int
+
+
 DEFAULT_LIMITS = StateLimits()
 CANDIDATES_KEPT = 3
 
@@ -58,6 +66,8 @@ class DialogueState:
     trace: list[JsonObject] = field(default_factory=list[JsonObject])
     completed: list[BaseFlow] = field(default_factory=list[BaseFlow])
     effects: list[EffectNote] = field(default_factory=list[EffectNote])
+    summary: Summary | None = None
+    """Of the older turns, once there are many (IF-12); absent in documents of sessions without one."""
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -147,7 +157,7 @@ class DialogueState:
     def serialize(self) -> JsonObject:
         """As JSON; shares no container that is changed later."""
         stack = self.stack
-        return {
+        body: JsonObject = {
             "schema_version": self.schema_version,
             "session": self.session,
             "turn": self.turn,
@@ -165,6 +175,9 @@ class DialogueState:
             "completed": [flow.serialize() for flow in self.completed],
             "effects": [note.serialize() for note in self.effects],
         }
+        if self.summary is not None:
+            body["summary"] = {"text": self.summary.text, "through_turn": self.summary.through_turn}
+        return body
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -190,6 +203,7 @@ class DialogueState:
             trace=body["trace"].copy(),
             completed=_load_flows(body["completed"], flow_types),
             effects=[EffectNote.from_dict(entry) for entry in body["effects"]],
+            summary=Summary(**body["summary"]) if "summary" in body else None,
         )
 
 
