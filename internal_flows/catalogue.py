@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from pydantic import TypeAdapter
+from pydantic.errors import PydanticUserError
+
 from internal_flows.graph import Graph, graphs_by_trigger
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import ConfigurationError, NotFound, Problem
@@ -138,6 +141,10 @@ def _problems(flow: type[InternalFlow], tools: Mapping[str, Any]) -> list[Proble
         problems.append(Problem(place, "has no name"))
     if not flow.trigger:
         problems.append(Problem(place, "has no trigger"))
+    try:
+        TypeAdapter(flow.input_type)
+    except PydanticUserError as error:
+        problems.append(Problem(f"{place}.input_type", error.message))
     problems += [
         Problem(
             f"{place}.tools", f"there is no tool {tool!r}; there are {', '.join(sorted(tools)) or 'none'}"

@@ -50,6 +50,7 @@ class Ports:
     sessions: PostgresSessions
     outbox: PostgresOutbox
     runs: PostgresRuns
+    redis: Redis
     live: RedisEvents
     wakeup: RedisWakeup
     waiter: TurnWaiter
@@ -95,6 +96,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             sessions=PostgresSessions(database),
             outbox=PostgresOutbox(database),
             runs=PostgresRuns(database),
+            redis=redis,
             live=live,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),

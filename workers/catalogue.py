@@ -21,6 +21,7 @@ from orchestrator.domain.problems import Problems
 from orchestrator.errors import ConfigurationError
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject
+from workers.internal_tools import make_tools
 
 SETTINGS_FILE = "internal_flows.yaml"
 
@@ -32,8 +33,6 @@ _log = get_logger(__name__)
 
 def make_catalogue(ports: Ports) -> Catalogue:
     """The flows of this process, with the tools that they may declare. Raises ConfigurationError."""
-    from workers.internal_tools import make_tools  # noqa: PLC0415  # the stores are opened by then
-
     folder = domain_folder(ports.settings.domain)
     settings = FlowSettings(folder)
     return Catalogue([*FLOWS, *own_flows(folder)], tools=make_tools(ports), configure=settings.of_flow)

@@ -12,6 +12,9 @@ CAPACITY: Final = 64
 """Entries of one scratchpad; the least recently used goes first."""
 
 
+NO_EPOCH: Final = Epoch(0)
+
+
 class EntryKind(StrEnum):
     FINDING = "finding"
     SUMMARY = "summary"
@@ -38,7 +41,7 @@ class Entry:
     at: float
     text: str | None = None
     data: Json = None
-    epoch: Epoch = Epoch(0)
+    epoch: Epoch = NO_EPOCH
     labels: tuple[str, ...] = ()
     entry_id: str = ""
 
@@ -47,7 +50,8 @@ class Entry:
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Entry:
-        return cls(**{**body, "kind": EntryKind(body["kind"]), "labels": tuple(body["labels"])})
+        members: JsonObject = {**body, "kind": EntryKind(body["kind"]), "labels": tuple(body["labels"])}
+        return cls(**members)
 
 
 def new_entry_id() -> str:
