@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from datetime import datetime
 from typing import Any
 
 import psycopg
@@ -10,7 +11,7 @@ from psycopg.rows import TupleRow
 from sqlalchemy import Row, Select, desc, func, select
 
 from orchestrator.adapters.postgres.models_internal import internal_items, internal_runs
-from orchestrator.adapters.postgres.pool import Connection, Database
+from orchestrator.adapters.postgres.pool import Connection, Database, translated
 from orchestrator.adapters.postgres.runs import block, next_number, store, transaction
 from orchestrator.errors import NotFound, Refused
 from orchestrator.ports.runs import (
@@ -30,7 +31,7 @@ from orchestrator.ports.runs import (
     Urgency,
     count_by_hand,
 )
-from orchestrator.types import SessionId, TenantId, new_id
+from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, new_id
 
 _UNFINISHED = [status.value for status in RunStatus if status not in ENDED]
 
@@ -42,29 +43,37 @@ class PostgresRuns:
         self._database = database
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        graph_id = new_id("graph") if key is None else f"graph_{_digest(key)}"
-        ids = {run.flow: f"run_{_digest(graph_id + '/' + run.flow)}" for run in runs}
-        followers = {
-            run.flow: [ids[other.flow] for other in runs if run.flow in other.depends_on] for run in runs
-        }
-        hints: list[Hint] = []
+        graph_id, ids = _identify(runs, key)
         try:
             async with transaction(self._database) as connection:
-                for number, run in enumerate(runs):
-                    hint = await store(
-                        connection,
-                        run,
-                        run_id=ids[run.flow],
-                        chain_id=ids[run.flow],
-                        graph_id=graph_id,
-                        number=number,
-                        open_predecessors=len(set(run.depends_on)),
-                        successors=followers[run.flow],
-                    )
-                    hints += [] if hint is None else [hint]
+                hints = await _store_graph(connection, runs, graph_id, ids)
         except psycopg.errors.UniqueViolation:
             return Started(await self._there_already(runs, ids), joined=True)
-        return Started(ids, tuple(hints))
+        return Started(ids, hints)
+
+    async def fire(self, job: str, due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
+        """Start the runs of a scheduled job, unless this firing was claimed already (IF-15).
+
+        While the runs of an earlier firing are at work, this one is coalesced with them (IF-11).
+        """
+        graph_id, ids = _identify(runs, f"schedule:{job}:{due_at.timestamp()}")
+        try:
+            async with transaction(self._database) as connection:
+                if not await _claim_firing(connection, job, due_at):
+                    return False
+                await _store_graph(connection, runs, graph_id, ids)
+        except psycopg.errors.UniqueViolation:
+            async with transaction(self._database) as connection:
+                await _claim_firing(connection, job, due_at)
+            return False
+        return True
+
+    async def now(self) -> float:
+        """The database's clock, unix seconds. Raises Unavailable."""
+        with translated():
+            row = await self._database.fetch_one("SELECT extract(epoch FROM clock_timestamp())::float8", {})
+        assert row is not None
+        return row[0]
 
     async def _there_already(self, runs: tuple[NewRun, ...], ids: dict[str, str]) -> dict[str, str]:
         """The runs of the same message, or those that hold the flight keys."""
@@ -180,6 +189,41 @@ class PostgresRuns:
             counts = await connection.execute(_counts([row.run_id for row in rows]))
             progress = {row[0]: Progress(*row[1:]) for row in counts}
         return [_record(row, progress.get(row.run_id, Progress())) for row in rows]
+
+
+def _identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
+    """Identifiers of the graph and of its runs by flow; the same key gives the same."""
+    graph_id = new_id("graph") if key is None else f"graph_{_digest(key)}"
+    return graph_id, {run.flow: f"run_{_digest(graph_id + '/' + run.flow)}" for run in runs}
+
+
+async def _store_graph(
+    connection: Connection, runs: tuple[NewRun, ...], graph_id: str, ids: dict[str, str]
+) -> tuple[Hint, ...]:
+    """Insert every node; a unique violation when they are there, or a flight key is held."""
+    hints: list[Hint] = []
+    for number, run in enumerate(runs):
+        hint = await store(
+            connection,
+            run,
+            run_id=ids[run.flow],
+            chain_id=ids[run.flow],
+            graph_id=graph_id,
+            number=number,
+            open_predecessors=len(set(run.depends_on)),
+            successors=[ids[other.flow] for other in runs if run.flow in other.depends_on],
+        )
+        hints += [] if hint is None else [hint]
+    return tuple(hints)
+
+
+async def _claim_firing(connection: Connection, job: str, due_at: datetime) -> bool:
+    query = (
+        "INSERT INTO schedule_firings (tenant_id, job, due_at) VALUES ($1, $2, $3)"
+        " ON CONFLICT DO NOTHING RETURNING job"
+    )
+    cursor = await connection.execute(query, [DEFAULT_TENANT, job, due_at])
+    return await cursor.fetchone() is not None
 
 
 async def _redo(connection: Connection, tenant_id: TenantId, run_id: str) -> Started:
