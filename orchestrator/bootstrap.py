@@ -25,12 +25,15 @@ from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.spending import RedisSpending
+from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.adapters.redis.wakeup import RedisWakeup
+from orchestrator.adapters.tools.transports import Transports
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
+from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
@@ -56,6 +59,10 @@ class Ports:
     waiter: TurnWaiter
     messages: Messages
     domains: DomainRegistry
+    tool_limits: RedisRateLimits
+    tool_cache: RedisToolCache
+    closing: AsyncExitStack
+    """What was opened later and is closed with these."""
     models: ModelPool
     circuits: RedisCircuits
 
@@ -102,6 +109,9 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             waiter=TurnWaiter(inbox, live),
             messages=messages,
             domains=DomainRegistry(settings.domain),
+            tool_limits=RedisRateLimits(redis),
+            tool_cache=RedisToolCache(redis),
+            closing=stack,
             models=_open_models(settings, redis, circuits, stack),
             circuits=circuits,
         )
@@ -165,7 +175,16 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             for service, cls in loaded.services.items()
         }
 
-    return assemble_agent(domain, loaded.policies, services, engineer=ports.models.engineer(domain.config))
+    transports = Transports(domain)
+    ports.closing.push_async_callback(transports.close)
+    tool_ports = ToolPorts(transports, ports.tool_limits, ports.tool_cache)
+    return assemble_agent(
+        domain,
+        loaded.policies,
+        services,
+        tool_ports=tool_ports,
+        engineer=ports.models.engineer(domain.config),
+    )
 
 
 class AgentCatalogue:

@@ -184,13 +184,24 @@ class ToolFailure(ParleyError):
     Args:
         category: one of FailureCategory, also as text.
         message: what went wrong and what the user can do.
+        undecided: it may have had its effect all the same.
+        retry_after_s: seconds after which the other side asked to be tried again.
     """
 
     code = "tool_failure"
 
-    def __init__(self, category: FailureCategory | str, message: str) -> None:
+    def __init__(
+        self,
+        category: FailureCategory | str,
+        message: str,
+        *,
+        undecided: bool = False,
+        retry_after_s: float | None = None,
+    ) -> None:
         super().__init__(message)
         self.category = FailureCategory(category)
+        self.undecided = undecided
+        self.retry_after_s = retry_after_s
 
 
 class DirectiveError(ParleyError):

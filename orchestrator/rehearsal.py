@@ -12,12 +12,15 @@ from pathlib import Path
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.tools.transports import Transports
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.system1 import System1
 from orchestrator.pex.toolbox import Services
+from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.ports.tools import ToolTransport
 from orchestrator.telemetry import Signal
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
@@ -48,6 +51,7 @@ class Rehearsal:
     signals: list[Signal] = field(default_factory=list[Signal])
     records: dict[TenantId, MemoryRecords] = field(default_factory=dict[TenantId, MemoryRecords])
     agent: TurnAgent | None = None
+    transports: Transports | None = None
 
     @classmethod
     def of(
@@ -58,6 +62,7 @@ class Rehearsal:
         models: ModelPool | None = None,
         system1: System1 | None = None,
         services: Mapping[str, object] | None = None,
+        transport: ToolTransport | None = None,
         at: datetime = START,
     ) -> Rehearsal:
         """Load a domain and get it ready.
@@ -68,6 +73,7 @@ class Rehearsal:
             models: gives out who asks models; None means System 1 alone.
             system1: one that is trained already, which saves a second.
             services: instances that stand in for the domain's own, by class name.
+            transport: stands in for HTTP endpoints and MCP servers, which are called otherwise.
             at: the moment at which conversations begin.
 
         Raises:
@@ -77,10 +83,13 @@ class Rehearsal:
         if sections:
             loaded = replace(loaded, domain=replace(loaded.domain, config=_lay_over(loaded, sections)))
         rehearsal = cls(loaded, at.timestamp())
+        if transport is None:
+            transport = rehearsal.transports = Transports(loaded.domain)
         rehearsal.agent = build_agent(
             loaded.domain,
             loaded.policies,
             rehearsal._make_services(services or {}),
+            tool_ports=ToolPorts(transport),
             engineer=models.engineer(loaded.domain.config) if models is not None else None,
             system1=system1,
             clock=lambda: rehearsal.now,
@@ -104,6 +113,11 @@ class Rehearsal:
             return made[tenant_id]
 
         return of_tenant
+
+    async def close(self) -> None:
+        """End connections and processes that tools over HTTP and MCP have begun."""
+        if self.transports is not None:
+            await self.transports.close()
 
     def converse(self, *, user_id: str | None = None) -> Conversation:
         """Begin a conversation."""

@@ -15,6 +15,7 @@ from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.toolbox import Services, Toolbox
 from orchestrator.pex.tools import ToolRunner
+from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
@@ -28,6 +29,7 @@ def build_agent(
     policies: Mapping[Dact, type],
     services: Services,
     *,
+    tool_ports: ToolPorts | None = None,
     engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
     clock: Callable[[], float] = time.time,
@@ -39,6 +41,7 @@ def build_agent(
         domain: compiled.
         policies: the domain's own policy classes; other flows get the default one.
         services: gives a tenant's service instances.
+        tool_ports: transports beyond services, and stores that workers share; None: of this process alone.
         engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
         clock: unix seconds.
@@ -48,7 +51,7 @@ def build_agent(
         ConfigurationError: a schema or a template cannot be compiled.
     """
     registry = Registry(domain.entities)
-    tools = ToolRunner(Toolbox(domain.tools, services), domain.config.resilience)
+    tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
     carried_out = {dact: policies.get(dact, BasePolicy)(flow.spec) for dact, flow in domain.flows.items()}
     return Agent(
         Modules(

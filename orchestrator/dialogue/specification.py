@@ -64,6 +64,10 @@ class SlotSpec:
     depends_on: tuple[str, ...] = ()
     pattern: str | None = None
     """Of exact: a regular expression that the whole token must match."""
+    open: bool = False
+    """Values that the entity does not list are possible too: what exists changes while people talk."""
+    samples: tuple[str, ...] = ()
+    """Texts that fill the slot, for System 1 to learn from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,6 +113,8 @@ class _FlowCheck:
                 self._known((*path, "type"), _canonical(slot.type), self.vocabulary.slot_types, "slot type")
             if slot.entity is not None:
                 self._known((*path, "entity"), slot.entity, self.vocabulary.entities, "entity")
+            elif slot.open:
+                self._add((*path, "open"), "only a slot with an entity can be open")
             for index, other in enumerate(slot.depends_on):
                 self._known((*path, "depends_on", index), other, self.entry.slots, "slot")
             self._check_values(path, slot)
@@ -234,4 +236,6 @@ def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
         synonyms={word.lower(): value for value, words in slot.synonyms.items() for word in words},
         depends_on=slot.depends_on,
         pattern=slot.pattern,
+        open=slot.open,
+        samples=slot.samples,
     )

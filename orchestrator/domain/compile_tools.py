@@ -10,6 +10,7 @@ from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.domain.check_outside import find_http_mistakes, find_mcp_mistakes
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.model import Implementation, ToolSpec
 from orchestrator.domain.problems import Problems, SourceFile, suggest
@@ -109,10 +110,13 @@ def _check_implementation(
         _check_method(
             entry.service, entry.input_schema, services, lambda message: problems.add(file, place, message)
         )
-    elif entry.http is not None and not entry.http.url.startswith(("http://", "https://")):
-        problems.add(file, (*path, "http", "url"), "should begin with http:// or https://")
-    elif entry.mcp is not None and not (entry.mcp.tool and (entry.mcp.url or entry.mcp.command)):
-        problems.add(file, (*path, "mcp"), "should name a tool, and its server by url or command")
+    elif entry.http is not None:
+        names, required = input_names(entry.input_schema), required_names(entry.input_schema)
+        for key, message in find_http_mistakes(entry.http, names, required):
+            problems.add(file, (*path, "http", key), message)
+    elif entry.mcp is not None:
+        for key, message in find_mcp_mistakes(entry.mcp):
+            problems.add(file, (*path, "mcp", *key), message)
 
 
 def _one_of(given: list[str]) -> str:

@@ -6,6 +6,7 @@ files hands both parts over as plain data.
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Mapping
 from typing import Annotated, Literal
@@ -191,6 +192,24 @@ class Resilience(Section):
     """How long a flow waits for what Internal flows find."""
 
 
+def _check_network(value: str) -> str:
+    ipaddress.ip_network(value)
+    return value
+
+
+class Network(Section):
+    """What tools over HTTP and MCP may reach, and how much of an answer is taken in.
+
+    `private_networks`: addresses that are not public and may be reached all the same, for example
+    ``127.0.0.0/8``.
+    """
+
+    private_networks: tuple[Annotated[str, AfterValidator(_check_network)], ...]
+    connect_timeout_s: PositiveFloat
+    max_output_bytes: PositiveInt
+    """Of any tool: a longer answer is refused."""
+
+
 class Guardrails(Section):
     max_tokens: PositiveInt
     min_characters: PositiveInt
@@ -263,6 +282,7 @@ class DomainConfig(Section):
     flow_management: FlowManagement
     ambiguity: AmbiguitySection
     resilience: Resilience
+    network: Network
     guardrails: Guardrails
     plans: Plans
     approvals: Approvals

@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     NonNegativeInt,
     PositiveInt,
+    model_validator,
 )
 
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -51,12 +52,18 @@ class Entry(BaseModel):
 
 
 class SlotEntry(Entry):
-    """`synonyms`: what people say for each of `values`. `pattern`: of exact."""
+    """`synonyms`: what people say for each of `values`. `pattern`: of exact.
+
+    `open`: values that `entity` does not list are possible too; the tool knows them all.
+    `samples`: what fills the slot's place in examples, where no list of values says it.
+    """
 
     type: str | None = None
     priority: Priority = Priority.OPTIONAL
     group: str | None = None
     entity: str | None = None
+    open: bool = False
+    samples: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
@@ -123,6 +130,12 @@ class EntityEntry(Entry):
     provider: str | None = None
     options: JsonObject = Field(default_factory=JsonObject)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _take_bare_values(cls, entry: Json) -> Json:
+        """``city: [Oslo, Madrid]`` is short for its values."""
+        return {"values": entry} if is_list(entry) else entry
+
 
 class SlotTypeEntry(Entry):
     """A slot type of the domain's own: by `pattern`, or by `validator`, a callable of services.py."""
@@ -158,19 +171,34 @@ Tag = Literal["accesses_private_data", "receives_untrusted_input", "communicates
 
 
 class HttpEntry(Entry):
-    """`url` and `headers` may name inputs and environment variables: ``{city}``, ``${API_KEY}``."""
+    """``{city}`` stands for an input, ``${API_KEY}`` for an environment variable.
+
+    `url` may name inputs in its path; `query` and `headers` inputs and variables. `query` and `body`:
+    what stands for one input alone keeps its type; what names an input that is not given is left
+    out. Without them, inputs that nothing else uses go into the query of GET and DELETE, and into the
+    JSON body otherwise. `wrap_as`: the name under which an answer that is no object is given.
+    """
 
     url: str = ""
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "GET"
     headers: Mapping[str, str] = Field(default_factory=dict[str, str])
+    query: Mapping[str, str] | None = None
+    body: JsonObject | None = None
+    wrap_as: str | None = None
 
 
 class McpEntry(Entry):
-    """A tool of an MCP server, which is reached by `url` or started by `command`."""
+    """A tool of an MCP server, which is reached by `url` or started by `command`.
+
+    `headers`: of `url`, may name environment variables. `environment`: the variables that the
+    started server gets to see.
+    """
 
     tool: str = ""
     url: str | None = None
     command: tuple[str, ...] = ()
+    headers: Mapping[str, str] = Field(default_factory=dict[str, str])
+    environment: tuple[str, ...] = ()
 
 
 class ToolEntry(Entry):

@@ -64,6 +64,8 @@ def answer_label(name: str) -> str:
 
 def sample_values(slot: SlotSpec, gazetteer: Gazetteer) -> Sequence[str]:
     """Some texts that fill a slot, always the same ones."""
+    if slot.samples:
+        return slot.samples
     for kind in kinds_of(slot):
         if kind in _SAMPLES:
             return _SAMPLES[kind]

@@ -139,6 +139,7 @@ class Roles:
                 guesses += self._guesses(utterance, candidates, position, flow, asked)
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
+        lists: dict[str, list[tuple[int, Mention]]] = {}
         used: set[int] = set()
         for guess in guesses:
             name = guess.slot.name
@@ -147,13 +148,13 @@ class Roles:
             mention = mention_of(guess.candidate, guess.slot, extractor)
             if mention is None:
                 continue
-            if name not in mentions:
-                mentions[name] = mention
-            elif type_name(guess.slot) in LISTS:
-                mentions[name] = _extend(mentions[name], mention)
-            else:
+            if type_name(guess.slot) in LISTS:
+                lists.setdefault(name, []).append((guess.candidate.first, mention))
+            elif name in mentions:
                 continue
+            mentions.setdefault(name, mention)
             used.add(guess.candidate.first)
+        mentions |= {name: _in_order(parts) for name, parts in lists.items()}
         return {name: _as_list(mention, flow.slots[name]) for name, mention in mentions.items()}
 
     def _guesses(
@@ -273,6 +274,14 @@ def _is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
         return False
     after = words[first + 1] if first + 1 < len(words) else ""
     return (first > 0 and words[first - 1] in _BEFORE_PRONOUN) or after in {"way", "of", "that", "which"}
+
+
+def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
+    """The values of a list as they were said, whichever was the surest."""
+    _, (whole, *others) = zip(*sorted(parts, key=lambda part: part[0]), strict=True)
+    for other in others:
+        whole = _extend(whole, other)
+    return whole
 
 
 def _extend(mention: Mention, other: Mention) -> Mention:

@@ -130,7 +130,10 @@ class Validation:
         said = str(mention.value)
         if gazetteer.is_value(kind, mention.value):
             return mention
-        values = gazetteer.lookup(kind, said) or gazetteer.nearest(kind, said)
+        values = gazetteer.lookup(kind, said)
+        if not values and slot.open:
+            return mention
+        values = values or gazetteer.nearest(kind, said)
         if len(values) == 1:
             return Mention(values[0], mention.text or said)
         if values:

@@ -22,11 +22,15 @@ class ToolData:
 
 @dataclass(frozen=True, slots=True)
 class ToolError:
-    """`undecided`: the tool was stopped or broke, so it may have had its effect all the same."""
+    """`undecided`: the tool was stopped or broke, so it may have had its effect all the same.
+
+    `retry_after_s`: seconds after which a repetition makes sense, where that is known.
+    """
 
     category: FailureCategory
     message: str
     undecided: bool = False
+    retry_after_s: float | None = None
 
     @property
     def retryable(self) -> bool:

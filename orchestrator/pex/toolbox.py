@@ -5,13 +5,15 @@ Made once per domain; calling is in `tools`.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+import orjson
 from jsonschema_rs import ValidationError, Validator, validator_for
 
-from orchestrator.domain.model import Implementation, ToolSpec
+from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.types import Json, JsonObject, TenantId, ToolId
 
@@ -24,9 +26,13 @@ Check = Callable[[Json], str | None]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`inputs`: property names of the input schema; `required`: those that must be there."""
+    """`inputs`: property names of the input schema; `required`: those that must be there.
+
+    `fingerprint`: changes when the tool's schemas or implementation do.
+    """
 
     spec: ToolSpec
+    fingerprint: str
     inputs: tuple[str, ...]
     required: frozenset[str]
     check_input: Check
@@ -68,11 +74,17 @@ def _compile(spec: ToolSpec, problems: list[Problem]) -> Tool:
     properties: JsonObject = spec.input_schema.get("properties", {})
     return Tool(
         spec=spec,
+        fingerprint=_fingerprint(spec),
         inputs=tuple(properties),
         required=frozenset(spec.input_schema.get("required", ())),
         check_input=_compile_schema(spec, "input_schema", spec.input_schema, problems),
         check_output=_compile_schema(spec, "output_schema", spec.output_schema, problems),
     )
+
+
+def _fingerprint(spec: ToolSpec) -> str:
+    parts = [spec.input_schema, spec.output_schema, spec.implementation, spec.target, spec.options]
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
 
 def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: list[Problem]) -> Check:
@@ -94,9 +106,6 @@ def _first_mistake(validator: Validator, value: Json) -> str | None:
 
 def _bind(spec: ToolSpec, services: Mapping[str, object]) -> BoundMethod:
     place = f"tools.yaml: tools.{spec.tool_id}"
-    if spec.implementation is not Implementation.SERVICE:
-        problem = Problem(place, f"Tools over {spec.implementation.value} cannot be called yet.")
-        raise ConfigurationError([problem])
     class_name, _, method_name = spec.target.partition(".")
     method = getattr(services.get(class_name), method_name, None)
     if not callable(method):

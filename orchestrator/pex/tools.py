@@ -1,35 +1,31 @@
-"""Calls tools: schemas enforced, through the journal, with time-outs that really stop waiting, and retries.
+"""Calls tools: the input is checked, the journal asked, then the call goes through the list in `wrappers`.
 
 Which tool is called with what is a policy's business (PX-8, PX-9).
 """
 
 from __future__ import annotations
 
-import asyncio
-import random
-from collections.abc import Awaitable
-from concurrent.futures import ThreadPoolExecutor
-
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.domain.configuration import Resilience
+from orchestrator.domain.model import Domain, Implementation
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import (
     ConfigurationError,
     DeadlineExceeded,
     FailureCategory,
     LaneLost,
+    Problem,
     ToolFailure,
     TurnCancelled,
     Unavailable,
 )
 from orchestrator.pex.envelope import ToolData, ToolError, ToolResult, read_envelope, write_envelope
-from orchestrator.pex.toolbox import BoundMethod, Tool, Toolbox
+from orchestrator.pex.strays import Strays, ToolThreads
+from orchestrator.pex.toolbox import Tool, Toolbox
+from orchestrator.pex.wrappers import ToolPorts, ToolRequest, wrap_calls
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, ToolId
 from orchestrator.world.world import ToolUsed, World
-
-SYNCHRONOUS_TOOLS_AT_ONCE = 64
 
 PASS_THROUGH = (TurnCancelled, LaneLost, DeadlineExceeded)
 """What ends a turn from outside is never turned into a tool's error."""
@@ -40,11 +36,13 @@ _log = get_logger(__name__)
 class ToolRunner:
     """One per process and domain; everything that belongs to a turn is in the world it is given."""
 
-    def __init__(self, toolbox: Toolbox, resilience: Resilience) -> None:
+    def __init__(self, toolbox: Toolbox, domain: Domain, ports: ToolPorts | None = None) -> None:
+        ports = ports or ToolPorts()
+        strays = Strays()
         self._toolbox = toolbox
-        self._resilience = resilience
-        self._threads = ThreadPoolExecutor(SYNCHRONOUS_TOOLS_AT_ONCE, thread_name_prefix="tool")
-        self._stray: set[asyncio.Future[object]] = set()
+        self._transport = ports.transport
+        self._threads = ToolThreads(strays)
+        self._handle = wrap_calls(self._carry, ports, domain.config, domain.name, strays)
 
     def find(self, tool_id: ToolId) -> Tool | None:
         return self._toolbox.find(tool_id)
@@ -96,84 +94,47 @@ class ToolRunner:
     async def _attempt(self, world: World, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; gives the envelope."""
         call = ToolCall(key, world.session_id, world.user_id, world.tenant_id, world.now)
-        retries = tool.spec.max_retries if tool.spec.idempotent else 0
-        result = await self._once(tool, arguments, call)
-        for number in range(retries):
-            if not (isinstance(result, ToolError) and result.retryable):
-                break
-            await asyncio.sleep(self._backoff_s(number))
-            result = await self._once(tool, arguments, call)
-        return write_envelope(result)
+        return write_envelope(await self._handle(ToolRequest(tool, arguments, call)))
 
-    def _backoff_s(self, number: int) -> float:
-        """Exponential with full jitter."""
-        longest = min(self._resilience.backoff_base_s * 2**number, self._resilience.backoff_max_s)
-        return random.uniform(0, longest)
-
-    async def _once(self, tool: Tool, arguments: JsonObject, call: ToolCall) -> ToolData | ToolError:
+    async def _carry(self, request: ToolRequest) -> ToolData | ToolError:
+        """One attempt, whatever implements the tool; names what went wrong."""
+        name, call = request.spec.name, request.call
         try:
-            method = self._toolbox.method(call.tenant_id, tool)
-            data = await self._within(tool.spec.timeout_ms / 1000, self._start(method, arguments, call))
-        except PASS_THROUGH:
+            data = await self._deliver(request)
+        except (*PASS_THROUGH, ConfigurationError):
             raise
-        except TimeoutError:
-            return ToolError(
-                FailureCategory.TIMEOUT, f"{tool.spec.name} did not answer in time.", undecided=True
-            )
         except ToolFailure as failure:
-            return ToolError(failure.category, str(failure))
+            return ToolError(failure.category, str(failure), failure.undecided, failure.retry_after_s)
+        except TimeoutError:
+            return ToolError(FailureCategory.TIMEOUT, f"{name} did not answer in time.", undecided=True)
         except Unavailable:
-            return ToolError(
-                FailureCategory.SERVER_ERROR, f"{tool.spec.name} cannot be reached.", undecided=True
-            )
-        except ConfigurationError:
-            raise
-        except Exception:  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
-            _log.exception("A tool broke.", tool=tool.spec.tool_id, turn=call.idempotency_key)
-            return ToolError(FailureCategory.SERVER_ERROR, f"{tool.spec.name} did not work.", undecided=True)
-        return _checked_output(tool, data)
+            return ToolError(FailureCategory.SERVER_ERROR, f"{name} cannot be reached.", undecided=True)
+        except (Exception, SystemExit):  # noqa: BLE001 - a domain's own code may raise anything; the turn goes on
+            _log.exception("A tool broke.", tool=request.spec.tool_id, turn=call.idempotency_key)
+            return ToolError(FailureCategory.SERVER_ERROR, f"{name} did not work.", undecided=True)
+        if is_object(data):
+            return ToolData(data)
+        _log.error("A tool's output is no object.", tool=request.spec.tool_id)
+        message = f"{name} gave an answer that I cannot use."
+        return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)
 
-    def _start(self, method: BoundMethod, arguments: JsonObject, call: ToolCall) -> Awaitable[object]:
+    async def _deliver(self, request: ToolRequest) -> object:
+        tool, call = request.tool, request.call
+        if tool.spec.implementation is not Implementation.SERVICE:
+            return await self._send(request)
+        method = self._toolbox.method(call.tenant_id, tool)
         extra = {"call": call} if method.wants_call else {}
         if method.is_async:
-            return method.run(**arguments, **extra)
-        loop = asyncio.get_running_loop()
-        return loop.run_in_executor(self._threads, lambda: method.run(**arguments, **extra))
+            return await method.run(**request.arguments, **extra)
+        return await self._threads.run(tool.spec.tool_id, lambda: method.run(**request.arguments, **extra))
 
-    async def _within(self, timeout_s: float, work: Awaitable[object]) -> object:
-        """Wait at most so long, even for work that does not end when it is cancelled."""
-        future = asyncio.ensure_future(work)
-        try:
-            done, _ = await asyncio.wait((future,), timeout=timeout_s)
-        except asyncio.CancelledError:
-            self._let_go(future)
-            raise
-        if done:
-            return future.result()
-        self._let_go(future)
-        raise TimeoutError
-
-    def _let_go(self, future: asyncio.Future[object]) -> None:
-        """Cancel what can be cancelled and hear the rest out without waiting for it."""
-        self._stray.add(future)
-        future.add_done_callback(self._forget)
-        future.cancel()
-
-    def _forget(self, future: asyncio.Future[object]) -> None:
-        self._stray.discard(future)
-        if not future.cancelled() and future.exception() is not None:
-            _log.warning("A tool that nobody waited for broke.", error=str(future.exception()))
+    async def _send(self, request: ToolRequest) -> Json:
+        if self._transport is None:
+            message = f"Nothing here calls tools over {request.spec.implementation.value}."
+            raise ConfigurationError([Problem(f"tools.yaml: tools.{request.spec.tool_id}", message)])
+        return await self._transport.send(request.spec, request.arguments, request.call)
 
 
 def _bad_input(tool: Tool, mistake: str) -> ToolError:
     _log.warning("A tool's input does not fit its schema.", tool=tool.spec.tool_id, mistake=mistake)
     return ToolError(FailureCategory.VALIDATION_ERROR, f"{tool.spec.name} cannot work with these values.")
-
-
-def _checked_output(tool: Tool, data: Json) -> ToolData | ToolError:
-    mistake = tool.check_output(data)
-    if mistake is None and is_object(data):
-        return ToolData(data)
-    _log.error("A tool's output does not fit its schema.", tool=tool.spec.tool_id, mistake=mistake)
-    message = f"{tool.spec.name} gave an answer that I cannot use."
-    return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)

@@ -54,7 +54,8 @@ def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float
     if slot is None or value is None:
         return value
     if slot.entity is not None:
-        return registry.name(slot.entity, value)
+        parts = value if is_list(value) else [value]
+        return ", ".join(registry.name(slot.entity, part) for part in parts)
     match slot.type:
         case "date":
             return show_date(value, now)

@@ -5,16 +5,20 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from orchestrator.errors import InvalidInput
-from parley.commands.output import say
+from orchestrator.errors import ConfigurationError, InvalidInput
+from parley.commands.output import print_table, say
+
+if TYPE_CHECKING:
+    from orchestrator.domain.summary import FlowSummary
 
 app = typer.Typer(help="Work on domain folders.", no_args_is_help=True)
 
 _SCAFFOLD = Path(__file__).parent.parent / "scaffold"
+_COLUMNS = ("flow", "tools", "changes things with", "tags", "confirmation", "approval")
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -22,16 +26,32 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 def check(
     domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a folder.")],
 ) -> None:
-    """Look for mistakes in a domain folder and print all of them, one per line."""
-    from orchestrator.adapters.domain_folder import check_domain  # noqa: PLC0415  # slow to import
+    """Print every mistake of a domain folder, one per line; of one in order, what each flow may do."""
+    from orchestrator.adapters.domain_folder import load_domain  # noqa: PLC0415  # slow to import
+    from orchestrator.domain.summary import summarize  # noqa: PLC0415
 
-    problems = check_domain(domain)
-    for problem in problems:
-        print(problem)
-    if problems:
-        say(f"parley: {len(problems)} {'mistake' if len(problems) == 1 else 'mistakes'} in {domain}.")
-        raise typer.Exit(1)
+    try:
+        loaded = load_domain(domain)
+    except ConfigurationError as error:
+        for problem in error.problems:
+            print(problem)
+        number = len(error.problems)
+        say(f"parley: {number} {'mistake' if number == 1 else 'mistakes'} in {domain}.")
+        raise typer.Exit(1) from error
+    print_table(_COLUMNS, [_row(flow) for flow in summarize(loaded.domain)])
     say(f"{domain} is in order.")
+
+
+def _row(flow: FlowSummary) -> list[str]:
+    """What a flow may do, in words; an empty cell means no."""
+    return [
+        flow.dact,
+        ", ".join(flow.tools),
+        ", ".join(flow.changes),
+        ", ".join(tag.replace("_", " ") for tag in flow.tags),
+        "asks first" if flow.confirms else "",
+        "needed" if flow.needs_approval else "",
+    ]
 
 
 @app.command()

@@ -1,7 +1,7 @@
 """Whole conversations through the real pipeline with System 1, over stores in memory.
 
 Each YAML file holds conversations in the form of a domain's `evaluations/`; a file's first part names
-its domain: ``travel.corrections.yaml``.
+its domain: ``travel.corrections.yaml``. The evaluations that domains bring along are run as well.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from orchestrator.rehearsal import START, Rehearsal
 from orchestrator.telemetry import Signal, SignalType
 
 HERE = Path(__file__).parent
-FILES = sorted(HERE.glob("*.yaml"))
+DOMAINS = HERE.parents[1] / "domains"
+FILES = [*sorted(HERE.glob("*.yaml")), *sorted(DOMAINS.glob("*/evaluations/*.yaml"))]
 AT_LEAST = 60
 
 
@@ -31,12 +32,15 @@ def read(path: Path) -> EvaluationFile:
     return EvaluationFile.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
+def domain_of(path: Path) -> str:
+    return path.parents[1].name if path.parent.name == "evaluations" else path.name.partition(".")[0]
+
+
 def conversations() -> Iterator[Any]:
     for path in FILES:
         for conversation in read(path).conversations:
-            yield pytest.param(
-                path.name.partition(".")[0], conversation, id=f"{path.stem}: {conversation.name}"
-            )
+            domain = domain_of(path)
+            yield pytest.param(domain, conversation, id=f"{domain} {path.stem}: {conversation.name}")
 
 
 @cache
@@ -120,7 +124,7 @@ def differences(expect: ExpectEntry, turn: dict[str, Any], signals: list[Signal]
 
 def test_there_are_enough_conversations() -> None:
     """Each kind of message, depth strategy, level of ambiguity and digression needs its own."""
-    names = [conversation.name for path in FILES for conversation in read(path).conversations]
+    names = [(path, conversation.name) for path in FILES for conversation in read(path).conversations]
     assert len(names) == len(set(names))
     assert len(names) >= AT_LEAST
 

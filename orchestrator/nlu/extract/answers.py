@@ -76,7 +76,9 @@ def _read_listed(core: str, slot: SlotSpec, extractor: Extractor) -> Mention | N
     """Read as a name: of the list (perhaps misspelt), or any where the vocabulary is open."""
     kinds = kinds_of(slot)
     for kind in kinds:
-        values = extractor.gazetteer.lookup(kind, core) or extractor.gazetteer.nearest(kind, core)
+        values = extractor.gazetteer.lookup(kind, core)
+        if not values and not slot.open:
+            values = extractor.gazetteer.nearest(kind, core)
         if values:
             return Mention(values[0] if len(values) == 1 else None, core, values if len(values) > 1 else ())
     if accepts_names(slot) and len(core.split()) <= _FEW_WORDS:

@@ -56,7 +56,8 @@ def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
     """The kinds that may fill a slot, the most telling first. An exact form admits nothing else."""
     if slot.pattern and type_name(slot) == "exact":
         return (pattern_kind(slot.name),)
-    return _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
+    kinds = _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
+    return (*kinds, *_OPEN) if slot.open else kinds
 
 
 @lru_cache(maxsize=4096)

@@ -173,7 +173,7 @@ def test_sections_are_laid_over_the_defaults_and_frozen(tmp_path: Path) -> None:
 
 def test_words_of_yaml_mean_what_they_say(tmp_path: Path) -> None:
     """`no` is a country and `off` a word, not booleans; times stay times."""
-    ontology = 'entities: {x: {values: [no, on, 12:30, 2026-01-02]}}\nflows: {a: {dax: "001", intent: Read}}'
+    ontology = 'entities: {x: [no, on, 12:30, 2026-01-02]}\nflows: {a: {dax: "001", intent: Read}}'
     (tmp_path / "ontology.yaml").write_text(ontology)
     (tmp_path / "domain.yaml").write_text("generation: {naturalize: off}")
     domain = load_domain(tmp_path).domain

@@ -16,8 +16,34 @@ def test_a_new_domain_is_in_order(tmp_path: Path, capsys: pytest.CaptureFixture[
 
     assert run(["domain", "check", str(tmp_path / "garden")]) == 0
     printed = capsys.readouterr()
-    assert printed.out == ""
+    assert "note_create" in printed.out
     assert "is in order" in printed.err
+
+
+def test_what_each_flow_may_do_is_shown_with_its_tags(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PX-3, PX-8: tags are joined over all tools of a flow."""
+    run(["domain", "new", "garden", "--into", str(tmp_path)])
+    tools = tmp_path / "garden" / "tools.yaml"
+    text = tools.read_text()
+    everything = "[accesses_private_data, receives_untrusted_input, communicates_externally]"
+    assert "tags: [accesses_private_data]" in text
+    tools.write_text(text.replace("[accesses_private_data]", everything, 1))
+    capsys.readouterr()
+
+    assert run(["domain", "check", str(tmp_path / "garden")]) == 0
+
+    header, _, *rows = [line.strip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert header.split()[0] == "flow"
+    (adding,) = [row for row in rows if row.startswith("add_note")]
+    assert "accesses private data, receives untrusted input, communicates externally" in adding
+    assert adding.rstrip().endswith("needed")
+    assert "asks first" in adding
+    (listing,) = [row for row in rows if "note_list" in row]
+    assert "accesses private data" in listing
+    assert "untrusted" not in listing
+    assert "needed" not in listing
 
 
 def test_every_mistake_is_named_on_a_line_of_its_own(

@@ -151,5 +151,5 @@ def make_setting(
         call=CallContext(session_id=SessionId("session"), turn_id=TurnId("turn_1")),
         record_signal=signals.append,
     )
-    runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), CONFIG.resilience)
+    runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), domain)
     return Setting(Execution(flow, world, runner), world, BasePolicy(spec), things, journal, signals)

@@ -1,0 +1,176 @@
+"""Charts as Vega-Lite specifications, with their data: bar, line, scatter, histogram (RS-5)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from domains.analytics.conditions import parse_condition
+from domains.analytics.measures import group_of, measure_of, number_of, time_of
+from domains.analytics.showing import about
+from domains.analytics.sql import Column, Values, quote, to_objects
+from domains.analytics.workspace import Sheet, Workspace, fold
+from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.types import Json, JsonObject
+
+SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
+MOST_POINTS = 2000
+MOST_BARS = 50
+BINS = 20
+
+
+class Charts(Service):
+    """Draws tables."""
+
+    async def draw(
+        self,
+        *,
+        table: str,
+        call: ToolCall,
+        kind: str = "bar",
+        column: str | None = None,
+        by: str | None = None,
+        function: str = "average",
+        condition: str | None = None,
+    ) -> JsonObject:
+        """A specification: `column` is what is measured, `by` what it is shown against."""
+        workspace = await Workspace.open(self.records, call)
+        sheet, values = workspace.sheet(table), Values()
+        where = f" WHERE {parse_condition(condition, sheet).write(values)}" if condition else ""
+        plan = _PLANS[kind](sheet, column, by, function if column else "count")
+        found = await workspace.read(plan.sql.replace("{where}", where), values.named, sheet)
+        rows = to_objects(found.columns, found.rows)
+        if not rows:
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, "There are no rows to draw.")
+        return {
+            **about(workspace, sheet),
+            "chart": specify(plan, rows),
+            "chart_kind": kind,
+            "title": plan.title,
+            "points": len(rows),
+        }
+
+
+class Plan:
+    """A chart to be: the question whose rows it shows (``{where}`` is open), its mark and axes."""
+
+    def __init__(self, sql: str, mark: str, x: JsonObject, y: JsonObject, title: str) -> None:
+        self.sql, self.mark, self.x, self.y, self.title = sql, mark, x, y, title
+
+
+def specify(plan: Plan, rows: list[JsonObject]) -> JsonObject:
+    """A Vega-Lite specification that needs nothing from elsewhere."""
+    tooltip: Json = [{"field": axis["field"], "type": axis["type"]} for axis in (plan.x, plan.y)]
+    return {
+        "$schema": SCHEMA,
+        "title": plan.title,
+        "width": "container",
+        "data": {"values": rows},
+        "mark": {"type": plan.mark, "tooltip": True},
+        "encoding": {"x": plan.x, "y": plan.y, "tooltip": tooltip},
+    }
+
+
+def _grouped(group: str, name: str, measure: str, label: str) -> str:
+    return f"SELECT {group} AS {quote(name)}, {measure} AS {quote(label)} FROM in0{{where}} GROUP BY 1"  # noqa: S608
+
+
+def _axis(name: str, kind: str, **more: Json) -> JsonObject:
+    """Dots and brackets would be read as paths, so they are escaped."""
+    escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in name)
+    return {"field": escaped, "type": kind, "title": name.replace("_", " "), **more}
+
+
+def _bar(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
+    group, name, is_period = group_of(sheet, _first_text(sheet) if by is None else by)
+    measure, label = measure_of(sheet, function, column), _label(function, column)
+    order = "1" if is_period else "2 DESC NULLS LAST, 1"
+    sql = _grouped(group, name, measure, label) + f" ORDER BY {order} LIMIT {MOST_BARS}"
+    x = _axis(name, "ordinal" if is_period else "nominal", sort=None)
+    return Plan(sql, "bar", x, _axis(label, "quantitative"), f"{_say(label)} of {sheet.name} by {name}")
+
+
+def _line(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
+    against = None if by is None else sheet.find(by)
+    if against is not None and not against.is_time:
+        group, name, kind = (
+            quote(against.name),
+            against.name,
+            "quantitative" if against.is_number else "ordinal",
+        )
+    elif by is None:
+        group, name = (quote(time_of(sheet).name), time_of(sheet).name)
+        kind = "temporal"
+    else:
+        group, name, _ = group_of(sheet, by)
+        kind = "temporal" if against is not None and fold(by) not in {"year", "month"} else "ordinal"
+    measure, label = measure_of(sheet, function, column), _label(function, column)
+    sql = _grouped(group, name, measure, label) + f" ORDER BY 1 LIMIT {MOST_POINTS}"
+    return Plan(
+        sql,
+        "line",
+        _axis(name, kind),
+        _axis(label, "quantitative"),
+        f"{_say(label)} of {sheet.name} by {name}",
+    )
+
+
+def _scatter(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
+    del function
+    others = [one.name for one in sheet.numbers if one.name != column]
+    first = (others[0] if others else "") if column is None else column
+    second = by if by is not None else next((name for name in others if name != first), "")
+    if not first or not second:
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "A scatter plot needs two columns of numbers.")
+    x, y = number_of(sheet, second), number_of(sheet, first)
+    sql = f"SELECT {quote(x.name)}, {quote(y.name)} FROM in0{{where}} LIMIT {MOST_POINTS}"  # noqa: S608
+    return Plan(sql, "point", _number(x), _number(y), f"{y.name} against {x.name} of {sheet.name}")
+
+
+def _histogram(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
+    del function
+    said = column or by
+    if said is None:
+        raise ToolFailure(
+            FailureCategory.VALIDATION_ERROR, "Of which column of numbers should I draw a histogram?"
+        )
+    found = number_of(sheet, said)
+    name = quote(found.name)
+    width = f"greatest(max({name}) - min({name}), 1e-9) / {BINS}"
+    edges = f"(SELECT min({name}) AS low, {width} AS width FROM in0{{where}})"  # noqa: S608
+    sql = (
+        f"SELECT low + least(floor(({name} - low) / width), {BINS - 1}) * width AS {name}, count(*) AS rows "  # noqa: S608
+        f"FROM (SELECT * FROM in0{{where}}), {edges} WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 1"
+    )
+    return Plan(sql, "bar", _number(found), _axis("rows", "quantitative"), f"{found.name} of {sheet.name}")
+
+
+def _number(column: Column) -> JsonObject:
+    return _axis(column.name, "quantitative", scale={"zero": False})
+
+
+def _first_text(sheet: Sheet) -> str:
+    """What to draw against when nobody says it: the last column of text, which names groups most often.
+
+    Raises:
+        ToolFailure: validation_error when there is none.
+    """
+    texts = [column.name for column in sheet.columns if column.is_text]
+    if not texts:
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "Against which column should I draw it?")
+    return texts[-1]
+
+
+def _label(function: str, column: str | None) -> str:
+    return fold(f"{function} {column}") if column else "rows"
+
+
+def _say(label: str) -> str:
+    return label.replace("_", " ").capitalize()
+
+
+_PLANS: Mapping[str, Callable[[Sheet, str | None, str | None, str], Plan]] = {
+    "bar": _bar,
+    "line": _line,
+    "scatter": _scatter,
+    "histogram": _histogram,
+}

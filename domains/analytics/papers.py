@@ -1,0 +1,176 @@
+"""What leaves a workspace: tables as text, reports of several summaries, and schedules of reports."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+
+import orjson
+
+from domains.analytics.showing import about, show_value
+from domains.analytics.sql import quote, to_objects
+from domains.analytics.workspace import Sheet, Workspace, owner_of
+from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.types import JsonObject
+
+EXPORTS, SCHEDULES = "exports", "schedules"
+MOST_EXPORTED = 20_000
+LONGEST_SHOWN = 4000
+MOST_SCHEDULES = 50
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet would carry out when a cell of text begins with it."""
+
+
+class Papers(Service):
+    """Exports and reports."""
+
+    async def export(self, *, table: str, call: ToolCall, format: str = "csv") -> JsonObject:  # noqa: A002
+        """A table as text, kept as a document; its beginning is given back.
+
+        Raises:
+            ToolFailure: validation_error when it is too large.
+        """
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        if sheet.rows > MOST_EXPORTED:
+            message = (
+                f"{sheet.name} has {sheet.rows:,} rows; I export at most {MOST_EXPORTED:,}. Please filter it."
+            )
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        found = await workspace.read("SELECT * FROM in0", {}, sheet)
+        text = write_text(sheet.names, to_objects(found.columns, found.rows), format)
+        document_id = hashlib.blake2b(
+            f"{workspace.owner}:{sheet.node}:{format}".encode(), digest_size=8
+        ).hexdigest()
+        document = {"owner": workspace.owner, "table": sheet.name, "format": format, "text": text}
+        await self.records.create(EXPORTS, document_id, document)
+        return {
+            **about(workspace, sheet),
+            "document_id": document_id,
+            "format": format,
+            "characters": len(text),
+            "row_count": sheet.rows,
+            "text": text[:LONGEST_SHOWN],
+        }
+
+    async def document(self, document_id: str, call: ToolCall) -> JsonObject:
+        """A whole export: {table, format, text}.
+
+        Raises:
+            ToolFailure: not_found, also for what belongs to somebody else.
+        """
+        found = await self.records.get(EXPORTS, document_id)
+        if found is None or found["owner"] != owner_of(call):
+            raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such document.")
+        return {name: found[name] for name in ("table", "format", "text")}
+
+    async def report(self, *, table: str, call: ToolCall) -> JsonObject:
+        """Size, numbers, groups and gaps of a table, each a section."""
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        rows: list[JsonObject] = [
+            {"section": "size", "item": "rows", "value": show_value(sheet.rows)},
+            {"section": "size", "item": "columns", "value": str(len(sheet.columns))},
+        ]
+        rows += await _numbers(workspace, sheet)
+        rows += await _groups(workspace, sheet)
+        return {**about(workspace, sheet), "rows": rows, "sections": _sections(rows), "row_count": len(rows)}
+
+
+class Schedules(Service):
+    """Standing orders for reports. They are kept, listed and cancelled; nothing fires them yet."""
+
+    async def create(self, *, table: str, every: str, call: ToolCall) -> JsonObject:
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        mine = await self.records.find(SCHEDULES, {"owner": workspace.owner}, limit=MOST_SCHEDULES * 4)
+        earlier = next((one for one in mine if one["key"] == call.idempotency_key), None)
+        if earlier is not None:
+            return _view(earlier)
+        if sum(one["status"] == "active" for one in mine) >= MOST_SCHEDULES:
+            message = f"There are {MOST_SCHEDULES} schedules already; please cancel one first."
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        number = len(mine) + 1
+        while True:
+            draft: JsonObject = {
+                "owner": workspace.owner,
+                "number": number,
+                "key": call.idempotency_key,
+                "table": sheet.name,
+                "every": every,
+                "status": "active",
+                "made_at": call.now,
+            }
+            stored = await self.records.create(SCHEDULES, f"{workspace.owner}:{number:06d}", draft)
+            if stored["key"] == call.idempotency_key:
+                return _view(stored)
+            number += 1
+
+    async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
+        found = await self.records.find(SCHEDULES, {"owner": owner_of(call), "key": idempotency_key}, limit=1)
+        return {"status": "done", "data": _view(found[0])} if found else {"status": "not_done"}
+
+    async def list(self, *, call: ToolCall) -> JsonObject:
+        found = await self.records.find(
+            SCHEDULES, {"owner": owner_of(call), "status": "active"}, limit=MOST_SCHEDULES
+        )
+        rows = [_view(one) for one in found]
+        only = {"number": rows[0]["number"]} if len(rows) == 1 else {}
+        return {"rows": rows, "row_count": len(rows), **only}
+
+    async def cancel(self, *, number: int, call: ToolCall) -> JsonObject:
+        """Cancel a schedule; one that is cancelled stays so."""
+        place = f"{owner_of(call)}:{int(number):06d}"
+        found = await self.records.update(SCHEDULES, place, {"status": "cancelled"})
+        if found is None:
+            raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no schedule {number}.")
+        return _view(found)
+
+
+def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
+    """Rows as CSV or JSON; a text that a spreadsheet would take for a formula is marked as text."""
+    if format == "json":
+        return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_harmless(row[name]) for name in names] for row in rows)
+    return out.getvalue()
+
+
+def _harmless(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+async def _numbers(workspace: Workspace, sheet: Sheet) -> list[JsonObject]:
+    rows: list[JsonObject] = []
+    for column in sheet.numbers[:8]:
+        name = quote(column.name)
+        sql = f"SELECT avg({name}), min({name}), max({name}), count(*) - count({name}) FROM in0"  # noqa: S608
+        mean, low, high, gaps = (await workspace.read(sql, {}, sheet)).rows[0]
+        text = f"{show_value(mean)} on average, {show_value(low, column.name)} to {show_value(high, column.name)}"
+        text += f", {gaps} missing" if gaps else ""
+        rows.append({"section": "numbers", "item": column.name, "value": text})
+    return rows
+
+
+async def _groups(workspace: Workspace, sheet: Sheet) -> list[JsonObject]:
+    rows: list[JsonObject] = []
+    for column in [one for one in sheet.columns if one.is_text][:4]:
+        name = quote(column.name)
+        counted = f"SELECT {name}::VARCHAR, count(*) AS n FROM in0 WHERE {name} IS NOT NULL GROUP BY 1"  # noqa: S608
+        sql = f"{counted} ORDER BY n DESC, 1 LIMIT 3"
+        found = (await workspace.read(sql, {}, sheet)).rows
+        text = ", ".join(f"{show_value(value)} ({show_value(count)})" for value, count in found)
+        rows.append({"section": "groups", "item": column.name, "value": text})
+    return rows
+
+
+def _sections(rows: list[JsonObject]) -> list[JsonObject]:
+    names = dict.fromkeys(str(row["section"]) for row in rows)
+    return [{"section": name, "items": [row for row in rows if row["section"] == name]} for name in names]
+
+
+def _view(schedule: JsonObject) -> JsonObject:
+    return {name: schedule[name] for name in ("number", "table", "every", "status")}

@@ -1,0 +1,1 @@
+"""Policies of Converse flows. The domain has none: its answers are declared in the ontology."""

@@ -1,0 +1,1 @@
+"""Policies of Plan flows. The domain has none yet."""

@@ -1,0 +1,25 @@
+"""Policies of Prepare flows: changes of a table, confirmed where something would be lost."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from domains.analytics.policy import TablePolicy
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
+from orchestrator.pex.execution import Execution
+
+
+class Tidying(TablePolicy):
+    """Carried out as declared."""
+
+
+class Deduplicate(TablePolicy):
+    """Where there is nothing to remove there is nothing to ask."""
+
+    dact: ClassVar[str | None] = "deduplicate"
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        if failure.category is FailureCategory.VALIDATION_ERROR:
+            return Recover(Recovery.ESCALATE, failure)
+        return await super().recover(run, failure)

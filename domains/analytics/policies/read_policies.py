@@ -1,0 +1,89 @@
+"""Policies of Read flows: questions about tables, and where a query goes whose data are not there."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from domains.analytics.policy import TablePolicy, ask, fill_category, fill_quoted
+from domains.analytics.staging import Staging, choose_staging
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.recover import ABOUT_VALUES
+from orchestrator.types import Dact
+
+
+class Reading(TablePolicy):
+    """A question of several parts that has no answer is told and let go: it is as quickly asked anew."""
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        about_values = failure.category in ABOUT_VALUES and failure.check is None
+        if about_values and len(run.flow.slots) > 1 and self.fallback(run, failure) is None:
+            return Recover(Recovery.ESCALATE, failure)
+        return await super().recover(run, failure)
+
+
+class Query(Reading):
+    dact: ClassVar[str | None] = "query"
+
+    async def review(self, run: Execution) -> Ending | None:
+        fill_quoted(run, "columns")
+        fill_category(run, "direction")
+        return await super().review(run)
+
+    def fallback(self, run: Execution, failure: Failed) -> Dact | None:
+        """A query whose data do not exist yet leads to the change that would make them (PX-16)."""
+        if failure.category is not FailureCategory.NOT_FOUND or "sources" not in run.data:
+            return super().fallback(run, failure)
+        match choose_staging(run.data["sources"], run.data["targets"]):
+            case Staging.MERGE:
+                return Dact("merge")
+            case Staging.SPLIT:
+                return Dact("split_column" if run.data["missing"] else "insert_row")
+            case Staging.INSERT:
+                return Dact("derive_column" if run.data["missing"] else "insert_row")
+            case None:
+                return super().fallback(run, failure)
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        """Of the columns asked for, only those that are missing go along: they are to be made."""
+        ending = await super().recover(run, failure)
+        if isinstance(ending, Recover) and ending.target is not None:
+            run.flow.clear("columns")
+            if run.data["missing"]:
+                run.flow.fill_slots_by_label({"columns": run.data["missing"]}, turn_id=run.world.turn_id)
+        return ending
+
+
+class Aggregate(Reading):
+    dact: ClassVar[str | None] = "aggregate"
+
+    async def review(self, run: Execution) -> Ending | None:
+        """Everything but counting rows needs a column."""
+        fill_category(run, "function")
+        ending = await super().review(run)
+        if ending is None and run.value("function") not in {None, "count"} and run.value("column") is None:
+            return ask(run, "column")
+        return ending
+
+
+class Compare(Reading):
+    dact: ClassVar[str | None] = "compare"
+
+    async def review(self, run: Execution) -> Ending | None:
+        """Two groups or two years are needed, whichever was begun with."""
+        ending = await super().review(run)
+        if ending is not None:
+            return ending
+        if run.value("first_year") is not None and run.value("second_year") is not None:
+            return None
+        return next((ask(run, slot) for slot in ("first", "second") if run.value(slot) is None), None)
+
+
+class Chart(Reading):
+    dact: ClassVar[str | None] = "chart"
+
+    async def review(self, run: Execution) -> Ending | None:
+        fill_category(run, "kind")
+        fill_category(run, "function")
+        return await super().review(run)

@@ -1,0 +1,29 @@
+"""Policies of Transform flows: new columns, rows and tables."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from domains.analytics.policy import TablePolicy, ask
+from orchestrator.pex.ending import Ending
+from orchestrator.pex.execution import Execution
+
+
+class Shaping(TablePolicy):
+    """Carried out as declared."""
+
+
+class InsertRow(TablePolicy):
+    dact: ClassVar[str | None] = "insert_row"
+
+    async def review(self, run: Execution) -> Ending | None:
+        """A row needs values of its own; what a query looked for in vain is only their beginning."""
+        ending = await super().review(run)
+        if ending is None and run.value("values") is None and not _says_it_all(run):
+            return ask(run, "values")
+        return ending
+
+
+def _says_it_all(run: Execution) -> bool:
+    """Whether a condition gives the row, and was not taken over from a query."""
+    return run.value("condition") is not None and run.world.state.flags.natural_birth

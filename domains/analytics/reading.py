@@ -1,0 +1,346 @@
+"""Questions about tables that change nothing: look, query, aggregate, compare, profile, find faults."""
+
+from __future__ import annotations
+
+from domains.analytics.catalogue import TABLES
+from domains.analytics.conditions import Clause, Condition, parse_condition
+from domains.analytics.measures import among, group_of, measure_of, number_of, phrase_of, time_of
+from domains.analytics.showing import about, answer, describe_columns, describe_rows, show_sheet, show_value
+from domains.analytics.sql import Column, Values, quote, quote_all, to_objects
+from domains.analytics.workspace import Sheet, Workspace, fold
+from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.types import JsonObject
+
+MOST_NAMED = 8
+
+
+class Tables(Service):
+    """Answers questions about the tables of a workspace."""
+
+    async def list(self, *, call: ToolCall) -> JsonObject:
+        """Every table with its size; a table of the user's own says so."""
+        workspace = await Workspace.open(self.records, call)
+        rows: list[JsonObject] = [
+            {
+                "table": sheet.name,
+                "rows": sheet.rows,
+                "columns": len(sheet.columns),
+                "about": TABLES[sheet.name].title if sheet.name in TABLES else "made by you",
+            }
+            for sheet in workspace.sheets.values()
+        ]
+        return {"tables": rows, "count": len(rows), "names": workspace.own_names}
+
+    async def describe(self, *, table: str, call: ToolCall) -> JsonObject:
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        rows = describe_columns(sheet.columns)
+        title = TABLES[sheet.name].title if sheet.name in TABLES else ""
+        return {**about(workspace, sheet), "fields": rows, "row_count": sheet.rows, "title": title}
+
+    async def preview(self, *, table: str, call: ToolCall, limit: int | None = None) -> JsonObject:
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        if limit is not None:
+            first = await answer(workspace, f"SELECT * FROM in0 LIMIT {int(limit)}", {}, sheet)  # noqa: S608
+            return {**first, "total": sheet.rows}
+        return {**await show_sheet(workspace, sheet), "total": sheet.rows}
+
+    async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
+        """Page `number` (from 1) of a frame's table: {rows, page, pages, row_count}."""
+        workspace = await Workspace.open(self.records, call)
+        found = await workspace.page(table_id, number)
+        return {**found, "rows": to_objects(found["rows"].columns, found["rows"].rows)}
+
+    async def survey(
+        self,
+        *,
+        table: str,
+        call: ToolCall,
+        other_table: str | None = None,
+        columns: list[str] | None = None,
+        condition: str | None = None,
+    ) -> JsonObject:
+        """Whether what a query asks for is there, counted as sources and missing targets (PX-16)."""
+        workspace = await Workspace.open(self.records, call)
+        sheets = [workspace.sheet(name) for name in (table, other_table) if name is not None]
+        sources = list(dict.fromkeys(sheet.name for sheet in sheets))
+        missing = [fold(name) for name in columns or [] if not any(sheet.find(name) for sheet in sheets)]
+        known = [name for name in columns or [] if sheets[0].find(name)]
+        absent: list[str] = []
+        if condition is not None and len(sources) == 1:
+            absent = await _absent(workspace, sheets[0], parse_condition(condition, sheets[0]))
+        found: JsonObject = {"sources": len(sources), "targets": len(missing) or len(absent)}
+        return {**found, "missing": missing, "known": known, "absent": absent}
+
+    async def query(
+        self,
+        *,
+        table: str,
+        call: ToolCall,
+        other_table: str | None = None,
+        columns: list[str] | None = None,
+        condition: str | None = None,
+        value: str | None = None,
+        order: str | None = None,
+        direction: str = "ascending",
+        limit: int | None = None,
+    ) -> JsonObject:
+        """Rows of one table: chosen columns, a condition, an order, a limit.
+
+        Raises:
+            ToolFailure: not_found when the data asked for are not in the table, or not in one table.
+        """
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        if other_table is not None and workspace.sheet(other_table).name != sheet.name:
+            other = workspace.sheet(other_table).name
+            message = f"{sheet.name} and {other} are separate tables; they have to be merged first."
+            raise ToolFailure(FailureCategory.NOT_FOUND, message)
+        chosen = [sheet.column(name) for name in columns or []] or list(sheet.columns)
+        values = Values()
+        read = parse_condition(condition, sheet) if condition else None
+        sql = f"SELECT {quote_all([c.name for c in chosen])} FROM in0"  # noqa: S608 - quoted names
+        sql += _where(read, await _held_by(workspace, sheet, value), values)
+        if order is not None:
+            way = "DESC" if direction == "descending" else "ASC"
+            sql += f" ORDER BY {quote(sheet.column(order).name)} {way} NULLS LAST"
+        sql += f" LIMIT {int(limit)}" if limit is not None else ""
+        found = await answer(workspace, sql, values.named, sheet)
+        if not found["row_count"] and read is not None:
+            absent = await _absent(workspace, sheet, read)
+            if absent and value is None:
+                message = f"{sheet.name} has no row with {' or '.join(absent)}."
+                raise ToolFailure(FailureCategory.NOT_FOUND, message)
+        return {**found, "among": among(condition, value)}
+
+    async def aggregate(
+        self,
+        *,
+        table: str,
+        call: ToolCall,
+        function: str | None = None,
+        column: str | None = None,
+        by: str | None = None,
+        condition: str | None = None,
+        value: str | None = None,
+    ) -> JsonObject:
+        """One number, or one per group, the greatest first (periods in order).
+
+        Without a function: the average of numbers, else how many there are.
+        """
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        if function is None:
+            function = "average" if column is not None and sheet.column(column).is_number else "count"
+        values = Values()
+        read = parse_condition(condition, sheet) if condition else None
+        where = _where(read, await _held_by(workspace, sheet, value), values)
+        measure = measure_of(sheet, function, column)
+        label = f"{function}_{column}" if column else function
+        label = quote(fold(label))
+        if by is None:
+            sql = f"SELECT {measure} AS {label} FROM in0{where}"  # noqa: S608 - built of quoted names
+        else:
+            group, name, is_period = group_of(sheet, by)
+            order = "1" if is_period else "2 DESC, 1"
+            sql = f"SELECT {group} AS {quote(name)}, {measure} AS {label} FROM in0{where} GROUP BY 1 ORDER BY {order}"  # noqa: S608
+        found = await answer(workspace, sql, values.named, sheet)
+        return {
+            **found,
+            "function": function,
+            "by": by or "",
+            "what": phrase_of(function, column),
+            "among": among(condition, value),
+        }
+
+    async def compare(
+        self,
+        *,
+        table: str,
+        column: str,
+        call: ToolCall,
+        function: str = "average",
+        first: str | None = None,
+        second: str | None = None,
+        first_year: int | None = None,
+        second_year: int | None = None,
+    ) -> JsonObject:
+        """One measure for two groups, or for two years."""
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        measure = measure_of(sheet, function, column)
+        values = Values()
+        if first is not None and second is not None:
+            group = quote((await _column_with(workspace, sheet, first)).name)
+            wanted = [first, second]
+            group = f"lower({group})"
+        elif first_year is not None and second_year is not None:
+            group, wanted = (
+                f"year({quote(time_of(sheet).name)})::VARCHAR",
+                [str(first_year), str(second_year)],
+            )
+        else:
+            message = "Name the two groups, or the two years, that I should compare."
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        marks = [values.add(one) for one in wanted]
+        parts = [
+            f"SELECT {mark}::VARCHAR AS of, {measure} AS value, count(*) AS rows FROM in0 WHERE {group} = lower({mark})"  # noqa: S608
+            for mark in marks
+        ]
+        found = await answer(workspace, " UNION ALL ".join(parts), values.named, sheet)
+        low, high = (row["value"] for row in found["rows"])
+        empty = [name for name, row in zip(wanted, found["rows"], strict=True) if not row["rows"]]
+        if empty:
+            raise ToolFailure(
+                FailureCategory.VALIDATION_ERROR, f"{sheet.name} has no rows of {' or '.join(empty)}."
+            )
+        change = (high - low) / abs(low) * 100 if low else None
+        return {
+            **found,
+            "function": function,
+            "what": phrase_of(function, column),
+            "difference": high - low,
+            "shown": [show_value(low), show_value(high)],
+            "gap": show_value(abs(high - low)),
+            "share": show_value(round(abs(change), 1)) if change is not None else "",
+        }
+
+    async def profile(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
+        """Per column: how many values, missing and different ones, and their range."""
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        chosen = [sheet.column(column)] if column else list(sheet.columns)
+        found = await answer(workspace, " UNION ALL ".join(map(_profile_of, chosen)), {}, sheet)
+        return {**found, "row_count": len(chosen), "total": sheet.rows}
+
+    async def find_missing(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        chosen = [sheet.column(column)] if column else list(sheet.columns)
+        counts = ", ".join(f"count(*) - count({quote(c.name)})" for c in chosen)
+        row = (await workspace.read(f"SELECT {counts} FROM in0", {}, sheet)).rows[0]  # noqa: S608
+        gaps = {c.name: int(str(number)) for c, number in zip(chosen, row, strict=True)}
+        rows: list[JsonObject] = [{"column": name, "missing": gap} for name, gap in gaps.items() if gap]
+        rows.sort(key=lambda one: -one["missing"])
+        described = describe_rows(["column", "missing"], rows, len(rows))
+        return {**about(workspace, sheet), **described, "missing": sum(gaps.values()), "total": sheet.rows}
+
+    async def find_duplicates(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
+        """Rows that repeat an earlier one, in all columns or in one."""
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        keys = quote(sheet.column(column).name) if column else sheet.quoted
+        sql = f"SELECT {keys}, count(*) AS times FROM in0 GROUP BY {keys} HAVING count(*) > 1 ORDER BY times DESC"  # noqa: S608
+        found = await answer(workspace, sql, {}, sheet)
+        counted = await workspace.read(f"SELECT coalesce(sum(times - 1), 0)::BIGINT FROM ({sql})", {}, sheet)  # noqa: S608
+        return {**found, "duplicates": counted.rows[0][0], "total": sheet.rows}
+
+    async def find_outliers(self, *, table: str, column: str, call: ToolCall) -> JsonObject:
+        """Rows whose value lies more than one and a half quartile ranges outside of the middle half."""
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        name = quote(number_of(sheet, column).name)
+        quartiles = f"SELECT quantile_cont({name}, 0.25) AS low, quantile_cont({name}, 0.75) AS high FROM in0"  # noqa: S608
+        low, high = (await workspace.read(quartiles, {}, sheet)).rows[0]
+        if not isinstance(low, int | float) or not isinstance(high, int | float):
+            raise ToolFailure(FailureCategory.NOT_FOUND, f"{column} has no values.")
+        values = Values()
+        reach = 1.5 * (high - low)
+        fences = values.add(low - reach), values.add(high + reach)
+        others = ", ".join(quote(c.name) for c in sheet.columns if quote(c.name) != name)
+        picked = f"{name}, {others}" if others else name
+        sql = f"SELECT {picked} FROM in0 WHERE {name} < {fences[0]} OR {name} > {fences[1]} ORDER BY {name} DESC"  # noqa: S608
+        found = await answer(workspace, sql, values.named, sheet)
+        return {
+            **found,
+            "measured": column,
+            "fences": show_value(low - reach) + " to " + show_value(high + reach),
+            "total": sheet.rows,
+        }
+
+    async def correlate(
+        self, *, table: str, call: ToolCall, column: str | None = None, other_column: str | None = None
+    ) -> JsonObject:
+        """The correlation of two columns, or of all pairs, the strongest first."""
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        pairs = _pairs(sheet, column, other_column)
+        if not pairs:
+            message = f"{sheet.name} has fewer than two columns of numbers."
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        parts: list[str] = []
+        values = Values()
+        for one, other in pairs:
+            label = values.add(f"{one.name} and {other.name}")
+            parts.append(
+                f"SELECT {label} AS pair, corr({quote(one.name)}, {quote(other.name)}) AS correlation FROM in0"  # noqa: S608
+            )
+        sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY abs(correlation) DESC NULLS LAST"  # noqa: S608
+        found = await answer(workspace, sql, values.named, sheet)
+        return {**found, "correlation": found["rows"][0]["correlation"]}
+
+
+def _where(read: Condition | None, held: Clause | None, values: Values) -> str:
+    tests = [f"({read.write(values)})"] if read else []
+    tests += [Condition(((held,),)).write(values)] if held else []
+    return f" WHERE {' AND '.join(tests)}" if tests else ""
+
+
+async def _held_by(workspace: Workspace, sheet: Sheet, value: str | None) -> Clause | None:
+    """The clause that a value alone stands for: the text column in which it occurs."""
+    return None if value is None else Clause(await _column_with(workspace, sheet, value), "=", value)
+
+
+async def _absent(workspace: Workspace, sheet: Sheet, condition: Condition) -> list[str]:
+    """Values that a condition names exactly and that its column does not have at all."""
+    absent: list[str] = []
+    for clause in condition.clauses:
+        if clause.operator == "=" and clause.value is not None and clause.column.is_text:
+            name = quote(clause.column.name)
+            sql = f"SELECT count(*) FROM in0 WHERE lower({name}::VARCHAR) = lower($v0)"  # noqa: S608
+            if (await workspace.read(sql, {"v0": clause.value}, sheet)).rows[0][0] == 0:
+                absent.append(f"{clause.column.name} {clause.value}")
+    return absent
+
+
+async def _column_with(workspace: Workspace, sheet: Sheet, value: str) -> Column:
+    """The text column in which a value occurs.
+
+    Raises:
+        ToolFailure: validation_error when none has it.
+    """
+    for column in sheet.columns:
+        if column.is_text:
+            sql = f"SELECT count(*) FROM in0 WHERE lower({quote(column.name)}) = lower($v0)"  # noqa: S608
+            if (await workspace.read(sql, {"v0": value}, sheet)).rows[0][0]:
+                return column
+    raise ToolFailure(FailureCategory.VALIDATION_ERROR, _unknown(sheet, value))
+
+
+def _unknown(sheet: Sheet, value: str) -> str:
+    texts = [column.name for column in sheet.columns if column.is_text]
+    where = f" Its columns of text are {', '.join(texts)}." if texts else ""
+    return f"No column of {sheet.name} has the value {value!r}.{where}"
+
+
+def _profile_of(column: Column) -> str:
+    name, label = quote(column.name), column.name.replace("'", "''")
+    average = f"round(avg({name}), 3)::VARCHAR" if column.is_number else "NULL"
+    return (
+        f"SELECT '{label}' AS column, '{column.kind}' AS type, count({name}) AS filled, "  # noqa: S608
+        f"count(*) - count({name}) AS missing, count(DISTINCT {name}) AS different, "
+        f"min({name})::VARCHAR AS lowest, max({name})::VARCHAR AS highest, {average} AS average FROM in0"
+    )
+
+
+def _pairs(sheet: Sheet, column: str | None, other: str | None) -> list[tuple[Column, Column]]:
+    first = number_of(sheet, column) if column else None
+    second = number_of(sheet, other) if other else None
+    if first and second:
+        return [(first, second)]
+    one = first or second
+    if one:
+        return [(one, column) for column in sheet.numbers if column != one]
+    numbers = sheet.numbers[:MOST_NAMED]
+    return [(a, b) for index, a in enumerate(numbers) for b in numbers[index + 1 :]]

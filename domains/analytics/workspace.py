@@ -1,0 +1,329 @@
+"""What somebody has made of the tables: a log of steps, each with recipes, kept in the domain's records.
+
+A step is added once per call however often it is tried. Tables themselves are made by the engine, in
+whichever process needs them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+from rapidfuzz import process
+
+from domains.analytics.catalogue import TABLES
+from domains.analytics.engine import BASE, Recipe, Rows, engine
+from domains.analytics.sql import Column, quote_all
+from orchestrator.domain.services import FailureCategory, Records, ToolCall, ToolFailure
+from orchestrator.types import Json, JsonObject
+
+STEPS, RECIPES = "steps", "recipes"
+MOST_STEPS = 500
+MOST_ATTEMPTS = 20
+PAGE_ROWS = 512
+_CACHED_RECIPES = 10_000
+_recipes: dict[str, Recipe] = {}
+"""Recipes never change: what was read once need not be read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table under its name: the node that makes it, its columns, its number of rows."""
+
+    name: str
+    node: str
+    columns: tuple[Column, ...]
+    rows: int
+
+    def column(self, said: str) -> Column:
+        """The column of that name, or of one that people use for it.
+
+        Raises:
+            ToolFailure: not_found, naming the nearest column.
+        """
+        found = self.find(said)
+        if found is not None:
+            return found
+        raise ToolFailure(
+            FailureCategory.NOT_FOUND,
+            f"The table {self.name} has no column {said!r}." + suggest(said, self.names),
+        )
+
+    def find(self, said: str) -> Column | None:
+        names = {column.name.casefold(): column for column in self.columns}
+        key = fold(said)
+        if key in names:
+            return names[key]
+        for name, aliases in _aliases_of(self.name).items():
+            if name in names and key in aliases:
+                return names[name]
+        return next((names[name] for name in _ALIASES.get(key, ()) if name in names), None)
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def quoted(self) -> str:
+        return quote_all(self.names)
+
+    @property
+    def numbers(self) -> list[Column]:
+        return [column for column in self.columns if column.is_number]
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """One table that a step makes, or (without a sheet) removes."""
+
+    name: str
+    sheet: Sheet | None
+
+
+def fold(said: str) -> str:
+    """A name in the form in which names are compared."""
+    return "_".join(said.casefold().replace("_", " ").split())
+
+
+def suggest(said: str, names: Iterable[str]) -> str:
+    """Words that name the nearest of the known names, and the others when none is near."""
+    known = list(names)
+    best = process.extractOne(fold(said), known, score_cutoff=60)
+    if best is not None:
+        return f" Did you mean {best[0]}?"
+    return f" There are {', '.join(known[:12])}." if known else ""
+
+
+def _base_sheets() -> dict[str, Sheet]:
+    return {
+        table.name: Sheet(
+            table.name,
+            BASE + table.name,
+            tuple(Column(column.name, column.type) for column in table.columns),
+            table.rows,
+        )
+        for table in TABLES.values()
+    }
+
+
+def _aliases_of(table: str) -> Mapping[str, frozenset[str]]:
+    base = TABLES.get(table)
+    return {c.name: frozenset(map(fold, c.aliases)) for c in base.columns} if base else {}
+
+
+_ALIASES: dict[str, list[str]] = {}
+for _table in TABLES.values():
+    for _column in _table.columns:
+        for _alias in _column.aliases:
+            _ALIASES.setdefault(fold(_alias), []).append(_column.name)
+
+
+class Workspace:
+    """The tables of one owner as they are at one moment."""
+
+    def __init__(self, records: Records, owner: str, steps: Sequence[JsonObject]) -> None:
+        self.records = records
+        self.owner = owner
+        self.steps = list(steps)
+        self.sheets = _base_sheets()
+        for step in self.steps:
+            if not step["undone_by"]:
+                self._apply(step)
+
+    @classmethod
+    async def open(cls, records: Records, call: ToolCall) -> Workspace:
+        """The workspace of the user, or of the session when nobody is known."""
+        owner = owner_of(call)
+        return cls(records, owner, await records.find(STEPS, {"owner": owner}, limit=MOST_STEPS + 1))
+
+    def _apply(self, step: JsonObject) -> None:
+        for made in step["makes"]:
+            if made["node"] is None:
+                self.sheets.pop(made["name"], None)
+                continue
+            columns = tuple(Column(name, kind) for name, kind in made["columns"])
+            self.sheets[made["name"]] = Sheet(made["name"], made["node"], columns, made["rows"])
+
+    def sheet(self, said: str) -> Sheet:
+        """The table of that name.
+
+        Raises:
+            ToolFailure: not_found, naming the nearest table.
+        """
+        found = self.sheets.get(fold(said))
+        if found is None:
+            message = f"There is no table {said!r}." + suggest(said, self.sheets)
+            raise ToolFailure(FailureCategory.NOT_FOUND, message)
+        return found
+
+    @property
+    def own_names(self) -> JsonObject:
+        """Names of tables and columns that no catalogue knows: what later turns may speak of."""
+        known = {column.name for table in TABLES.values() for column in table.columns}
+        tables = [name for name in self.sheets if name not in TABLES]
+        columns = {column.name for sheet in self.sheets.values() for column in sheet.columns}
+        return {"table": sorted(tables)[:100], "column": sorted(columns - known)[:100]}
+
+    def done_by(self, key: str) -> JsonObject | None:
+        """The step that an earlier attempt of the same call made."""
+        return next((step for step in self.steps if step["key"] == key), None)
+
+    @property
+    def last(self) -> JsonObject | None:
+        """The latest step that is in force."""
+        return next((step for step in reversed(self.steps) if not step["undone_by"]), None)
+
+    async def read(self, sql: str, values: Mapping[str, Json], *sheets: Sheet) -> Rows:
+        """Ask a question of tables; in a thread, for it may take a while."""
+        nodes = [sheet.node for sheet in sheets]
+        recipes = await self._recipes_of(nodes)
+        return await asyncio.to_thread(engine().run, sql, values, nodes, recipes)
+
+    async def make(self, name: str, sql: str, values: Mapping[str, Json], *inputs: str) -> Sheet:
+        """A table by its recipe, which is kept; a name only, until a step is added."""
+        node = self._node_of(sql, values, inputs)
+        recipe = Recipe(node, sql, dict(values), inputs)
+        recipes = {**await self._recipes_of(inputs), node: recipe}
+        columns, rows = await asyncio.to_thread(engine().make, node, recipes)
+        await self.records.create(
+            RECIPES,
+            node,
+            {
+                "owner": self.owner,
+                "sql": sql,
+                "values": dict(values),
+                "inputs": list(inputs),
+                "columns": [[column.name, column.type] for column in columns],
+                "rows": rows,
+            },
+        )
+        _remember(recipe)
+        return Sheet(name, node, columns, rows)
+
+    def _node_of(self, sql: str, values: Mapping[str, Json], inputs: Sequence[str]) -> str:
+        """Its content as a name; owners do not share nodes, so that nobody learns of another's."""
+        body = orjson.dumps([self.owner, sql, dict(values), list(inputs)], option=orjson.OPT_SORT_KEYS)
+        return hashlib.blake2b(body, digest_size=16).hexdigest()
+
+    async def _recipes_of(self, nodes: Iterable[str]) -> dict[str, Recipe]:
+        """The recipes of nodes and of everything that they are made from."""
+        found: dict[str, Recipe] = {}
+        open_nodes = [node for node in nodes if not node.startswith(BASE)]
+        while open_nodes:
+            node = open_nodes.pop()
+            if node not in found:
+                found[node] = await self._recipe(node)
+                open_nodes += [one for one in found[node].inputs if not one.startswith(BASE)]
+        return found
+
+    async def _recipe(self, node: str) -> Recipe:
+        if node not in _recipes:
+            body = await self.records.get(RECIPES, node)
+            if body is None or body["owner"] != self.owner:
+                raise ToolFailure(FailureCategory.NOT_FOUND, "That table is no longer kept.")
+            _remember(Recipe(node, body["sql"], body["values"], tuple(body["inputs"])))
+        return _recipes[node]
+
+    async def add(self, key: str, action: str, made: Sequence[Made], result: JsonObject) -> JsonObject:
+        """Add a step; the one of an earlier attempt of the same call if there was one.
+
+        Raises:
+            ToolFailure: validation_error when the workspace is full, server_error when others were faster.
+        """
+        for _ in range(MOST_ATTEMPTS):
+            earlier = self.done_by(key)
+            if earlier is not None:
+                return earlier
+            number = len(self.steps) + 1
+            if number > MOST_STEPS:
+                message = f"A workspace has at most {MOST_STEPS} steps, and this one is full."
+                raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            step: JsonObject = {
+                "owner": self.owner,
+                "number": number,
+                "key": key,
+                "action": action,
+                "makes": [_describe(one) for one in made],
+                "result": {**result, "step": number},
+                "undone_by": "",
+            }
+            stored = await self.records.create(STEPS, f"{self.owner}:{number:06d}", step)
+            self.steps.append(stored)
+            self._apply(stored)
+            if stored["key"] == key:
+                return stored
+        raise ToolFailure(
+            FailureCategory.SERVER_ERROR, "The tables are being changed elsewhere; please try again."
+        )
+
+    async def undo(self, key: str, number: int | None = None) -> JsonObject:
+        """Take the latest step back, once per call. `number`: only if it is this one."""
+        earlier = next((step for step in self.steps if step["undone_by"] == key), None)
+        if earlier is not None:
+            return earlier
+        last = self.last
+        if last is None:
+            raise ToolFailure(
+                FailureCategory.NOT_FOUND, "There is nothing to undo: no table has been changed."
+            )
+        if number is not None and last["number"] != number:
+            message = "Other changes came after that one; please undo those first."
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        place = f"{self.owner}:{last['number']:06d}"
+        undone = await self.records.update(STEPS, place, {"undone_by": key}, where={"undone_by": ""})
+        if undone is None:
+            message = "The tables are being changed elsewhere; please try again."
+            raise ToolFailure(FailureCategory.SERVER_ERROR, message)
+        return undone
+
+    async def page(self, table_id: str, number: int) -> JsonObject:
+        """Page `number` (from 1) of a table that an answer gave as `table_id`.
+
+        Raises:
+            ToolFailure: not_found when there is no such table or page, or it is another owner's.
+        """
+        sheet = await self._sheet_of(table_id)
+        pages = max(1, -(-sheet.rows // PAGE_ROWS))
+        if not 1 <= number <= pages:
+            raise ToolFailure(
+                FailureCategory.NOT_FOUND, f"There are {pages} pages; there is no page {number}."
+            )
+        sql = f"SELECT * FROM in0 LIMIT {PAGE_ROWS} OFFSET {(number - 1) * PAGE_ROWS}"  # noqa: S608 - numbers
+        found = await self.read(sql, {}, sheet)
+        return {"rows": found, "page": number, "pages": pages, "row_count": sheet.rows}
+
+    async def _sheet_of(self, table_id: str) -> Sheet:
+        if table_id.startswith(BASE):
+            return self.sheet_of_base(table_id)
+        body = await self.records.get(RECIPES, table_id)
+        if body is None or body["owner"] != self.owner:
+            raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such table.")
+        columns = tuple(Column(name, kind) for name, kind in body["columns"])
+        return Sheet(table_id, table_id, columns, body["rows"])
+
+    @staticmethod
+    def sheet_of_base(table_id: str) -> Sheet:
+        found = _base_sheets().get(table_id.removeprefix(BASE))
+        if found is None:
+            raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such table.")
+        return found
+
+
+def owner_of(call: ToolCall) -> str:
+    return f"user:{call.user_id}" if call.user_id else f"session:{call.session_id}"
+
+
+def _describe(made: Made) -> JsonObject:
+    if made.sheet is None:
+        return {"name": made.name, "node": None, "columns": [], "rows": 0}
+    columns: Json = [[column.name, column.type] for column in made.sheet.columns]
+    return {"name": made.name, "node": made.sheet.node, "columns": columns, "rows": made.sheet.rows}
+
+
+def _remember(recipe: Recipe) -> None:
+    if len(_recipes) >= _CACHED_RECIPES:
+        _recipes.clear()
+    _recipes[recipe.node] = recipe

@@ -1,0 +1,152 @@
+"""HTTP connections that reach only what they may: addresses are looked up and checked before connecting.
+
+The connection then goes to the address that was checked, so that a second look-up cannot change it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from typing import TypeAlias
+
+import httpx2
+
+Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+LookUp: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
+"""From a host and port to its addresses; raises OSError."""
+
+_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+
+
+class AddressRefused(httpx2.TransportError):
+    """The host is, or also is, an address that tools may not reach."""
+
+
+class AnswerTooLong(httpx2.StreamError):
+    """More was sent than is taken in."""
+
+
+class AnswerEncoded(httpx2.TransportError):
+    """The answer is compressed though that was not asked for: its size cannot be bounded."""
+
+
+class AddressGuard:
+    """Public addresses, and those of `private_networks`."""
+
+    def __init__(self, private_networks: Iterable[str]) -> None:
+        self._private = [ipaddress.ip_network(network) for network in private_networks]
+
+    def allows(self, text: str) -> bool:
+        address = _innermost(ipaddress.ip_address(text.partition("%")[0]))
+        if any(address in network for network in self._private):
+            return True
+        return address.is_global and not address.is_multicast
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """`max_bytes`: of an answer that is no event stream; longer ones raise AnswerTooLong."""
+
+    def __init__(self, guard: AddressGuard, *, max_bytes: int, look_up: LookUp | None = None) -> None:
+        self._guard = guard
+        self._max_bytes = max_bytes
+        self._look_up = look_up or _look_up
+        self._of_host: dict[str, httpx2.AsyncHTTPTransport] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Raises AddressRefused, AnswerTooLong, AnswerEncoded besides the library's own."""
+        addresses = await self._find_addresses(request)
+        response = await self._send(request, addresses)
+        if response.headers.get("content-encoding", "identity").lower() != "identity":
+            await response.aclose()
+            raise AnswerEncoded("The answer is compressed.", request=request)
+        if "text/event-stream" not in response.headers.get("content-type", ""):
+            assert isinstance(response.stream, httpx2.AsyncByteStream)
+            response.stream = _Bounded(response.stream, self._max_bytes)
+        return response
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        for transport in self._of_host.values():
+            await transport.aclose()
+
+    async def _find_addresses(self, request: httpx2.Request) -> list[str]:
+        url = request.url
+        try:
+            addresses = await self._look_up(url.host, url.port or (443 if url.scheme == "https" else 80))
+        except OSError as error:
+            raise httpx2.ConnectError(f"There is no host {url.host}: {error}", request=request) from error
+        refused = [address for address in addresses if not self._guard.allows(address)]
+        if refused or not addresses:
+            raise AddressRefused(f"{url.host} is not public: {', '.join(refused)}", request=request)
+        return addresses
+
+    async def _send(self, request: httpx2.Request, addresses: list[str]) -> httpx2.Response:
+        """Try one address after the other; a connection that was not made has sent nothing."""
+        *first, last = addresses
+        for address in first:
+            try:
+                return await self._send_to(address, request)
+            except httpx2.ConnectError:
+                continue
+        return await self._send_to(last, request)
+
+    async def _send_to(self, address: str, request: httpx2.Request) -> httpx2.Response:
+        host = request.url.host
+        extensions = dict(request.extensions)
+        if not _is_address(host):
+            extensions["sni_hostname"] = host  # the certificate is that of the name
+        directed = httpx2.Request(
+            request.method,
+            request.url.copy_with(host=address),
+            headers=request.headers,
+            stream=request.stream,
+            extensions=extensions,
+        )
+        return await self._connections(host).handle_async_request(directed)
+
+    def _connections(self, host: str) -> httpx2.AsyncHTTPTransport:
+        """Connections are kept per host: one made for a name is never used for another."""
+        transport = self._of_host.get(host)
+        if transport is None:
+            transport = self._of_host[host] = httpx2.AsyncHTTPTransport()
+        return transport
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    def __init__(self, stream: httpx2.AsyncByteStream, max_bytes: int) -> None:
+        self._stream = stream
+        self._left = max_bytes
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for chunk in self._stream:
+            self._left -= len(chunk)
+            if self._left < 0:
+                raise AnswerTooLong("The answer is too long.")
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _look_up(host: str, port: int) -> list[str]:
+    found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[0]) for *_, address in found))
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def _innermost(address: Address) -> Address:
+    """The IPv4 address that an IPv6 address stands for, where it does."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in _NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address

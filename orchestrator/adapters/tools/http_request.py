@@ -1,0 +1,162 @@
+"""From a tool's entry in the manifest and its inputs to an HTTP request. Sends nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit, urlunsplit
+
+import orjson
+
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.domain.check_outside import body_texts
+from orchestrator.domain.model import ToolSpec
+from orchestrator.domain.placeholders import fill_placeholders, input_placeholders, sole_input
+from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.telemetry import get_logger
+from orchestrator.types import Json, JsonObject
+
+_ABSENT: Any = object()
+"""Stands for what names an input that was not given."""
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class HttpRequest:
+    """`body`: JSON, or None for a request without one."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+def build_request(
+    tool: ToolSpec, arguments: JsonObject, idempotency_key: str, environment: Mapping[str, str]
+) -> HttpRequest:
+    """Fill the entry's placeholders. Raises ToolFailure for values that cannot be sent."""
+    filler = _Filler(tool, arguments, environment)
+    options = tool.options
+    method: str = options["method"]
+    rest = {name: arguments[name] for name in _unused_inputs(tool) if name in arguments}
+    takes_body = method not in {"GET", "DELETE"}
+    query: Mapping[str, Json] = options["query"] or {}
+    pairs = [(name, filler.fill(text)) for name, text in query.items()]
+    if options["query"] is None and not takes_body:
+        pairs += list(rest.items())
+    body: Json = None
+    if takes_body:
+        body = _body(tool, filler, rest)
+    headers = {name: filler.fill_header(text) for name, text in options["headers"].items()}
+    return HttpRequest(
+        method=method,
+        url=_build_url(filler.fill_path(tool.target), pairs),
+        headers={
+            **{name: text for name, text in headers.items() if text is not None},
+            "Accept": headers.get("Accept") or "application/json",
+            "Accept-Encoding": "identity",
+            "Idempotency-Key": idempotency_key,
+            **({} if body is None else {"Content-Type": "application/json"}),
+        },
+        body=None if body is None else orjson.dumps(body),
+    )
+
+
+def _body(tool: ToolSpec, filler: _Filler, rest: JsonObject) -> Json:
+    if tool.options["body"] is not None:
+        return filler.fill(tool.options["body"])
+    return rest if _unused_inputs(tool) else None
+
+
+def _unused_inputs(tool: ToolSpec) -> list[str]:
+    """Inputs that no part of the request names."""
+    options = tool.options
+    texts: list[str] = [tool.target, *options["headers"].values(), *(options["query"] or {}).values()]
+    texts.extend(body_texts(options["body"]))
+    used = {name for text in texts for name in input_placeholders(text)}
+    return [name for name in tool.input_schema.get("properties", {}) if name not in used]
+
+
+def _build_url(url: str, pairs: Iterable[tuple[str, Json]]) -> str:
+    parts = urlsplit(url)
+    query = urlencode(
+        [
+            (name, _write(item))
+            for name, value in pairs
+            if value is not _ABSENT
+            for item in (value if is_list(value) else [value])
+        ],
+        quote_via=quote,
+    )
+    return urlunsplit(parts._replace(query="&".join(part for part in (parts.query, query) if part)))
+
+
+def _write(value: Json) -> str:
+    return value if isinstance(value, str) else orjson.dumps(value).decode()
+
+
+class _Filler:
+    def __init__(self, tool: ToolSpec, arguments: JsonObject, environment: Mapping[str, str]) -> None:
+        self._tool = tool
+        self._arguments = arguments
+        self._environment = environment
+
+    def fill(self, template: Json) -> Json:
+        """Fill a JSON value; parts that name an input that was not given are absent."""
+        if isinstance(template, str):
+            name = sole_input(template)
+            if name is not None:
+                return self._arguments.get(name, _ABSENT)
+            if self._lacks_input(template):
+                return _ABSENT
+            return fill_placeholders(template, self._text, self._variable)
+        if is_object(template):
+            filled = ((key, self.fill(item)) for key, item in template.items())
+            return {key: item for key, item in filled if item is not _ABSENT}
+        if is_list(template):
+            return [item for item in map(self.fill, template) if item is not _ABSENT]
+        return template
+
+    def fill_header(self, template: str) -> str | None:
+        """The text of a header, or None when an input that it names was not given."""
+        if self._lacks_input(template):
+            return None
+        text = fill_placeholders(template, self._text, self._variable).strip()
+        if not text.isprintable() or not text.isascii():
+            raise self._refuse()
+        return text
+
+    def fill_path(self, template: str) -> str:
+        """The URL; every input stays within its segment of the path."""
+        if self._lacks_input(template):
+            raise self._refuse()
+        url = fill_placeholders(template, self._segment, self._variable)
+        if any(segment in {".", ".."} for segment in urlsplit(url).path.split("/")):
+            raise self._refuse()
+        return url
+
+    def _lacks_input(self, template: str) -> bool:
+        return any(name not in self._arguments for name in input_placeholders(template))
+
+    def _text(self, name: str) -> str:
+        return _write(self._arguments[name])
+
+    def _segment(self, name: str) -> str:
+        text = self._text(name)
+        if not text:
+            raise self._refuse()
+        return quote(text, safe="")
+
+    def _variable(self, name: str) -> str:
+        value = self._environment.get(name)
+        if value is None:
+            _log.error("A tool needs a variable of the environment.", tool=self._tool.tool_id, variable=name)
+            message = f"{self._tool.name} is not set up completely."
+            raise ToolFailure(FailureCategory.AUTH_ERROR, message)
+        return value
+
+    def _refuse(self) -> ToolFailure:
+        message = f"{self._tool.name} cannot work with these values."
+        return ToolFailure(FailureCategory.VALIDATION_ERROR, message)

@@ -1,0 +1,161 @@
+"""Calls tools of MCP servers; one session per server, shared by all tools that name it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from mcp import MCPError
+from mcp.client import Transport
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, METHOD_NOT_FOUND
+
+from orchestrator.adapters.tools.guarded import AddressGuard, GuardedTransport
+from orchestrator.adapters.tools.mcp_schema import find_incompatibility, read_result
+from orchestrator.adapters.tools.mcp_server import McpServer
+from orchestrator.adapters.tools.mcp_stdio import open_stdio
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.domain.configuration import Network
+from orchestrator.domain.model import ToolSpec
+from orchestrator.domain.placeholders import fill_placeholders, variable_placeholders
+from orchestrator.domain.services import ToolCall
+from orchestrator.errors import FailureCategory, ToolFailure, Unavailable
+from orchestrator.telemetry import get_logger
+from orchestrator.types import Json, JsonObject
+
+IDEMPOTENCY_KEY = "parley/idempotency_key"
+"""Under this name a call's key is in the `_meta` of its request."""
+
+WIRE_FACTOR = 3
+"""An answer is sent twice, as text and as structure, and its text is escaped."""
+
+_log = get_logger(__name__)
+
+
+class McpTools:
+    """Implements `ports.tools.ToolTransport` for MCP. `folder`: where commands are started."""
+
+    def __init__(
+        self, network: Network, folder: Path, *, environment: Mapping[str, str] | None = None
+    ) -> None:
+        self._network = network
+        self._folder = folder
+        self._environment = os.environ if environment is None else environment
+        self._servers: dict[tuple[Any, ...], McpServer] = {}
+
+    async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
+        """See `ToolTransport.send`."""
+        self._check_environment(tool)
+        server = self._server(tool)
+        try:
+            await self._check_fit(server, tool)
+            result = await server.call(tool.target, arguments, {IDEMPOTENCY_KEY: call.idempotency_key})
+        except Unavailable as error:  # there was no session, so nothing was sent
+            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} cannot be reached.") from error
+        except MCPError as error:
+            _log.warning("An MCP server refused a call.", tool=tool.tool_id, error=error.message)
+            raise _translate(tool, error) from error
+        if result.is_error:
+            raise _told_failure(tool, read_result(result))
+        return read_result(result)
+
+    async def close(self) -> None:
+        """End all sessions and the processes that were started for them."""
+        for server in self._servers.values():
+            await server.close()
+
+    def _server(self, tool: ToolSpec) -> McpServer:
+        options = tool.options
+        key = (
+            options["url"],
+            tuple(options["command"]),
+            tuple(sorted(options["headers"].items())),
+            tuple(options["environment"]),
+        )
+        server = self._servers.get(key)
+        if server is None:
+            name: str = options["url"] or options["command"][0]
+            server = self._servers[key] = McpServer(name, lambda on_end: self._open(tool, on_end))
+        return server
+
+    def _open(self, tool: ToolSpec, on_end: Callable[[], None]) -> Transport:
+        options = tool.options
+        max_bytes = WIRE_FACTOR * self._network.max_output_bytes
+        if options["url"] is None:
+            variables = {name: self._environment[name] for name in options["environment"]}
+            return open_stdio(
+                options["command"],
+                folder=self._folder,
+                variables=variables,
+                max_line_bytes=max_bytes,
+                on_end=on_end,
+            )
+        headers = {
+            name: fill_placeholders(text, str, self._environment.__getitem__)
+            for name, text in options["headers"].items()
+        }
+        return _open_http(options["url"], headers, self._network, max_bytes)
+
+    def _check_environment(self, tool: ToolSpec) -> None:
+        texts: list[str] = list(tool.options["headers"].values())
+        needed = [*tool.options["environment"], *chain.from_iterable(map(variable_placeholders, texts))]
+        missing = [name for name in needed if name not in self._environment]
+        if missing:
+            _log.error("A tool needs variables of the environment.", tool=tool.tool_id, variables=missing)
+            raise ToolFailure(FailureCategory.AUTH_ERROR, f"{tool.name} is not set up completely.")
+
+    async def _check_fit(self, server: McpServer, tool: ToolSpec) -> None:
+        """The server must have the tool, and take what the manifest would send."""
+        offered = (await server.tools()).get(tool.target)
+        mistake = (
+            f"it has no tool {tool.target!r}"
+            if offered is None
+            else find_incompatibility(tool.input_schema, offered.input_schema)
+        )
+        if mistake is not None:
+            _log.error("An MCP server does not fit the manifest.", tool=tool.tool_id, mistake=mistake)
+            raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} does not work at the moment.")
+
+
+@asynccontextmanager
+async def _open_http(
+    url: str, headers: Mapping[str, str], network: Network, max_bytes: int
+) -> AsyncGenerator[tuple[Any, Any]]:
+    """A guarded client, and the library's transport over it."""
+    transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes)
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(
+            httpx2.AsyncClient(
+                transport=transport,
+                trust_env=False,
+                headers={**headers, "Accept-Encoding": "identity"},
+                timeout=httpx2.Timeout(None, connect=network.connect_timeout_s),
+            )
+        )
+        yield await stack.enter_async_context(
+            streamable_http_client(url, http_client=client, max_sse_event_size=max_bytes)
+        )
+
+
+def _translate(tool: ToolSpec, error: MCPError) -> ToolFailure:
+    if error.code in {INVALID_PARAMS, METHOD_NOT_FOUND}:
+        message = f"{tool.name} cannot work with these values."
+        return ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+    if error.code == CONNECTION_CLOSED:
+        message = f"{tool.name} broke off."
+        return ToolFailure(FailureCategory.SERVER_ERROR, message, undecided=True)
+    return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} did not work.", undecided=True)
+
+
+def _told_failure(tool: ToolSpec, told: Json) -> ToolFailure:
+    """A failure that the tool itself reports; its words are for the log, a known category is taken over."""
+    _log.warning("An MCP tool reports a failure.", tool=tool.tool_id, told=str(told)[:500])
+    category = told.get("category") if is_object(told) else None
+    if isinstance(category, str) and category in set(FailureCategory):
+        return ToolFailure(category, f"{tool.name} did not work.")
+    return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} did not work.", undecided=True)

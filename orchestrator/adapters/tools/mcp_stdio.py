@@ -1,0 +1,182 @@
+"""An MCP server as a process of ours, spoken to over its standard input and output, line by line.
+
+Lines are bounded, which the library's own transport does not do; the process is stopped by its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import re
+import signal
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import anyio
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
+from mcp.client.stdio import get_default_environment
+from mcp.shared.message import SessionMessage
+from mcp_types import INVALID_REQUEST, ErrorData, JSONRPCError, jsonrpc_message_adapter
+from pydantic import ValidationError
+
+from orchestrator.telemetry import get_logger
+
+CHUNK_BYTES = 65_536
+EDGE_BYTES = 200
+LEAVE_WITHIN_S = 2.0
+"""How long a server may take to end by itself after its input is closed, and again after SIGTERM."""
+
+_HEAD = re.compile(rb'^\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*,\s*"result"')
+_TAIL = re.compile(rb'"jsonrpc"\s*:\s*"2\.0"\s*,\s*"id"\s*:\s*(\d+)\s*\}\s*$')
+
+_log = get_logger(__name__)
+
+Incoming = SessionMessage | Exception
+
+
+@asynccontextmanager
+async def open_stdio(
+    command: Sequence[str],
+    *,
+    folder: Path,
+    variables: Mapping[str, str],
+    max_line_bytes: int,
+    on_end: Callable[[], None],
+) -> AsyncGenerator[tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]]:
+    """Start the server and speak with it; it is stopped in any case.
+
+    `variables` are added to a minimal environment; `on_end` is called when the server's output ends.
+    Raises OSError when it cannot be started.
+    """
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        env={**get_default_environment(), **variables},
+        cwd=folder,
+        start_new_session=True,
+    )
+    try:
+        to_us, incoming = anyio.create_memory_object_stream[Incoming](0)
+        outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](0)
+        async with anyio.create_task_group() as tasks, incoming, outgoing:
+            tasks.start_soon(_read, process, to_us, max_line_bytes, on_end)
+            tasks.start_soon(_write, process, to_server)
+            try:
+                yield incoming, outgoing
+            finally:
+                tasks.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await _stop(process)
+
+
+async def _read(
+    process: asyncio.subprocess.Process,
+    to_us: MemoryObjectSendStream[Incoming],
+    max_line_bytes: int,
+    on_end: Callable[[], None],
+) -> None:
+    """Hand messages on until the server's output ends, which ends the session."""
+    assert process.stdout is not None
+    async with to_us:
+        async for line in _lines(process.stdout, max_line_bytes):
+            message = _overlong(line) if isinstance(line, _Edges) else _parse(line)
+            if message is not None:
+                with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    await to_us.send(message)
+        on_end()
+
+
+async def _write(
+    process: asyncio.subprocess.Process, to_server: MemoryObjectReceiveStream[SessionMessage]
+) -> None:
+    assert process.stdin is not None
+    async with to_server:
+        async for message in to_server:
+            line = message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            try:
+                process.stdin.write(line)
+                await process.stdin.drain()
+            except ConnectionError:
+                return  # it has ended; the reader tells the session
+
+
+class _Edges:
+    """What is kept of a line that is too long."""
+
+    def __init__(self, head: bytes, tail: bytes) -> None:
+        self.head = head
+        self.tail = tail
+
+
+async def _lines(stream: asyncio.StreamReader, max_bytes: int) -> AsyncIterator[bytes | _Edges]:
+    """Lines, and the edges of those that are too long: the rest of them is let go as it comes."""
+    parts: list[bytes] = []
+    size = 0
+    edges: _Edges | None = None
+    while chunk := await stream.read(CHUNK_BYTES):
+        *whole, rest = chunk.split(b"\n")
+        for piece in whole:
+            if edges is not None:
+                yield _Edges(edges.head, (edges.tail + piece)[-EDGE_BYTES:])
+            else:
+                yield b"".join([*parts, piece])
+            parts, size, edges = [], 0, None
+        if edges is not None:
+            edges.tail = (edges.tail + rest)[-EDGE_BYTES:]
+            continue
+        parts.append(rest)
+        size += len(rest)
+        if size > max_bytes:
+            known = b"".join(parts)
+            edges = _Edges(known[:EDGE_BYTES], known[-EDGE_BYTES:])
+            parts, size = [], 0
+
+
+def _parse(line: bytes) -> SessionMessage | None:
+    """A message; None for other output, such as a server's prints."""
+    if not line.strip():
+        return None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValidationError:
+        _log.warning(
+            "An MCP server writes what is no message.", line=line[:EDGE_BYTES].decode(errors="replace")
+        )
+        return None
+
+
+def _overlong(line: _Edges) -> SessionMessage | None:
+    """An error in place of an answer that is too long, if the call that it answers can be made out."""
+    match = _HEAD.search(line.head) or _TAIL.search(line.tail)
+    _log.error("An MCP server's answer is too long.", known=match is not None)
+    if match is None:
+        return None
+    error = ErrorData(code=INVALID_REQUEST, message="The answer is too long.")
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(match[1]), error=error))
+
+
+async def _stop(process: asyncio.subprocess.Process) -> None:
+    """Ask the server to leave by closing its input, then by signals to it and what it started."""
+    assert process.stdin is not None
+    process.stdin.close()
+    for number in (None, signal.SIGTERM, signal.SIGKILL):
+        if number is not None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, number)
+        try:
+            await asyncio.wait_for(asyncio.gather(_drain(process), process.wait()), LEAVE_WITHIN_S)
+        except TimeoutError:
+            continue
+        return
+    _log.error("An MCP server could not be stopped.", pid=process.pid)
+
+
+async def _drain(process: asyncio.subprocess.Process) -> None:
+    """Let its last words go: a full pipe would keep it from ending."""
+    assert process.stdout is not None
+    while await process.stdout.read(CHUNK_BYTES):
+        pass

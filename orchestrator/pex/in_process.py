@@ -1,0 +1,56 @@
+"""Rate limits and cache of one process: what is used when no shared store is configured, or it is away."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Callable
+
+MINUTE_S = 60.0
+MOST_KEYS = 10_000
+MOST_CACHED = 1_000
+
+
+class InProcessRateLimits:
+    """Implements `ports.tools.RateLimits` for this process alone. `clock`: seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._calls: OrderedDict[str, deque[float]] = OrderedDict()
+
+    async def take(self, key: str, *, per_minute: int) -> float:
+        """See `RateLimits.take`."""
+        now = self._clock()
+        calls = self._calls.setdefault(key, deque())
+        self._calls.move_to_end(key)
+        while len(self._calls) > MOST_KEYS:
+            self._calls.popitem(last=False)
+        while calls and calls[0] <= now - MINUTE_S:
+            calls.popleft()
+        if len(calls) < per_minute:
+            calls.append(now)
+            return 0.0
+        return calls[len(calls) - per_minute] + MINUTE_S - now
+
+
+class InProcessCache:
+    """Implements `ports.tools.ToolCache` for this process alone; what was put first goes first."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+
+    async def get(self, key: str) -> bytes | None:
+        """See `ToolCache.get`."""
+        until, value = self._kept.get(key, (0.0, None))
+        if value is None or until > self._clock():
+            return value
+        del self._kept[key]
+        return None
+
+    async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
+        """See `ToolCache.put`."""
+        self._kept.pop(key, None)
+        self._kept[key] = (self._clock() + ttl_ms / 1000, value)
+        while len(self._kept) > MOST_CACHED:
+            self._kept.popitem(last=False)

@@ -1,0 +1,211 @@
+"""Tools, calls and runners for the tests of this folder."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from orchestrator.adapters.domain_folder import default_config
+from orchestrator.adapters.tools.transports import Transports
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.domain.model import Domain, Implementation, ToolSpec
+from orchestrator.domain.schema import HttpEntry, McpEntry
+from orchestrator.domain.services import ToolCall
+from orchestrator.pex.envelope import ToolResult
+from orchestrator.pex.toolbox import Toolbox
+from orchestrator.pex.tools import ToolRunner
+from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.prompting import CallContext
+from orchestrator.telemetry import drop_signal
+from orchestrator.turns.step import UnknownOutcome
+from orchestrator.types import (
+    DEFAULT_TENANT,
+    FlowId,
+    Json,
+    JsonObject,
+    SessionId,
+    TenantId,
+    ToolId,
+    TurnId,
+    UserId,
+)
+from orchestrator.world.registry import Registry
+from orchestrator.world.world import World
+
+HERE = Path(__file__).parent
+LOOPBACK: JsonObject = {"network": {"private_networks": ["127.0.0.0/8"], "max_output_bytes": 100_000}}
+QUICK: JsonObject = {"resilience": {"backoff_base_s": 0.0, "backoff_max_s": 2.0}}
+ANY_OBJECT: JsonObject = {"type": "object"}
+
+
+def schema(*required: str, **properties: Any) -> JsonObject:
+    """An object schema; properties are given as types or whole schemas."""
+    return {
+        "type": "object",
+        "required": list(required),
+        "properties": {
+            name: {"type": kind} if isinstance(kind, str) else kind for name, kind in properties.items()
+        },
+    }
+
+
+def http_tool(
+    url: str, tool_id: str = "thing_get", /, *, inputs: JsonObject | None = None, **more: Any
+) -> ToolSpec:
+    """A tool over HTTP. `more`: keys of its http entry, or of the specification."""
+    entry_keys = {key: more.pop(key) for key in list(more) if key in HttpEntry.model_fields}
+    entry = HttpEntry(url=url, **entry_keys)
+    return _spec(
+        tool_id, Implementation.HTTP, url, entry.model_dump(mode="json", exclude={"url"}), inputs, more
+    )
+
+
+def mcp_tool(
+    tool: str, tool_id: str = "thing_get", /, *, inputs: JsonObject | None = None, **more: Any
+) -> ToolSpec:
+    """A tool of an MCP server; unless `url` or `command` is given, of the one in this folder."""
+    entry_keys = {key: more.pop(key) for key in list(more) if key in McpEntry.model_fields}
+    if not {"url", "command"} & set(entry_keys):
+        entry_keys["command"] = (sys.executable, "mcp_server.py")
+    entry = McpEntry(tool=tool, **entry_keys)
+    return _spec(
+        tool_id, Implementation.MCP, tool, entry.model_dump(mode="json", exclude={"tool"}), inputs, more
+    )
+
+
+def service_tool(
+    target: str, tool_id: str = "thing_get", /, *, inputs: JsonObject | None = None, **more: Any
+) -> ToolSpec:
+    return _spec(tool_id, Implementation.SERVICE, target, {}, inputs, more)
+
+
+def _spec(
+    tool_id: str,
+    implementation: Implementation,
+    target: str,
+    options: JsonObject,
+    inputs: JsonObject | None,
+    more: JsonObject,
+) -> ToolSpec:
+    given: JsonObject = {
+        "name": "The thing",
+        "description": "",
+        "input_schema": inputs or ANY_OBJECT,
+        "output_schema": ANY_OBJECT,
+        "idempotent": True,
+        "timeout_ms": 5000,
+        "max_retries": 0,
+        **more,
+    }
+    return ToolSpec(
+        tool_id=ToolId(tool_id), implementation=implementation, target=target, options=options, **given
+    )
+
+
+def make_domain(*tools: ToolSpec, sections: JsonObject | None = None) -> Domain:
+    return Domain(
+        name="shop",
+        folder=str(HERE),
+        config=default_config({**LOOPBACK, **QUICK, **(sections or {})}),
+        intents={},
+        flows={},
+        entities={},
+        tools={tool.tool_id: tool for tool in tools},
+    )
+
+
+@dataclass
+class Journal:
+    """Stands for the turn's journal: runs every step, and keeps what was recorded."""
+
+    turn_id: TurnId
+    recorded: dict[str, Json] = field(default_factory=dict)
+
+    async def call(
+        self, key: str, kind: str, request: Json, run: Any, *, idempotent: bool
+    ) -> Json | UnknownOutcome:
+        if key not in self.recorded:
+            self.recorded[key] = await run(f"{self.turn_id}:{key}")
+        return self.recorded[key]
+
+    async def settle(self, key: str, kind: str, request: Json, result: Json) -> None:
+        self.recorded[key] = result
+
+
+def make_world(
+    domain: Domain, *, turn: str = "turn_1", user: str | None = "ada", tenant: TenantId = DEFAULT_TENANT
+) -> World:
+    session_id = SessionId("session_1")
+    return World(
+        domain=domain,
+        registry=Registry({}),
+        state=DialogueState.new(session_id),
+        session_id=session_id,
+        tenant_id=tenant,
+        user_id=UserId(user) if user else None,
+        turn_id=TurnId(turn),
+        now=1_800_000_000.0,
+        deadline=1_800_000_060.0,
+        steps=Journal(TurnId(turn)),
+        call=CallContext(session_id=session_id, turn_id=TurnId(turn)),
+        record_signal=drop_signal,
+    )
+
+
+class Caller:
+    """Calls tools as a turn would; every call is a turn of its own. `close` it."""
+
+    def __init__(
+        self,
+        *tools: ToolSpec,
+        sections: JsonObject | None = None,
+        services: Mapping[str, object] | None = None,
+        environment: Mapping[str, str] | None = None,
+        ports: ToolPorts | None = None,
+    ) -> None:
+        self.domain = make_domain(*tools, sections=sections)
+        self.transports = Transports(self.domain, environment=environment or {})
+        ports = ports or ToolPorts()
+        self.runner = ToolRunner(
+            Toolbox(self.domain.tools, lambda _: services or {}),
+            self.domain,
+            ToolPorts(self.transports, ports.limits, ports.cache),
+        )
+        self.turns = 0
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.transports.close()
+
+    async def call(
+        self,
+        tool_id: str = "thing_get",
+        /,
+        *,
+        user: str | None = "ada",
+        tenant: str = "default",
+        **arguments: Any,
+    ) -> ToolResult:
+        self.turns += 1
+        tool = self.runner.find(ToolId(tool_id))
+        assert tool is not None
+        world = make_world(self.domain, turn=f"turn_{self.turns}", user=user, tenant=TenantId(tenant))
+        return await self.runner.call(world, FlowId("flow_1"), tool, arguments)
+
+
+def tool_call() -> ToolCall:
+    return ToolCall(
+        "turn_1:tool:thing_get:1", SessionId("session_1"), UserId("ada"), DEFAULT_TENANT, 1_800_000_000.0
+    )
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let everything else go on until something holds."""
+    while not condition():
+        await asyncio.sleep(0.001)

@@ -1,0 +1,293 @@
+"""PX-8, PX-9: what a call passes on its way: limits, cache, retries, time-outs, output checks."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from redis.asyncio import Redis
+from structlog.testing import capture_logs
+
+from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
+from orchestrator.domain.services import ToolFailure
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.envelope import ToolData, ToolError
+from orchestrator.pex.strays import STRAYS_PER_TOOL, THREADS_PER_TOOL
+from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.turns.step import UnknownOutcome
+from tests.integration.tools.factories import Caller, schema, service_tool, until
+
+ARGUMENTS = schema(a="integer", b="integer")
+
+
+@dataclass
+class Things:
+    """A service. `release` lets hanging calls go on; `failures` are raised by the next calls."""
+
+    called: int = 0
+    failures: list[Exception] = field(default_factory=list)
+    release: threading.Event = field(default_factory=threading.Event)
+    running: int = 0
+    most_running: int = 0
+    ended: int = 0
+
+    async def count(self, **given: Any) -> dict[str, Any]:
+        self.called += 1
+        if self.failures:
+            raise self.failures.pop(0)
+        return {"count": self.called}
+
+    def hang(self) -> dict[str, Any]:
+        self.called += 1
+        self.running += 1
+        self.most_running = max(self.most_running, self.running)
+        self.release.wait()
+        self.running -= 1
+        self.ended += 1
+        return {"count": self.called}
+
+    async def ignore_cancellation(self) -> dict[str, Any]:
+        self.called += 1
+        while not self.release.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                continue
+        self.ended += 1
+        return {}
+
+    async def huge(self) -> dict[str, Any]:
+        return {"text": "x" * 10_000_000}
+
+    async def odd(self) -> dict[str, Any]:
+        return {"value": object()}
+
+    async def leave(self) -> dict[str, Any]:
+        sys.exit(1)
+
+    def leave_thread(self) -> dict[str, Any]:
+        sys.exit(1)
+
+    async def no_object(self) -> Any:
+        return [1]
+
+
+@pytest.fixture
+def things() -> Any:
+    things = Things()
+    yield things
+    things.release.set()
+
+
+def caller_of(things: Things, *tools: Any, **options: Any) -> Caller:
+    return Caller(*tools, services={"Things": things}, **options)
+
+
+async def test_answers_of_idempotent_tools_are_kept(things: Things):
+    tool = service_tool("Things.count", inputs=ARGUMENTS, cache_ttl_ms=60_000)
+    caller = caller_of(things, tool)
+
+    first = await caller.call(a=1, b=2)
+    again = await caller.call(b=2, a=1)
+    other = await caller.call(a=1, b=3)
+
+    assert first == again == ToolData({"count": 1})
+    assert other == ToolData({"count": 2})
+
+
+async def test_answers_of_changes_are_never_kept(things: Things):
+    tool = service_tool("Things.count", idempotent=False, cache_ttl_ms=60_000)
+    caller = caller_of(things, tool)
+
+    assert await caller.call() != await caller.call()
+
+
+async def test_errors_are_never_kept(things: Things):
+    things.failures = [ToolFailure("not_found", "No.")]
+    caller = caller_of(things, service_tool("Things.count", cache_ttl_ms=60_000))
+
+    assert isinstance(await caller.call(), ToolError)
+    assert await caller.call() == ToolData({"count": 2})
+
+
+@pytest.mark.parametrize("is_private", [True, False])
+async def test_private_data_is_kept_for_one_user_only(things: Things, is_private: bool):
+    tool = service_tool("Things.count", cache_ttl_ms=60_000, accesses_private_data=is_private)
+    caller = caller_of(things, tool)
+
+    answers = [await caller.call(user=user) for user in ("ada", "ada", "bob", None, None)]
+
+    counts = [answer.data["count"] for answer in answers if isinstance(answer, ToolData)]
+    assert counts == ([1, 1, 2, 3, 4] if is_private else [1, 1, 1, 1, 1])
+
+
+async def test_tenants_do_not_see_each_others_answers(things: Things):
+    caller = caller_of(things, service_tool("Things.count", cache_ttl_ms=60_000))
+
+    assert await caller.call(tenant="north") != await caller.call(tenant="south")
+
+
+async def test_a_tool_that_changed_does_not_answer_as_before(things: Things):
+    ports = ToolPorts()
+    before = caller_of(things, service_tool("Things.count", cache_ttl_ms=60_000), ports=ports)
+    changed = service_tool("Things.count", cache_ttl_ms=60_000, output_schema=schema(count="integer"))
+    after = caller_of(things, changed, ports=ports)
+
+    assert await before.call() != await after.call()
+
+
+async def test_a_tool_is_not_called_more_often_than_its_limit(things: Things):
+    caller = caller_of(things, service_tool("Things.count", rate_limit_rpm=2))
+
+    results = [await caller.call() for _ in range(3)]
+
+    assert things.called == 2
+    refused = results[2]
+    assert isinstance(refused, ToolError)
+    assert refused.category is FailureCategory.RATE_LIMIT
+    assert "try again in" in refused.message
+
+
+async def test_a_change_that_the_limit_held_back_was_not_made(things: Things):
+    caller = caller_of(things, service_tool("Things.count", rate_limit_rpm=1, idempotent=False))
+    await caller.call()
+
+    assert isinstance(await caller.call(), ToolError), "not an unknown outcome"
+
+
+async def test_the_limit_counts_attempts_and_not_what_the_cache_knows(things: Things):
+    things.failures = [ToolFailure("server_error", "No.")]
+    tool = service_tool(
+        "Things.count", inputs=ARGUMENTS, rate_limit_rpm=3, max_retries=1, cache_ttl_ms=60_000
+    )
+    caller = caller_of(things, tool)
+
+    await caller.call(a=1)  # two attempts
+    cached = [await caller.call(a=1) for _ in range(5)]
+    third = await caller.call(a=2)
+    fourth = await caller.call(a=3)
+
+    assert cached == [ToolData({"count": 2})] * 5
+    assert third == ToolData({"count": 3})
+    assert isinstance(fourth, ToolError)
+
+
+async def test_without_redis_each_process_counts_for_itself_and_keeps_nothing(things: Things):
+    tool = service_tool("Things.count", rate_limit_rpm=3, cache_ttl_ms=60_000)
+    async with Redis.from_url("redis://127.0.0.1:1/0", socket_connect_timeout=1) as redis:
+        ports = ToolPorts(None, RedisRateLimits(redis), RedisToolCache(redis))
+        caller = caller_of(things, tool, ports=ports)
+        with capture_logs() as logs:
+            results = [await caller.call() for _ in range(4)]
+
+    assert [isinstance(result, ToolData) for result in results] == [True, True, True, False]
+    assert things.called == 3
+    away = [line["store"] for line in logs if line["event"] == "A shared store is away."]
+    assert sorted(away) == ["rate limits", "tool cache"]
+
+
+@pytest.mark.parametrize("category", ["rate_limit", "timeout", "server_error"])
+async def test_idempotent_tools_are_tried_again_after_what_may_pass(things: Things, category: str):
+    things.failures = [ToolFailure(category, "No.")] * 2
+    caller = caller_of(things, service_tool("Things.count", max_retries=2))
+
+    assert await caller.call() == ToolData({"count": 3})
+
+
+@pytest.mark.parametrize("category", ["validation_error", "auth_error", "not_found"])
+async def test_what_does_not_pass_is_told_at_once(things: Things, category: str):
+    things.failures = [ToolFailure(category, "No.")]
+    caller = caller_of(things, service_tool("Things.count", max_retries=2))
+
+    assert await caller.call() == ToolError(FailureCategory(category), "No.")
+    assert things.called == 1
+
+
+async def test_changes_are_never_tried_again(things: Things):
+    things.failures = [ToolFailure("server_error", "No.")]
+    caller = caller_of(things, service_tool("Things.count", max_retries=2, idempotent=False))
+
+    assert await caller.call() == ToolError(FailureCategory.SERVER_ERROR, "No.")
+    assert things.called == 1
+
+
+@pytest.mark.parametrize("target", ["huge", "odd", "no_object", "leave", "leave_thread"])
+async def test_what_cannot_be_used_is_an_error_of_this_call_alone(things: Things, target: str):
+    tools = [service_tool(f"Things.{target}", "thing_break"), service_tool("Things.count", "thing_count")]
+    caller = caller_of(things, *tools)
+
+    result = await caller.call("thing_break")
+
+    assert isinstance(result, ToolError)
+    assert (result.category, result.undecided) == (FailureCategory.SERVER_ERROR, True)
+    assert await caller.call("thing_count") == ToolData({"count": 1})
+
+
+async def test_what_cannot_be_used_of_a_change_leaves_its_outcome_unknown(things: Things):
+    caller = caller_of(things, service_tool("Things.huge", idempotent=False))
+
+    assert isinstance(await caller.call(), UnknownOutcome)
+
+
+@pytest.mark.parametrize("target", ["hang", "ignore_cancellation"])
+async def test_tools_that_hang_are_called_a_bounded_number_of_times(things: Things, target: str):
+    tools = [
+        service_tool(f"Things.{target}", "thing_hang", timeout_ms=20),
+        service_tool("Things.count", "thing_count"),
+    ]
+    caller = caller_of(things, *tools)
+
+    results = [await caller.call("thing_hang") for _ in range(STRAYS_PER_TOOL + 5)]
+
+    assert {result.category for result in results if isinstance(result, ToolError)} == {
+        FailureCategory.TIMEOUT
+    }
+    assert things.called == STRAYS_PER_TOOL
+    assert things.ended == 0
+    assert await caller.call("thing_count") == ToolData({"count": STRAYS_PER_TOOL + 1})
+
+    things.release.set()
+    await until(lambda: things.ended == STRAYS_PER_TOOL)
+    assert isinstance(await _eventually(caller, "thing_hang"), ToolData)
+
+
+async def _eventually(caller: Caller, tool_id: str) -> object:
+    """Call until the runner has heard that the hung calls have ended."""
+    while True:
+        result = await caller.call(tool_id)
+        if not isinstance(result, ToolError):
+            return result
+        await asyncio.sleep(0)
+
+
+async def test_other_calls_go_on_while_one_hangs_in_its_thread(things: Things):
+    tools = [
+        service_tool("Things.hang", "thing_hang", timeout_ms=60_000),
+        service_tool("Things.count", "thing_count"),
+    ]
+    caller = caller_of(things, *tools)
+    hanging = asyncio.create_task(caller.call("thing_hang"))
+    await until(lambda: things.running == 1)
+
+    others = [await caller.call("thing_count") for _ in range(50)]
+
+    assert not hanging.done()
+    assert all(isinstance(result, ToolData) for result in others)
+    things.release.set()
+    assert isinstance(await hanging, ToolData)
+
+
+async def test_a_tool_takes_a_part_of_the_threads_only(things: Things):
+    caller = caller_of(things, service_tool("Things.hang", timeout_ms=60_000))
+    calls = [asyncio.create_task(caller.call()) for _ in range(THREADS_PER_TOOL + 4)]
+    await until(lambda: things.running == THREADS_PER_TOOL)
+
+    things.release.set()
+    results = await asyncio.gather(*calls)
+
+    assert things.most_running == THREADS_PER_TOOL
+    assert all(isinstance(result, ToolData) for result in results)

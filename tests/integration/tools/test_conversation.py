@@ -1,0 +1,111 @@
+"""PX-8, RT-9: a whole conversation over an HTTP endpoint: done once, and found again when its answer was lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from orchestrator.rehearsal import Rehearsal
+from tests.integration.tools.factories import until
+from tests.integration.tools.web import Web, serve
+from tests.unit.domain.factories import SERVICES, write_domain
+
+ONTOLOGY = """\
+flows:
+  order_tea:
+    dax: "031"
+    intent: Transform
+    description: Order tea
+    examples: [order tea, I would like some tea, "please order {kind} tea", bring me tea, "{kind} tea please"]
+    outputs: [order]
+    slots:
+      kind: {type: category, values: [green, black], priority: required, prompt: "Green or black?"}
+    tools: [{tool_id: order_create}]
+  greet_shop:
+    dax: "011"
+    intent: Read
+    description: Ring the bell
+    examples: [ring the bell, please ring, ding the bell, is there a bell]
+    tools: [{tool_id: bell_ring}]
+"""
+
+TOOLS = """\
+tools:
+  order_create:
+    http: {url: "URL/ORDER", method: POST}
+    status_query: order_status
+    input_schema: {type: object, required: [kind], properties: {kind: {type: string}}}
+    output_schema: {type: object, required: [order], properties: {order: {type: string}}}
+  order_status:
+    http: {url: "URL/order_status"}
+    idempotent: true
+    input_schema: {type: object, required: [idempotency_key], properties: {idempotency_key: {type: string}}}
+    output_schema: {type: object}
+  bell_ring:
+    http: {url: "URL/echo/bell"}
+    idempotent: true
+    input_schema: {type: object, properties: {}}
+    output_schema: {type: object}
+"""
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    web = Web()
+    with serve(web.application()) as web.url:
+        yield web
+
+
+@asynccontextmanager
+async def rehearse(folder: Path, web: Web, *, order: str = "order") -> AsyncIterator[Rehearsal]:
+    tools = TOOLS.replace("URL", web.url).replace("ORDER", order)
+    files = {
+        "ontology.yaml": ONTOLOGY,
+        "tools.yaml": tools,
+        "services.py": SERVICES,
+        "domain.yaml": "network: {private_networks: [127.0.0.0/8]}",
+    }
+    rehearsal = Rehearsal.of(write_domain(folder, files))
+    try:
+        yield rehearsal
+    finally:
+        await rehearsal.close()
+
+
+async def test_an_order_is_made_once_and_told(tmp_path: Path, web: Web):
+    async with rehearse(tmp_path, web) as rehearsal:
+        turn = await rehearsal.converse().say("order green tea")
+
+    assert list(web.effects.values()) == [1]
+    assert [used["status"] for used in turn["tools"]] == ["ok"]
+    assert web.last.body == b'{"kind":"green"}'
+
+
+async def test_an_order_whose_answer_was_lost_is_found_by_its_key(tmp_path: Path, web: Web):
+    web.statuses = [500]
+    async with rehearse(tmp_path, web) as rehearsal:
+        turn = await rehearsal.converse().say("order green tea")
+
+    assert list(web.effects.values()) == [1]
+    assert [(used["tool_id"], used["status"]) for used in turn["tools"]] == [
+        ("order_create", "unknown"),
+        ("order_status", "ok"),
+    ]
+    assert [asked.method for asked in web.asked] == ["POST", "GET"]
+
+
+async def test_other_sessions_go_on_while_an_endpoint_hangs(tmp_path: Path, web: Web):
+    async with rehearse(tmp_path, web, order="hang") as rehearsal:
+        waiting = asyncio.create_task(rehearsal.converse().say("order green tea"))
+        await until(lambda: len(web.asked) == 1)
+
+        other = await rehearsal.converse().say("ring the bell")
+
+        assert not waiting.done()
+        assert [used["status"] for used in other["tools"]] == ["ok"]
+        waiting.cancel()
+        await asyncio.gather(waiting, return_exceptions=True)

@@ -1,0 +1,384 @@
+"""PX-8, PX-9: tools over HTTP against a real server: what goes out, what comes back, what is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import orjson
+import pytest
+
+from orchestrator.adapters.tools.guarded import AddressGuard
+from orchestrator.adapters.tools.http import HttpTools
+from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.pex.envelope import ToolData, ToolError
+from orchestrator.turns.step import UnknownOutcome
+from tests.integration.tools.factories import Caller, http_tool, make_domain, schema, tool_call
+from tests.integration.tools.web import Web, serve
+
+
+@pytest.fixture
+def web() -> Iterator[Web]:
+    web = Web()
+    with serve(web.application()) as web.url:
+        yield web
+
+
+async def test_inputs_go_where_the_manifest_says(web: Web):
+    tool = http_tool(
+        web.url + "/echo/{city}/days/{day}?v=2",
+        method="POST",
+        inputs=schema(
+            "city",
+            "day",
+            city="string",
+            day="integer",
+            tags={"type": "array"},
+            note="string",
+            limit="integer",
+        ),
+        headers={"Authorization": "Bearer ${SHOP_KEY}", "X-Note": "{note}", "X-Day": "day {day}"},
+        query={"limit": "{limit}", "tag": "{tags}", "key": "${SHOP_KEY}"},
+        body={
+            "where": {"city": "{city}", "label": "{city} on {day}"},
+            "day": "{day}",
+            "note": "{note}",
+            "fixed": [1, "{day}"],
+        },
+    )
+    async with Caller(tool, environment={"SHOP_KEY": "s3cret"}) as caller:
+        result = await caller.call(city="São Paulo/Süd ?#", day=3, tags=["a", "b&c"])
+
+    assert result == ToolData({"ok": True})
+    asked = web.last
+    assert asked.method == "POST"
+    assert asked.path.startswith("/echo/S%C3%A3o%20Paulo%2FS%C3%BCd%20%3F%23/days/3")
+    assert asked.query == [("v", "2"), ("tag", "a"), ("tag", "b&c"), ("key", "s3cret")]
+    assert asked.headers["authorization"] == "Bearer s3cret"
+    assert asked.headers["x-day"] == "day 3"
+    assert "x-note" not in asked.headers
+    assert orjson.loads(asked.body) == {
+        "where": {"city": "São Paulo/Süd ?#", "label": "São Paulo/Süd ?# on 3"},
+        "day": 3,
+        "fixed": [1, 3],
+    }
+
+
+@pytest.mark.parametrize("method", ["GET", "DELETE"])
+async def test_without_a_mapping_the_rest_of_the_inputs_is_the_query(web: Web, method: str):
+    tool = http_tool(
+        web.url + "/echo/{city}", method=method, inputs=schema("city", city="string", days="integer")
+    )
+    async with Caller(tool) as caller:
+        await caller.call(city="Oslo", days=2)
+
+    assert web.last.method == method
+    assert web.last.query == [("days", "2")]
+    assert web.last.body == b""
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+async def test_without_a_mapping_the_rest_of_the_inputs_is_the_body(web: Web, method: str):
+    tool = http_tool(
+        web.url + "/echo/{city}", method=method, inputs=schema("city", city="string", days="integer")
+    )
+    async with Caller(tool) as caller:
+        await caller.call(city="Oslo", days=2)
+
+    assert orjson.loads(web.last.body) == {"days": 2}
+    assert web.last.headers["content-type"] == "application/json"
+
+
+async def test_the_calls_key_is_on_the_wire_and_the_same_for_every_attempt(web: Web):
+    web.statuses = [503, 429]
+    async with Caller(http_tool(web.url + "/flaky", max_retries=2)) as caller:
+        assert await caller.call() == ToolData({"ok": True})
+        await caller.call()
+
+    keys = [asked.headers["idempotency-key"] for asked in web.asked]
+    assert keys == ["turn_1:tool:thing_get:1"] * 3 + ["turn_2:tool:thing_get:1"]
+
+
+async def test_what_values_contain_is_never_a_placeholder(web: Web):
+    tool = http_tool(web.url + "/echo/x", inputs=schema(a="string"), query={"a": "<{a}>"})
+    async with Caller(tool, environment={"HOME_KEY": "s3cret"}) as caller:
+        await caller.call(a="${HOME_KEY}{a}")
+
+    assert web.last.query == [("a", "<${HOME_KEY}{a}>")]
+
+
+@pytest.mark.parametrize("value", ["..", ".", ""])
+async def test_values_cannot_leave_their_place_in_the_path(web: Web, value: str):
+    tool = http_tool(web.url + "/echo/{city}/orders", inputs=schema("city", city="string"))
+    async with Caller(tool) as caller:
+        result = await caller.call(city=value)
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.VALIDATION_ERROR
+    assert web.asked == []
+
+
+async def test_values_cannot_add_headers(web: Web):
+    tool = http_tool(web.url + "/echo/x", inputs=schema(a="string"), headers={"X-A": "{a}"})
+    async with Caller(tool) as caller:
+        result = await caller.call(a="1\r\nX-B: 2")
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.VALIDATION_ERROR
+    assert web.asked == []
+
+
+async def test_a_missing_secret_is_an_auth_error_that_does_not_name_it(web: Web):
+    async with Caller(http_tool(web.url + "/echo/x", headers={"X-Key": "${SHOP_KEY}"})) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.AUTH_ERROR
+    assert "SHOP_KEY" not in result.message
+    assert web.asked == []
+
+
+@pytest.mark.parametrize(
+    ("status", "category"),
+    [
+        (400, "validation_error"),
+        (401, "auth_error"),
+        (403, "auth_error"),
+        (404, "not_found"),
+        (408, "timeout"),
+        (409, "validation_error"),
+        (410, "not_found"),
+        (422, "validation_error"),
+        (429, "rate_limit"),
+        (500, "server_error"),
+        (503, "server_error"),
+        (504, "timeout"),
+    ],
+)
+async def test_every_status_has_its_category(web: Web, status: int, category: str):
+    async with Caller(http_tool(f"{web.url}/status/{status}")) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category.value == category
+    assert "secret detail" not in result.message
+
+
+@pytest.mark.parametrize(
+    ("status", "is_known"), [(400, True), (429, True), (408, False), (500, False), (503, False)]
+)
+async def test_a_server_error_of_a_change_leaves_its_outcome_unknown(web: Web, status: int, is_known: bool):
+    tool = http_tool(f"{web.url}/status/{status}", method="POST", idempotent=False, max_retries=3)
+    async with Caller(tool) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError if is_known else UnknownOutcome)
+    assert len(web.asked) == 1, "a change is never repeated by itself"
+
+
+async def test_a_status_query_finds_a_change_by_its_key(web: Web):
+    order = http_tool(
+        web.url + "/order", "order_create", method="POST", idempotent=False, status_query="order_status"
+    )
+    query = http_tool(
+        web.url + "/order_status", "order_status", inputs=schema("idempotency_key", idempotency_key="string")
+    )
+    web.statuses = [500]
+    async with Caller(order, query) as caller:
+        outcome = await caller.call("order_create")
+        assert isinstance(outcome, UnknownOutcome)
+        found = await caller.call("order_status", idempotency_key=outcome.idempotency_key)
+
+    assert found == ToolData({"status": "done", "data": {"order": outcome.idempotency_key}})
+    assert web.effects == {outcome.idempotency_key: 1}
+
+
+async def test_the_wait_that_the_server_asks_for_is_passed_on(web: Web):
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=300), usegmt=True)
+    tools = [
+        http_tool(web.url + "/status/429", f"thing_{name}", query={"Retry-After": value})
+        for name, value in (("seconds", "7"), ("date", later), ("nonsense", "soon"))
+    ]
+    async with Caller(*tools, sections={"resilience": {"backoff_max_s": 0.0}}) as caller:
+        results = [await caller.call(tool.tool_id) for tool in tools]
+        waits = []
+        for tool in tools:
+            with pytest.raises(ToolFailure) as caught:
+                await caller.transports.send(tool, {}, tool_call())
+            waits.append(caught.value.retry_after_s)
+
+    assert waits[0] == 7
+    assert waits[1] is not None
+    assert 290 < waits[1] <= 300
+    assert waits[2] is None
+    assert isinstance(results[0], ToolError)
+    assert "7 seconds" in results[0].message
+
+
+async def test_a_longer_wait_than_backoff_allows_is_not_waited_for(web: Web):
+    tool = http_tool(web.url + "/status/429", query={"Retry-After": "60"}, max_retries=3)
+    async with Caller(tool) as caller:
+        await caller.call()
+
+    assert len(web.asked) == 1
+
+
+async def test_huge_answers_are_cut_off_while_they_come(web: Web):
+    async with Caller(http_tool(web.url + "/huge")) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.SERVER_ERROR
+    assert "cannot use" in result.message
+    assert web.sent_bytes < 10_000_000
+
+
+@pytest.mark.parametrize("path", ["/compressed", "/words", "/list"])
+async def test_answers_that_are_no_plain_json_object_are_refused(web: Web, path: str):
+    async with Caller(http_tool(web.url + path)) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.SERVER_ERROR
+    assert "cannot use" in result.message
+
+
+async def test_a_list_may_be_given_a_name(web: Web):
+    async with Caller(http_tool(web.url + "/list", wrap_as="rows")) as caller:
+        assert await caller.call() == ToolData({"rows": [1, 2, 3]})
+
+
+async def test_a_hanging_endpoint_times_out_and_the_request_is_broken_off(web: Web):
+    async with Caller(http_tool(web.url + "/hang", timeout_ms=200)) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.TIMEOUT
+    assert web.disconnected.wait(10)
+
+
+async def test_a_server_that_is_away_cannot_be_reached_and_nothing_happened(web: Web):
+    with serve(Web().application()) as gone:
+        pass
+    async with Caller(http_tool(gone + "/order", method="POST", idempotent=False)) as caller:
+        result = await caller.call()
+
+    assert result == ToolError(FailureCategory.SERVER_ERROR, "The thing cannot be reached.")
+
+
+async def test_what_a_server_wants_remembered_of_one_user_is_not_sent_for_another(web: Web):
+    async with Caller(http_tool(web.url + "/echo/x")) as caller:
+        await caller.call(user="ada")
+        await caller.call(user="bob")
+
+    assert [asked.headers.get("cookie") for asked in web.asked] == [None, None]
+
+
+async def test_redirects_within_the_host_are_followed_with_method_and_body(web: Web):
+    tool = http_tool(web.url + "/moved", method="POST", inputs=schema(a="integer"))
+    async with Caller(tool) as caller:
+        assert await caller.call(a=1) == ToolData({"ok": True})
+
+    assert [(asked.method, asked.path) for asked in web.asked] == [
+        ("POST", "/moved"),
+        ("POST", "/echo/moved"),
+    ]
+    assert orjson.loads(web.last.body) == {"a": 1}
+
+
+async def test_redirects_to_other_hosts_are_not_followed(web: Web):
+    with ExitStack() as stack:
+        other = Web()
+        other.url = stack.enter_context(serve(other.application()))
+        web.elsewhere = other.url + "/echo/stolen"
+        async with Caller(
+            http_tool(web.url + "/away", headers={"X-Key": "${KEY}"}), environment={"KEY": "1"}
+        ) as caller:
+            result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.SERVER_ERROR
+    assert other.asked == []
+
+
+async def test_redirects_come_to_an_end(web: Web):
+    async with Caller(http_tool(web.url + "/round")) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert len(web.asked) == 3
+
+
+async def test_private_addresses_are_refused_unless_the_domain_allows_them(web: Web):
+    async with Caller(
+        http_tool(web.url + "/echo/x"), sections={"network": {"private_networks": []}}
+    ) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.AUTH_ERROR
+    assert web.asked == []
+
+
+async def test_a_public_name_with_a_private_address_is_refused(web: Web):
+    port = web.url.rpartition(":")[2]
+    tool = http_tool(f"http://shop.example:{port}/echo/x")
+
+    async def look_up(host: str, port: int) -> list[str]:
+        return ["93.184.215.14", "127.0.0.1"]
+
+    closed = HttpTools(
+        make_domain(sections={"network": {"private_networks": []}}).config.network, look_up=look_up
+    )
+    with pytest.raises(ToolFailure) as caught:
+        await closed.send(tool, {}, tool_call())
+    await closed.close()
+
+    assert caught.value.category is FailureCategory.AUTH_ERROR
+    assert web.asked == []
+
+
+async def test_the_connection_goes_to_the_address_that_was_checked(web: Web):
+    port = web.url.rpartition(":")[2]
+    looked_up: list[str] = []
+
+    async def look_up(host: str, port: int) -> list[str]:
+        looked_up.append(host)
+        return ["127.0.0.1"]
+
+    http = HttpTools(make_domain().config.network, look_up=look_up)
+    answer = await http.send(http_tool(f"http://shop.example:{port}/echo/x"), {}, tool_call())
+    await http.close()
+
+    assert answer == {"ok": True}
+    assert looked_up == ["shop.example"]
+    assert web.last.headers["host"] == f"shop.example:{port}"
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "127.0.0.1",
+        "10.0.0.1",
+        "192.168.1.1",
+        "172.16.0.1",
+        "169.254.169.254",
+        "100.64.0.1",
+        "0.0.0.0",
+        "224.0.0.1",
+        "::1",
+        "::",
+        "fe80::1%eth0",
+        "fc00::1",
+        "::ffff:127.0.0.1",
+        "64:ff9b::7f00:1",
+        "2002:7f00:1::",
+        "ff02::1",
+    ],
+)
+def test_no_form_of_a_private_address_passes(address: str):
+    assert not AddressGuard([]).allows(address)
+    assert AddressGuard([]).allows("93.184.215.14")
+    assert AddressGuard([]).allows("2606:2800:21f:cb07:6820:80da:af6b:8b2c")

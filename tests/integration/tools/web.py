@@ -1,0 +1,175 @@
+"""A small real HTTP server: what it answers is said by the path, what it was asked is kept."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+
+@dataclass(frozen=True)
+class Asked:
+    method: str
+    path: str
+    query: list[tuple[str, str]]
+    headers: dict[str, str]
+    body: bytes
+
+
+@dataclass
+class Web:
+    """`statuses`: given to the next requests of /flaky and /order, then 200.
+
+    `disconnected`: set when who asked for /hang has gone.
+    """
+
+    url: str = ""
+    asked: list[Asked] = field(default_factory=list)
+    statuses: list[int] = field(default_factory=list)
+    effects: dict[str, int] = field(default_factory=dict)
+    sent_bytes: int = 0
+    elsewhere: str = ""
+    disconnected: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def last(self) -> Asked:
+        return self.asked[-1]
+
+    def application(self) -> Starlette:
+        methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+        return Starlette(
+            routes=[
+                Route("/echo/{rest:path}", self._echo, methods=methods),
+                Route("/status/{status:int}", self._status, methods=methods),
+                Route("/flaky", self._flaky, methods=methods),
+                Route("/order", self._order, methods=methods),
+                Route("/order_status", self._order_status),
+                Route("/huge", self._huge),
+                Route("/compressed", self._compressed),
+                Route("/list", self._list),
+                Route("/words", self._words),
+                Route("/hang", self._hang, methods=methods),
+                Route("/away", self._redirect_away, methods=methods),
+                Route("/moved", self._redirect_here, methods=methods),
+                Route("/round", self._redirect_round),
+            ]
+        )
+
+    async def _note(self, request: Request) -> None:
+        self.asked.append(
+            Asked(
+                request.method,
+                request.scope["raw_path"].decode(),
+                request.query_params.multi_items(),
+                dict(request.headers),
+                await request.body(),
+            )
+        )
+
+    async def _echo(self, request: Request) -> Response:
+        await self._note(request)
+        return JSONResponse({"ok": True}, headers={"Set-Cookie": "user=ada; Path=/"})
+
+    async def _status(self, request: Request) -> Response:
+        await self._note(request)
+        headers = {key: value for key, value in request.query_params.items() if key == "Retry-After"}
+        return JSONResponse({"detail": "secret detail"}, request.path_params["status"], headers=headers)
+
+    async def _flaky(self, request: Request) -> Response:
+        await self._note(request)
+        return JSONResponse({"ok": True}, self.statuses.pop(0) if self.statuses else 200)
+
+    async def _order(self, request: Request) -> Response:
+        """Has its effect once per key, whatever it answers."""
+        await self._note(request)
+        key = request.headers["idempotency-key"]
+        self.effects[key] = self.effects.get(key, 0) + 1
+        return JSONResponse({"order": key}, self.statuses.pop(0) if self.statuses else 200)
+
+    async def _order_status(self, request: Request) -> Response:
+        await self._note(request)
+        key = request.query_params["idempotency_key"]
+        return JSONResponse({"status": "done" if key in self.effects else "not_done", "data": {"order": key}})
+
+    async def _huge(self, request: Request) -> Response:
+        await self._note(request)
+
+        async def chunks() -> AsyncIterator[bytes]:
+            yield b'{"text": "'
+            for _ in range(10_000):
+                self.sent_bytes += 1000
+                yield b"x" * 1000
+            yield b'"}'
+
+        return StreamingResponse(chunks(), media_type="application/json")
+
+    async def _compressed(self, request: Request) -> Response:
+        import gzip  # noqa: PLC0415
+
+        await self._note(request)
+        body = gzip.compress(b'{"text": "' + b"x" * 1_000_000 + b'"}')
+        return Response(body, headers={"Content-Encoding": "gzip"}, media_type="application/json")
+
+    async def _list(self, request: Request) -> Response:
+        return JSONResponse([1, 2, 3])
+
+    async def _words(self, request: Request) -> Response:
+        return Response("<html>hello</html>", media_type="text/html")
+
+    async def _hang(self, request: Request) -> Response:
+        await self._note(request)
+        while (await request.receive())["type"] != "http.disconnect":
+            pass
+        self.disconnected.set()
+        return Response("")
+
+    async def _redirect_away(self, request: Request) -> Response:
+        await self._note(request)
+        return Response(status_code=307, headers={"Location": self.elsewhere})
+
+    async def _redirect_here(self, request: Request) -> Response:
+        await self._note(request)
+        return Response(status_code=307, headers={"Location": "/echo/moved"})
+
+    async def _redirect_round(self, request: Request) -> Response:
+        await self._note(request)
+        return Response(status_code=302, headers={"Location": "/round"})
+
+
+@contextmanager
+def serve(application: Any, *, port: int = 0) -> Iterator[str]:
+    """Serve in a thread on a free port; gives the URL."""
+    config = uvicorn.Config(
+        application,
+        host="127.0.0.1",
+        port=port,
+        log_config=None,
+        lifespan="auto",
+        timeout_graceful_shutdown=1,
+    )
+    server = uvicorn.Server(config)
+    started = threading.Event()
+    original = server.startup
+
+    async def startup(*arguments: Any, **named: Any) -> None:
+        await original(*arguments, **named)
+        started.set()
+
+    server.startup = startup  # type: ignore[method-assign]
+    thread = threading.Thread(target=server.run, name="test server", daemon=True)
+    thread.start()
+    assert started.wait(10)
+    try:
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        assert not thread.is_alive()

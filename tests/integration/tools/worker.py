@@ -1,0 +1,30 @@
+"""A process that calls a tool a number of times over shared stores and prints how each call ended.
+
+Arguments: the URL of Redis, that of the tool, how many calls, and further keys of the tool as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+
+from redis.asyncio import Redis
+
+from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
+from orchestrator.pex.envelope import ToolData
+from orchestrator.pex.wrappers import ToolPorts
+from tests.integration.tools.factories import Caller, http_tool
+
+
+async def main(redis_url: str, url: str, calls: int, keys: str) -> list[bool]:
+    async with Redis.from_url(redis_url) as redis:
+        ports = ToolPorts(None, RedisRateLimits(redis), RedisToolCache(redis))
+        async with Caller(http_tool(url, **json.loads(keys)), ports=ports) as caller:
+            results = await asyncio.gather(*(caller.call() for _ in range(calls)))
+    return [isinstance(result, ToolData) for result in results]
+
+
+if __name__ == "__main__":
+    redis_url, url, calls, keys = sys.argv[1:]
+    print(json.dumps(asyncio.run(main(redis_url, url, int(calls), keys))))

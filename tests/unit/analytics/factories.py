@@ -1,0 +1,31 @@
+"""Services of the analytics domain over records in memory, and calls of their tools."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from itertools import count
+
+from domains.analytics.services import Charts, Joinery, Papers, Schedules, Tables, Workshop
+from orchestrator.domain.services import Records, ServiceContext, ToolCall
+from orchestrator.testing.records import MemoryRecords
+from orchestrator.types import DEFAULT_TENANT, SessionId, UserId
+
+_keys = count(1)
+
+
+def a_call(key: str | None = None, *, session: str = "session_1", user: str | None = None) -> ToolCall:
+    """A call with a key of its own, unless one is given."""
+    user_id = UserId(user) if user else None
+    return ToolCall(key or f"key_{next(_keys)}", SessionId(session), user_id, DEFAULT_TENANT, 0.0)
+
+
+@dataclass
+class Office:
+    """All services over the same records."""
+
+    records: Records = field(default_factory=MemoryRecords)
+
+    def __post_init__(self) -> None:
+        context = ServiceContext(self.records)
+        self.tables, self.workshop, self.joinery = Tables(context), Workshop(context), Joinery(context)
+        self.charts, self.papers, self.schedules = Charts(context), Papers(context), Schedules(context)
