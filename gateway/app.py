@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from gateway import problems
 from gateway.doors import Doors
 from gateway.limits import BodyLimit
-from gateway.routes import health, sessions, turns
+from gateway.routes import health, runs, sessions, turns
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings, load_settings
 
@@ -29,6 +29,8 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             domains=ports.domains,
             probe=ports.probe,
             circuits=ports.circuits.describe,
+            runs=ports.runs,
+            tell_of_runs=ports.messages.tell_of_runs,
         )
 
 
@@ -50,7 +52,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
     )
     problems.install(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, health):
+    for part in (sessions, turns, runs, health):
         app.include_router(part.router)
     return app
 

@@ -49,7 +49,12 @@ class House:
             lease = await self.lane.claim(session_id)
             assert lease is not None
             commit: TurnCommit = commit_of(
-                lease.work, session_id, before=before, after=state, diff=orjson.dumps(diff(before, state)), **more
+                lease.work,
+                session_id,
+                before=before,
+                after=state,
+                diff=orjson.dumps(diff(before, state)),
+                **more,
             )
             await self.lane.commit(lease, commit)
             before = state
@@ -62,9 +67,7 @@ class House:
         return await InProcessRunner(catalogue).run(catalogue.new_run(flow, session_id=session_id))
 
     async def proposals(self, session_id: SessionId) -> list[JsonObject]:
-        turns = await self.ports.inbox.turns(
-            DEFAULT_TENANT, session_id=session_id, status=TurnStatus.QUEUED
-        )
+        turns = await self.ports.inbox.turns(DEFAULT_TENANT, session_id=session_id, status=TurnStatus.QUEUED)
         return [turn.input.action["payload"] for turn in turns if turn.input.kind is TurnKind.SYSTEM]
 
     async def execute(self, statement: str, *arguments: object) -> list[tuple]:
@@ -130,7 +133,10 @@ async def test_a_habit_becomes_a_preference(house: House) -> None:
     user = new_id("user")
 
     def booked(number: int, seat: str) -> ArchivedFlow:
-        slots = {"seat": {"value": seat, "source": "user"}, "day": {"value": f"2030-01-0{number}", "source": "user"}}
+        slots = {
+            "seat": {"value": seat, "source": "user"},
+            "day": {"value": f"2030-01-0{number}", "source": "user"},
+        }
         return ArchivedFlow(f"flow_{number}", "book_flight", "Completed", None, {"slots": slots})
 
     flows = tuple(booked(number, "aisle" if number < 4 else "window") for number in range(1, 5))
@@ -162,7 +168,9 @@ async def test_tasks_that_were_interrupted_for_long_are_proposed_to_be_abandoned
     waiting = [flow_body("check_booking", "Pending", "interrupted"), flow_body("book_flight", "Active")]
     session_id = await house.session({**spoken(1), "stack": waiting})
     fresh = await house.session({**spoken(1), "stack": waiting})
-    await house.execute("UPDATE lanes SET updated_at = now() - interval '2 days' WHERE session_id = %s", session_id)
+    await house.execute(
+        "UPDATE lanes SET updated_at = now() - interval '2 days' WHERE session_id = %s", session_id
+    )
     await house.run("abandon_flows")
 
     [proposal] = await house.proposals(session_id)
@@ -171,7 +179,9 @@ async def test_tasks_that_were_interrupted_for_long_are_proposed_to_be_abandoned
 
 
 @pytest.mark.parametrize("dry_run", [True, False])
-async def test_a_broken_state_is_proposed_to_be_repaired_unless_it_is_a_dry_run(house: House, dry_run: bool) -> None:
+async def test_a_broken_state_is_proposed_to_be_repaired_unless_it_is_a_dry_run(
+    house: House, dry_run: bool
+) -> None:
     broken = [flow_body("book_flight", "Active"), flow_body("check_booking", "Active")]
     session_id = await house.session({**spoken(1), "stack": broken})
     sound = await house.session({**spoken(1), "stack": broken[1:]})
@@ -187,7 +197,9 @@ async def test_idle_sessions_are_closed_and_old_ones_deleted(house: House) -> No
     idle, fresh, old = [await house.session(spoken(1)) for _ in range(3)]
     await house.execute("UPDATE lanes SET updated_at = now() - interval '8 days' WHERE session_id = %s", idle)
     await house.ports.sessions.close(DEFAULT_TENANT, old)
-    await house.execute("UPDATE sessions SET closed_at = now() - interval '91 days' WHERE session_id = %s", old)
+    await house.execute(
+        "UPDATE sessions SET closed_at = now() - interval '91 days' WHERE session_id = %s", old
+    )
     [record] = await house.run("expire_sessions")
 
     assert (await house.ports.sessions.get(DEFAULT_TENANT, idle)).closed

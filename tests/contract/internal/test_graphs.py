@@ -91,7 +91,7 @@ async def test_successors_wait_for_the_whole_chain(runner: Runner) -> None:
 
 def test_a_circle_names_its_path() -> None:
     """IF-9"""
-    with pytest.raises(ConfigurationError, match="(a → c → b → a|c → b → a → c|b → a → c → b)$"):
+    with pytest.raises(ConfigurationError, match=r"(a → c → b → a|c → b → a → c|b → a → c → b)$"):
         make_graph({"a": ("c",), "b": ("a",), "c": ("b",), "d": ()})
 
 

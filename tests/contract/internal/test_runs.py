@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from internal_flows.directives import REDO_NOT_HERE
@@ -80,9 +82,16 @@ async def test_redo_from_an_item_fails_with_an_explicit_error(runner: Runner, st
 
 @pytest.mark.parametrize(
     ("stage", "said"),
-    [("work", SKIP), ("work", REDO_JSON), ("after_all", SKIP), ("after_all", SKIP_JSON)]
-    + [("data", {"call": "before_all_response"}), ("output", {"call": "data_response"})]
-    + [("before_all", {"call": "data_response"}), ("after_all", {"call": "before_all_response"})],
+    [
+        ("work", SKIP),
+        ("work", REDO_JSON),
+        ("after_all", SKIP),
+        ("after_all", SKIP_JSON),
+        ("data", {"call": "before_all_response"}),
+        ("output", {"call": "data_response"}),
+        ("before_all", {"call": "data_response"}),
+        ("after_all", {"call": "before_all_response"}),
+    ],
 )
 async def test_a_directive_out_of_its_place_is_an_error(runner: Runner, stage, said) -> None:
     """IF-7: it names stage and directive."""
@@ -231,7 +240,7 @@ async def test_a_chain_counts_and_keeps_its_pace(runner: Runner) -> None:
 
     assert [record.redo_count for record in chain] == [None, 1, 2, 3]
     assert chain[-1].closing["count"] == 3
-    assert min(later - earlier for earlier, later in zip(times, times[1:], strict=False)) >= 0.5
+    assert min(later - earlier for earlier, later in pairwise(times)) >= 0.5
     assert (await runner.run(run))[0].redo_count is None
 
 
