@@ -201,3 +201,26 @@ async def test_a_frozen_worker_is_fenced(crew: Fleet, on_workers: OnWorkers) -> 
     assert record.closing == [2 * given for given in range(8)]
     assert recorded(crew, run_id) == 8
     assert recorded_twice(crew) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_ten_thousand_items_are_continued_after_kills(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-8: progress never runs backwards, and nothing is recorded twice."""
+    start(crew, 2)
+    inputs = tuple(range(10_000))
+    run = on_workers.catalogue.new_run("doubling", inputs=inputs, options={"concurrency": 8})
+    run_id = (await on_workers.start((run,))).runs["doubling"]
+    seen = [0]
+    for threshold in (2_000, 5_000):
+        while seen[-1] < threshold:
+            seen.append((await on_workers.runs.get(DEFAULT_TENANT, run_id)).progress.ended)
+        crew.workers[-1].kill()
+        await asyncio.to_thread(start, crew, 1)
+    [record] = await on_workers.chain_ended(run_id, within_s=300)
+
+    assert seen == sorted(seen)
+    assert record.progress.done == len(inputs)
+    assert record.closing == [2 * given for given in inputs]
+    assert recorded(crew, run_id) == len(inputs)
+    assert recorded_twice(crew) == []
