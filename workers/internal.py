@@ -42,6 +42,7 @@ from orchestrator.ports.runs import (
     Started,
 )
 from orchestrator.telemetry import get_logger
+from orchestrator.types import Json
 
 FLUSH_EVERY_S = 0.2
 """Ends of quick items are written together; a slow item's at once."""
@@ -172,6 +173,8 @@ class InternalExecutor:
                 await self._finish(claim, self._redo(flow, claim))
             case StageFailed(error):
                 await self._finish(claim, RunEnd(RunStatus.FAILED, error=error))
+            case Proceed(settled, ()):
+                await self._close(claim, flow, settled, [])
             case Proceed(settled, inputs):
                 options = settled.options
                 if not await self._work.begin_items(claim, inputs, options.to_json(), settled.data):
@@ -180,7 +183,7 @@ class InternalExecutor:
                     hint = Hint(facts.run_id, facts.flow, Phase.ITEMS, facts.urgency)
                     await self._spread(hint, min(options.concurrency, len(inputs)))
                     return False
-                return not inputs or await self._items(facts.run_id)
+                return await self._items(facts.run_id)
         return False
 
     async def _after(self, claim: RunClaim) -> None:
@@ -193,7 +196,12 @@ class InternalExecutor:
             error = items_failed(claim.items.failed, claim.items.total)
             await self._finish(claim, RunEnd(RunStatus.FAILED, error=error))
             return
-        outputs = await self._work.outputs(claim.facts.run_id)
+        await self._close(claim, flow, context, await self._work.outputs(claim.facts.run_id))
+
+    async def _close(
+        self, claim: RunClaim, flow: InternalFlow, context: RunContext, outputs: list[Json]
+    ) -> None:
+        """The last stage; without items it follows the first one under the same claim."""
         match await run_after_all(flow, context, outputs):
             case Done(value):
                 await self._finish(claim, RunEnd(RunStatus.DONE, closing=value))
