@@ -171,18 +171,6 @@ class PostgresRuns:
         except psycopg.errors.UniqueViolation as error:
             raise Refused("Another run of this flow is at work on the same session; wait for it.") from error
 
-    async def debt(self) -> tuple[int, float]:
-        """Housekeeping that waits or runs, and the age of the oldest in seconds (IF-14)."""
-        query = select(
-            func.count(),
-            func.coalesce(
-                func.extract("epoch", func.clock_timestamp() - func.min(internal_runs.c.ready_at)), 0
-            ),
-        ).where(internal_runs.c.hint_at.is_not(None), internal_runs.c.urgency == Urgency.HOUSEKEEPING.value)
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(query)).one()
-        return int(row[0]), float(row[1])
-
     async def _read(self, query: Select[Any]) -> list[RunRecord]:
         async with self._database.transaction() as connection:
             rows = (await connection.execute(query)).all()

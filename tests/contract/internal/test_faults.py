@@ -10,9 +10,10 @@ import psycopg
 import pytest
 import redis
 
+from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.ports.runs import ENDED, Hint, Phase, RunStatus, Urgency
-from orchestrator.types import DEFAULT_TENANT
+from orchestrator.ports.runs import ENDED, Hint, Phase, RunRecord, RunStatus, Urgency
+from orchestrator.types import DEFAULT_TENANT, TenantId
 from tests.contract.internal.conftest import _SETTINGS, STAND_IN, OnWorkers
 from tests.contract.internal.graphs import early_starts, make_nodes, random_shape
 from tests.integration.chaos.fleet import Fleet, fleet
@@ -149,6 +150,24 @@ async def test_the_same_start_is_one_run(on_workers: OnWorkers, crew: Fleet) -> 
 
     assert (first.joined, second.joined) == (False, True)
     assert first.runs == second.runs
+
+
+async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-8: `internal_flows.start_run`, delivered twice; one that asks for nonsense harms nobody."""
+    start(crew, 1)
+    messages = Messages(crew.redis_url)
+    wanted = {"flow": "doubling", "inputs": [4, 5], "tenant_id": "sender"}
+    await messages.start_run({"flow": "nonsense"}, message_id="message-0")
+    for _ in range(2):
+        await messages.start_run(wanted, message_id="message-1")
+    await messages.start_run({**wanted, "inputs": [6]}, message_id="message-2")
+    messages.close()
+    found: list[RunRecord] = []
+    while len(found) < 2 or not all(run.status in ENDED for run in found):
+        found = await on_workers.runs.list(TenantId("sender"))
+        await asyncio.sleep(0.02)
+
+    assert sorted(run.closing for run in found) == [[8, 10], [12]]
 
 
 async def test_one_run_of_a_flow_per_session_at_a_time(on_workers: OnWorkers, crew: Fleet) -> None:
