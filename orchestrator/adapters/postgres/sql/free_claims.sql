@@ -1,5 +1,8 @@
 -- Take back what dead or silent workers held of Internal flows.
 --
+-- Arguments: none
+-- Effect:    one row (run_id) per run of which something was freed; the reconciler names it next.
+--
 -- A worker without a row in `workers` is dead: its lock was found free. Runs are locked before their claims, as
 -- everywhere; those that somebody else has locked are left for the next sweep.
 WITH expired AS (
