@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from gateway import problems
 from gateway.doors import Doors
 from gateway.limits import BodyLimit
-from gateway.routes import approvals, health, sessions, turns
+from gateway.routes import approvals, health, runs, sessions, turns
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings, load_settings
 
@@ -31,6 +31,8 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             approvals=ports.approvals,
             probe=ports.probe,
             circuits=ports.circuits.describe,
+            runs=ports.runs,
+            tell_of_runs=ports.messages.tell_of_runs,
         )
 
 
@@ -52,7 +54,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
     )
     problems.install(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, approvals, health):
+    for part in (sessions, turns, approvals, runs, health):
         app.include_router(part.router)
     return app
 

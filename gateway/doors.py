@@ -11,6 +11,7 @@ from fastapi import Depends, Request
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.effects import Effects
 from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.runs import Runs, Started
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import TurnRecord
@@ -32,7 +33,8 @@ class Domains(Protocol):
 class Doors:
     """`probe` names what is not ready, and why; empty when all is well.
 
-    `circuits` tells of models that workers do not ask at present.
+    `circuits` tells of models that workers do not ask at present. `tell_of_runs` wakes a worker for runs
+    that were started; it never raises, since workers look for such runs anyway.
     """
 
     inbox: Inbox
@@ -44,6 +46,8 @@ class Doors:
     approvals: Approvals
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
+    runs: Runs
+    tell_of_runs: Callable[[Started], Awaitable[None]]
 
 
 def _doors(request: Request) -> Doors:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints
 
 from orchestrator.turns.request import Identifier, Request
 from orchestrator.turns.turn import IfBusy
@@ -27,3 +27,13 @@ class ApprovalDecision(Request):
 
 class Rollback(Request):
     epoch: Annotated[int, Field(ge=0, le=2**62)]
+
+
+class NewRunBody(Request):
+    """A run of an Internal flow; without a session for flows that need none."""
+
+    flow: Identifier
+    session_id: Identifier | None = None
+    inputs: Annotated[list[JsonValue], Field(max_length=100_000, default_factory=list[JsonValue])]
+    options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    parameters: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])

@@ -20,6 +20,7 @@ from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
+from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.redis.circuits import RedisCircuits
@@ -57,6 +58,8 @@ class Ports:
     effects: PostgresEffects
     approvals: PostgresApprovals
     outbox: PostgresOutbox
+    runs: PostgresRuns
+    redis: Redis
     live: RedisEvents
     wakeup: RedisWakeup
     waiter: TurnWaiter
@@ -108,6 +111,8 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             effects=PostgresEffects(database),
             approvals=PostgresApprovals(database),
             outbox=PostgresOutbox(database),
+            runs=PostgresRuns(database),
+            redis=redis,
             live=live,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),

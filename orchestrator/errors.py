@@ -27,6 +27,7 @@
     ├── StepMismatch            a repeated turn asks for something else than its journal says
     ├── StepFailed              a journaled step failed in an earlier attempt; told again
     ├── ToolFailure             a tool could not do what it was asked; carries a category
+    ├── DirectiveError          a stage of an Internal flow returned what it may not
     ├── IllegalTransition       a lifecycle change that the table does not allow
     └── SchemaTooNew            stored data of a later release
 
@@ -201,6 +202,17 @@ class ToolFailure(ParleyError):
         self.category = FailureCategory(category)
         self.undecided = undecided
         self.retry_after_s = retry_after_s
+
+
+class DirectiveError(ParleyError):
+    """A directive in a place that does not allow it, or one that cannot be read (IF-4, IF-7)."""
+
+    code = "directive_not_allowed"
+
+    def __init__(self, message: str, *, stage: str, directive: str) -> None:
+        super().__init__(message)
+        self.stage = stage
+        self.directive = directive
 
 
 class IllegalTransition(ParleyError):

@@ -136,13 +136,14 @@ class Conversation:
 
     async def say(self, text: str) -> JsonObject:
         """Say something; gives the turn object."""
-        return await self._take_turn(TurnInput(text=text))
+        return await self.submit(TurnInput(text=text))
 
     async def act(self, name: str, payload: JsonObject | None = None) -> JsonObject:
         """Click something; gives the turn object."""
-        return await self._take_turn(TurnInput(action={"name": name, "payload": payload or {}}))
+        return await self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
-    async def _take_turn(self, given: TurnInput) -> JsonObject:
+    async def submit(self, given: TurnInput) -> JsonObject:
+        """Take a turn of any kind; gives the turn object."""
         rehearsal = self.rehearsal
         rehearsal.now += rehearsal.pace_s
         inbox = MemoryInbox(rehearsal.store)

@@ -9,7 +9,7 @@ import typer
 from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
-from parley.commands import chat, database, doctor, domain, evaluate, operate, sessions, up
+from parley.commands import chat, database, doctor, domain, evaluate, operate, runs, sessions, up
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -31,6 +31,7 @@ app.command("history")(sessions.history)
 app.command("rollback")(sessions.rollback)
 app.add_typer(operate.turns, name="turns")
 app.add_typer(operate.approvals, name="approvals")
+app.add_typer(runs.runs, name="runs")
 app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
 app.command("doctor")(doctor.doctor)

@@ -9,23 +9,24 @@ from kombu.entity import Exchange, Queue
 
 from orchestrator.adapters.messages import transport_options
 from orchestrator.bootstrap import BuildAgent
-from orchestrator.ports.tasks import QUEUES, RECONCILE, ROUTES, TURNS, URGENT
+from orchestrator.ports.tasks import QUEUES, ROUTES, TURNS
 from orchestrator.settings import Settings, load_settings
+from workers.catalogue import MakeCatalogue, make_catalogue
 from workers.host import Host
 from workers.logs import set_up_logging
+from workers.schedule import scheduler_of
 from workers.tasks import register_tasks
 
 BROKER_REPLY_TIMEOUT_S = 5
 RESULT_EXPIRES_S = 600
-RECONCILE_EVERY_S = 10.0
-RECONCILE_EXPIRES_S = 60
 
 
-def create_app(settings: Settings, build: BuildAgent) -> Celery:
-    """An application whose workers run turns with the agents that `build` makes."""
+def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
+    """An application whose workers run turns with the agents that `build` makes, and Internal `flows`."""
     app = Celery("parley", broker=settings.broker_url or settings.redis_url, backend=settings.redis_url)
     app.conf.update(_configuration(settings))
-    host = Host(app, settings, build)
+    app.conf.beat_scheduler = scheduler_of(settings, flows)
+    host = Host(app, settings, build, flows)
     register_tasks(app, host)
     _follow_the_worker(host)
     return app
@@ -61,13 +62,6 @@ def _configuration(settings: Settings) -> dict[str, Any]:
         "redis_socket_connect_timeout": 2,
         "redis_socket_keepalive": True,
         "redis_backend_health_check_interval": 5,
-        "beat_schedule": {
-            RECONCILE: {
-                "task": RECONCILE,
-                "schedule": RECONCILE_EVERY_S,
-                "options": {"queue": URGENT, "expires": RECONCILE_EXPIRES_S},
-            }
-        },
     }
 
 

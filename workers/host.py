@@ -11,10 +11,12 @@ from celery.worker import state as celery_state
 
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.errors import Unavailable
-from orchestrator.ports.tasks import TURNS
+from orchestrator.ports.tasks import INTERNAL, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
-from workers.process import WorkerProcess
+from workers.canvas import Canvas
+from workers.catalogue import MakeCatalogue
+from workers.process import InternalWork, WorkerProcess
 from workers.sightings import Sightings
 
 TRY_AGAIN_AFTER_S = 1.0
@@ -25,10 +27,13 @@ _log = get_logger(__name__)
 class Host:
     """Holds this process's `WorkerProcess`; made in every process that loads the application."""
 
-    def __init__(self, app: Celery, settings: Settings, build: BuildAgent) -> None:
+    def __init__(
+        self, app: Celery, settings: Settings, build: BuildAgent, make_catalogue: MakeCatalogue
+    ) -> None:
         self._app = app
         self._settings = settings
         self._build = build
+        self._make_catalogue = make_catalogue
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
 
@@ -71,8 +76,13 @@ class Host:
         with self._lock:
             if self._process is None:
                 queues = self._app.amqp.queues.consume_from
+                internal = InternalWork(Canvas(self._app), self._make_catalogue, INTERNAL in queues)
                 self._process = WorkerProcess(
-                    self._settings, self._build, sightings=sightings, runs_turns=TURNS in queues
+                    self._settings,
+                    self._build,
+                    sightings=sightings,
+                    runs_turns=TURNS in queues,
+                    internal=internal,
                 )
             return self._process
 

@@ -8,19 +8,24 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
+from dataclasses import dataclass
 
+from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
-from orchestrator.errors import ParleyError
-from orchestrator.ports.lane import Lane
+from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId
+from workers.catalogue import MakeCatalogue
+from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
 from workers.outbox import OutboxSender
 from workers.runner import SessionRunner
 from workers.sightings import Sightings
+from workers.starting import read_start
 from workers.submission import TurnRequest, submit
 
 RENEW_EVERY_S = 1.0
@@ -30,6 +35,18 @@ STALLED_AFTER_LEASES = 2
 """A loop that has not moved for so many lease times will not commit anything any more."""
 
 _log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class InternalWork:
+    """What a process needs for Internal flows.
+
+    `carries_out`: whether it does so itself when no other can be told.
+    """
+
+    dispatch: Dispatch
+    make_catalogue: MakeCatalogue
+    carries_out: bool
 
 
 class WorkerProcess:
@@ -42,20 +59,23 @@ class WorkerProcess:
         *,
         sightings: Sightings | None = None,
         runs_turns: bool = True,
+        internal: InternalWork | None = None,
     ) -> None:
         self._settings = settings
         self._build = build
         self._sightings = sightings
         self._runs_turns = runs_turns
+        self._internal = internal
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._repeated: list[asyncio.Task[None]] = []
         self._told: dict[SessionId, float] = {}
         self._ports: Ports
-        self._lane: Lane
+        self._lane: PostgresLane
         self._lanes: LaneRunner
         self._runner: SessionRunner
         self._outbox: OutboxSender
+        self._executor: InternalExecutor | None = None
         try:
             self._thread.submit(self._open()).result()
         except BaseException:
@@ -77,9 +97,23 @@ class WorkerProcess:
         """Look for work that nobody holds; returns how many sessions were offered."""
         return self._thread.submit(self._sweep()).result()
 
+    def start_run(self, arguments: JsonObject, key: str) -> None:
+        """Start Internal flows; the same key starts them once."""
+        self._thread.submit(self._start(arguments, key)).result()
+
+    def advance_run(self, run_id: str, flow: str) -> None:
+        """Do what a run has to do now."""
+        self._thread.submit(self._required().advance(run_id, flow)).result()
+
+    def run_items(self, run_id: str, flow: str, in_chord: bool) -> None:
+        """Do items of a run."""
+        self._thread.submit(self._required().items(run_id, flow, in_chord=in_chord)).result()
+
     def stop_taking(self) -> None:
         """Begin a warm shutdown; callable from a signal handler."""
         self._thread.loop.call_soon_threadsafe(self._runner.stop)
+        if self._executor is not None:
+            self._thread.loop.call_soon_threadsafe(self._executor.stop)
 
     def close(self) -> None:
         """Finish or hand back what runs, then close everything."""
@@ -90,7 +124,9 @@ class WorkerProcess:
         self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
         self._lane = await self._resources.enter_async_context(open_lane(ports))
         self._agents = AgentCatalogue(self._build, ports)
-        self._outbox = OutboxSender(ports.outbox, {"internal_flow": self._start_run})
+        self._executor = self._open_internal(ports)
+        kinds = {} if self._executor is None else {"internal_flow": self._start_run}
+        self._outbox = OutboxSender(ports.outbox, kinds)
         self._lanes = LaneRunner(
             self._lane, ports.live, ports.wakeup, self._agents.get, outbox_filled=self._outbox.nudge
         )
@@ -107,8 +143,35 @@ class WorkerProcess:
         self._repeat("renew", self._lanes.renew, RENEW_EVERY_S)
         self._repeat("sweep", self._sweep, self._settings.sweep_every_s)
         self._repeat("outbox", self._send_outbox, 0.0)
+        if self._executor is not None:
+            self._repeat("renew runs", self._executor.renew, RENEW_EVERY_S)
+            self._repeat("sweep runs", self._executor.sweep, self._settings.sweep_every_s)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
+
+    def _open_internal(self, ports: Ports) -> InternalExecutor | None:
+        """What carries Internal flows out; a mistake in a flow must not keep turns from running."""
+        if self._internal is None:
+            return None
+        try:
+            catalogue = self._internal.make_catalogue(ports)
+        except ParleyError as error:
+            _log.error("Internal flows cannot be used.", error=str(error))
+            return None
+        work = PostgresRunWork(ports.database, self._lane.worker, lease_ttl_s=self._settings.lease_ttl_s)
+        return InternalExecutor(
+            catalogue,
+            ports.runs,
+            work,
+            self._internal.dispatch,
+            local=self._internal.carries_out,
+            max_attempts=self._settings.max_attempts,
+        )
+
+    def _required(self) -> InternalExecutor:
+        if self._executor is None:
+            raise Unavailable("This worker carries out no Internal flows; see its log.")
+        return self._executor
 
     async def _warm_up(self) -> None:
         """Have the usual agent ready before the first turn; a broken domain fails its turns, not us."""
@@ -120,6 +183,8 @@ class WorkerProcess:
 
     async def _close(self) -> None:
         await self._runner.drain(self._settings.shutdown_grace_s)
+        if self._executor is not None:
+            await self._executor.drain(self._settings.shutdown_grace_s)
         for task in self._repeated:
             task.cancel()
         await asyncio.gather(*self._repeated, return_exceptions=True)
@@ -154,8 +219,16 @@ class WorkerProcess:
         await self._outbox.send_due()
 
     async def _start_run(self, message: OutboxMessage) -> None:
-        arguments = {**message.payload, "session_id": message.session_id}
-        await self._ports.messages.start_run(arguments, message_id=f"outbox-{message.id}")
+        """Starting is a matter of the store alone, so no message can be lost between."""
+        arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
+        try:
+            await self._start(arguments, f"outbox:{message.id}")
+        except (InvalidInput, NotFound, ConfigurationError) as error:
+            _log.error("A turn asked for an Internal flow that cannot be started.", error=str(error))
+
+    async def _start(self, arguments: JsonObject, key: str) -> None:
+        executor = self._required()
+        await executor.start(read_start(arguments, executor.catalogue), key=key)
 
 
 async def _keep_doing(name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:

@@ -8,6 +8,7 @@ from celery import Celery
 
 from orchestrator.ports.tasks import RECONCILE, RUN_SESSION, SUBMIT_TURN
 from orchestrator.types import JsonObject, SessionId
+from workers.canvas import register_internal_tasks
 from workers.host import Host
 from workers.submission import error_result, parse_request
 
@@ -22,6 +23,13 @@ def register_tasks(app: Celery, host: Host) -> None:
     @app.task(name=RECONCILE, acks_late=False)
     def reconcile() -> None:
         host.process().reconcile()
+
+    register_internal_tasks(
+        app,
+        start=lambda arguments, key: host.process().start_run(arguments, key),
+        advance=lambda run_id, flow: host.process().advance_run(run_id, flow),
+        items=lambda run_id, flow, in_chord: host.process().run_items(run_id, flow, in_chord),
+    )
 
     @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False)
     def submit_turn(self: Any, **arguments: Any) -> JsonObject:

@@ -34,6 +34,18 @@ def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
     return {} if module is None else {name: value for name, value in vars(module).items() if name[0] != "_"}
 
 
+def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
+    """What internal_flows.py defines itself; empty when there is none."""
+    module = _import(folder, "internal_flows", problems)
+    if module is None:
+        return {}
+    return {
+        name: value
+        for name, value in vars(module).items()
+        if getattr(value, "__module__", None) == module.__name__
+    }
+
+
 def import_policies(folder: Path, problems: Problems) -> tuple[PolicyCode, ...]:
     """The public classes that the policy files define."""
     files = sorted((folder / "policies").glob("*.py"))

@@ -58,6 +58,11 @@ def shipped_domains() -> list[str]:
     return sorted(path.parent.name for path in folder.glob("*/ontology.yaml")) if folder else []
 
 
+def domain_folder(name_or_path: str | Path) -> Path | None:
+    """Where a domain's files are; None when there is no such domain."""
+    return _find(name_or_path, Problems())
+
+
 @cache
 def _defaults() -> JsonObject:
     problems = Problems()

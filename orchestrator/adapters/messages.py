@@ -12,7 +12,9 @@ from celery import Celery  # pyright: ignore[reportMissingTypeStubs]
 from kombu.exceptions import OperationalError
 
 from orchestrator.errors import Unavailable
-from orchestrator.ports.tasks import ROUTES, RUN_SESSION, START_RUN
+from orchestrator.ports.runs import Started
+from orchestrator.ports.tasks import ADVANCE_RUN, ROUTES, RUN_SESSION, START_RUN
+from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId
 
 PUBLISH_TIMEOUT_S = 2
@@ -20,6 +22,8 @@ CONNECT_TIMEOUT_S = 2
 HEALTH_CHECK_EVERY_S = 5
 VISIBILITY_TIMEOUT_S = 3600
 HIDDEN = "<not shown>"
+
+_log = get_logger(__name__)
 
 
 def transport_options(reply_timeout_s: int) -> JsonObject:
@@ -56,11 +60,23 @@ class Messages:
         """Send `internal_flows.start_run`; the same `message_id` is the same run. Raises Unavailable."""
         await asyncio.to_thread(self._send, START_RUN, payload, message_id)
 
+    async def tell_of_runs(self, started: Started) -> None:
+        """Send `internal_flows.advance` for runs that may begin; never raises."""
+        for hint in started.hints:
+            try:
+                await asyncio.to_thread(
+                    self._send, ADVANCE_RUN, {"run_id": hint.run_id, "flow": hint.flow}, None, hint.flow
+                )
+            except Unavailable as error:
+                _log.warning("No worker could be told of a run.", run=hint.run_id, error=str(error))
+
     def close(self) -> None:
         """Close the connections to the broker."""
         self._app.close()
 
-    def _send(self, name: str, arguments: dict[str, Any], message_id: str | None) -> None:
+    def _send(
+        self, name: str, arguments: dict[str, Any], message_id: str | None, flow: str | None = None
+    ) -> None:
         try:
             self._app.send_task(
                 name,
@@ -70,6 +86,7 @@ class Messages:
                 ignore_result=True,
                 argsrepr=HIDDEN,
                 kwargsrepr=HIDDEN if name != RUN_SESSION else None,
+                shadow=None if flow is None else f"{flow}.advance",
             )
         except (OperationalError, OSError) as error:
             raise Unavailable(f"The broker does not answer: {error}") from error

@@ -27,7 +27,7 @@ MOST_KEPT_BACK_S = 5.0
 
 def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTurn:
     """Make the running turn. Raises ParleyError for a state that cannot be read."""
-    state, before = _decode(lease, modules)
+    state, before = decode(lease, modules)
     now, began = modules.clock(), time.monotonic()
     world = World(
         domain=modules.domain,
@@ -63,7 +63,8 @@ def _make_call(lease: Lease, work: Work, steps: Steps, began: float) -> CallCont
     )
 
 
-def _decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
+def decode(lease: Lease, modules: Modules) -> tuple[DialogueState, JsonObject]:
+    """The state of a lease, and the same as it was stored."""
     raw = lease.state
     if raw is None or raw in FRESH:
         return DialogueState.new(lease.session_id), {}

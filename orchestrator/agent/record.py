@@ -13,9 +13,13 @@ from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.planning.changes import describe
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, FrameRecord, TurnCommit, Utterance
+from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
+
+SUMMARY_DUE = "summary_due"
+"""The trigger of the Internal flows that summarise a session and learn from it."""
+SUMMARIZE_EVERY_TURNS = 20
 
 
 def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
@@ -45,6 +49,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         events=_events(turn),
         approvals=tuple(world.asked_approvals),
         closed_approvals=close_approvals(turn) if turn.before.get("approvals") or _touched(turn) else (),
+        outbox=_outbox(turn),
     )
 
 
@@ -103,6 +108,15 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
     """After several completed flows, and at regular distances (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
     return not turn.before or len(turn.world.completed) > 1 or (turn.lease.epoch + 1) % distance == 0
+
+
+def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
+    """Internal flows that this turn makes due; while one is at work, another is not started (IF-11)."""
+    state = turn.state
+    since = state.turn - (state.summary.through_turn if state.summary is not None else 0)
+    if since == 0 or since % SUMMARIZE_EVERY_TURNS:
+        return ()
+    return (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),)
 
 
 def _events(turn: RunningTurn) -> tuple[Event, ...]:

@@ -146,6 +146,42 @@ class Client:
     def rollback(self, session_id: str, epoch: int) -> JsonObject:
         return self._send(calls.rollback(session_id, epoch))
 
+    def start_run(
+        self,
+        flow: str,
+        *,
+        session_id: str | None = None,
+        inputs: list[Any] | None = None,
+        options: JsonObject | None = None,
+        parameters: JsonObject | None = None,
+    ) -> JsonObject:
+        """Start an Internal flow; one that is at work on the session already is joined."""
+        return self._send(calls.start_run(flow, session_id, inputs or [], options or {}, parameters or {}))
+
+    def runs(
+        self,
+        *,
+        session_id: str | None = None,
+        flow: str | None = None,
+        status: str | None = None,
+        limit: int = 100,
+    ) -> list[JsonObject]:
+        return self._send(calls.runs(session_id, flow, status, limit))
+
+    def run(self, run_id: str) -> JsonObject:
+        """A run, with the identifiers of its `chain`."""
+        return self._send(calls.run(run_id))
+
+    def run_items(self, run_id: str, *, after: int = -1, limit: int = 100) -> list[JsonObject]:
+        return self._send(calls.run_items(run_id, after, limit))
+
+    def cancel_run(self, run_id: str) -> JsonObject:
+        return self._send(calls.cancel_run(run_id))
+
+    def redo_run(self, run_id: str) -> JsonObject:
+        """Run it once more by hand; the identifier of the new run."""
+        return self._send(calls.redo_run(run_id))
+
     def ready(self) -> JsonObject:
         """Raises `Unavailable` naming what is missing."""
         return self._send(calls.ready())

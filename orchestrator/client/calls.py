@@ -127,6 +127,38 @@ def drop_turn(turn_id: str) -> Call:
     return Call("POST", _turn(turn_id, "/drop"))
 
 
+def _run(run_id: str, rest: str = "") -> str:
+    return f"/v1/runs/{quote(run_id, safe='')}{rest}"
+
+
+def start_run(
+    flow: str, session_id: str | None, inputs: list[Any], options: JsonObject, parameters: JsonObject
+) -> Call:
+    body = _given(flow=flow, session_id=session_id, inputs=inputs, options=options, parameters=parameters)
+    return Call("POST", "/v1/runs", body)
+
+
+def runs(session_id: str | None, flow: str | None, status: str | None, limit: int) -> Call:
+    query = _query(session_id=session_id, flow=flow, status=status, limit=limit)
+    return Call("GET", "/v1/runs", query=query)
+
+
+def run(run_id: str) -> Call:
+    return Call("GET", _run(run_id))
+
+
+def run_items(run_id: str, after: int, limit: int) -> Call:
+    return Call("GET", _run(run_id, "/items"), query=_query(after=after, limit=limit))
+
+
+def cancel_run(run_id: str) -> Call:
+    return Call("POST", _run(run_id, "/cancel"))
+
+
+def redo_run(run_id: str) -> Call:
+    return Call("POST", _run(run_id, "/redo"))
+
+
 def ready() -> Call:
     return Call("GET", "/health/ready")
 

@@ -31,6 +31,14 @@ class StateLimits:
     effects: int = 20
 
 
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was said up to and with turn `through_turn`; nothing that is newer is in it."""
+
+    text: str
+    through_turn: int
+
+
 DEFAULT_LIMITS = StateLimits()
 CANDIDATES_KEPT = 3
 
@@ -61,6 +69,8 @@ class DialogueState:
     effects: list[EffectNote] = field(default_factory=list[EffectNote])
     labels: list[LabelSource] = field(default_factory=list[LabelSource])
     """What the session has taken in that must not simply go out again (PX-3)."""
+    summary: Summary | None = None
+    """Of the older turns, once there are many (IF-12); absent in documents of sessions without one."""
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -150,7 +160,7 @@ class DialogueState:
     def serialize(self) -> JsonObject:
         """As JSON; shares no container that is changed later."""
         stack = self.stack
-        return {
+        body: JsonObject = {
             "schema_version": self.schema_version,
             "session": self.session,
             "turn": self.turn,
@@ -169,6 +179,9 @@ class DialogueState:
             "effects": [note.serialize() for note in self.effects],
             "labels": [source.serialize() for source in self.labels],
         }
+        if self.summary is not None:
+            body["summary"] = {"text": self.summary.text, "through_turn": self.summary.through_turn}
+        return body
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -195,6 +208,7 @@ class DialogueState:
             completed=_load_flows(body["completed"], flow_types),
             effects=[EffectNote.from_dict(entry) for entry in body["effects"]],
             labels=[LabelSource.from_dict(entry) for entry in body["labels"]],
+            summary=Summary(**body["summary"]) if "summary" in body else None,
         )
 
 

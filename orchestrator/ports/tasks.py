@@ -8,6 +8,10 @@ SUBMIT_TURN: Final = "orchestrator.submit_turn"
 RUN_SESSION: Final = "orchestrator.run_session"
 RECONCILE: Final = "orchestrator.reconcile"
 START_RUN: Final = "internal_flows.start_run"
+ADVANCE_RUN: Final = "internal_flows.advance"
+"""A run may have a stage to do: `before_all` or `after_all`."""
+RUN_ITEMS: Final = "internal_flows.items"
+"""A run may have items to do."""
 
 SUBMISSIONS: Final = "submissions"
 TURNS: Final = "turns"
@@ -21,4 +25,6 @@ ROUTES: Final = {
     RUN_SESSION: {"queue": TURNS},
     RECONCILE: {"queue": URGENT},
     START_RUN: {"queue": INTERNAL},
+    ADVANCE_RUN: {"queue": INTERNAL},
+    RUN_ITEMS: {"queue": INTERNAL},
 }

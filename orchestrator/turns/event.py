@@ -13,7 +13,7 @@ class Event:
     live events (tokens), which are never stored.
 
     `type` is one of accepted, started, flow_pushed, flow_popped, tool_started, tool_finished, token,
-    block, approval_requested, approval_decided, answer, failed, run_progress.
+    block, approval_requested, approval_decided, answer, failed, run_progress, proposal_decided.
     """
 
     session_id: SessionId

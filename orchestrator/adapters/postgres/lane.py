@@ -83,6 +83,11 @@ class PostgresLane:
         self._record = statement("record_step")
         self._record_effect = statement("record_effect")
 
+    @property
+    def worker(self) -> WorkerLiveness:
+        """In whose name leases are taken."""
+        return self._worker
+
     async def claim(self, session_id: SessionId, *, cached_epoch: Epoch | None = None) -> Lease | None:
         if session_id in self._held or session_id in self._claiming:
             return None

@@ -6,45 +6,29 @@ time is the database's own clock.
 
 from __future__ import annotations
 
-from typing import Any
-
 from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     JSON,
     BigInteger,
     Boolean,
     Column,
-    DateTime,
     ForeignKey,
     Index,
     Integer,
-    MetaData,
     PrimaryKeyConstraint,
     Table,
     Text,
     UniqueConstraint,
-    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
-metadata = MetaData(
-    naming_convention={
-        "pk": "%(table_name)s_pkey",
-        "uq": "%(table_name)s_%(column_0_N_name)s_key",
-        "ix": "%(table_name)s_%(column_0_N_name)s_idx",
-        "fk": "%(table_name)s_%(column_0_N_name)s_fkey",
-    }
-)
-
-
-def _time(name: str, *, now: bool = False) -> Column[Any]:
-    default = func.clock_timestamp() if now else None
-    return Column(name, DateTime(timezone=True), nullable=not now, server_default=default)
-
-
-def _text(name: str, *, null: bool = False) -> Column[str]:
-    return Column(name, Text, nullable=null)
+from orchestrator.adapters.postgres import models_internal as internal
+from orchestrator.adapters.postgres.columns import count_column as _count
+from orchestrator.adapters.postgres.columns import metadata as metadata  # noqa: PLC0414  # part of this module's API
+from orchestrator.adapters.postgres.columns import session_column as _session
+from orchestrator.adapters.postgres.columns import text_column as _text
+from orchestrator.adapters.postgres.columns import time_column as _time
 
 
 def _added_text(name: str) -> Column[str]:
@@ -52,13 +36,8 @@ def _added_text(name: str) -> Column[str]:
     return Column(name, Text, nullable=False, server_default="")
 
 
-def _count(name: str, start: int = 0) -> Column[int]:
-    return Column(name, BigInteger, nullable=False, server_default=text(str(start)))
-
-
-def _session() -> Column[str]:
-    return Column("session_id", Text, nullable=False)
-
+internal_runs = internal.internal_runs
+internal_items = internal.internal_items
 
 sessions = Table(
     "sessions",
@@ -337,37 +316,6 @@ workers = Table(
     Column("pid", Integer, nullable=False),
     _time("started_at", now=True),
     comment="Worker processes; a row whose advisory lock is free belongs to a dead one (RT-11).",
-)
-
-internal_runs = Table(
-    "internal_runs",
-    metadata,
-    Column("run_id", Text, primary_key=True),
-    _text("tenant_id"),
-    _text("session_id", null=True),
-    _text("flow"),
-    _text("status"),
-    Column("inputs", JSON, nullable=False),
-    Column("progress", JSON(none_as_null=True)),
-    _text("error", null=True),
-    _time("created_at", now=True),
-    _time("started_at"),
-    _time("finished_at"),
-)
-
-internal_items = Table(
-    "internal_items",
-    metadata,
-    Column("run_id", Text, ForeignKey("internal_runs.run_id"), nullable=False),
-    Column("position", BigInteger, nullable=False),
-    _text("tenant_id"),
-    _text("status"),
-    Column("attempts", Integer, nullable=False, server_default=text("0")),
-    Column("input", JSON(none_as_null=True)),
-    Column("result", JSON(none_as_null=True)),
-    _text("error", null=True),
-    _time("updated_at", now=True),
-    PrimaryKeyConstraint("run_id", "position"),
 )
 
 approvals = Table(

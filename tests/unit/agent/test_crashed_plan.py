@@ -17,6 +17,8 @@ from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import Effect
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import Submission, TurnInput
@@ -53,7 +55,14 @@ class CrashingSteps:
     crasher: Crasher
 
     async def call(
-        self, key: str, kind: str, request: Json, run: Callable[[str], Awaitable[Json]], *, idempotent: bool
+        self,
+        key: str,
+        kind: str,
+        request: Json,
+        run: Callable[[str], Awaitable[Json]],
+        *,
+        idempotent: bool,
+        effect: Effect | None = None,
     ) -> Json | UnknownOutcome:
         name = f"{self.steps.turn_id} {key}"
 
@@ -64,12 +73,19 @@ class CrashingSteps:
                 self.crasher.crash_once(f"{name} unrecorded")
             return result
 
-        result = await self.steps.call(key, kind, request, run_and_crash, idempotent=idempotent)
+        result = await self.steps.call(
+            key, kind, request, run_and_crash, idempotent=idempotent, effect=effect
+        )
         self.crasher.crash_once(f"{name} recorded")
         return result
 
-    async def settle(self, key: str, kind: str, request: Json, result: Json) -> None:
-        await self.steps.settle(key, kind, request, result)
+    async def settle(
+        self, key: str, kind: str, request: Json, result: Json, *, effect: Effect | None = None
+    ) -> None:
+        await self.steps.settle(key, kind, request, result, effect=effect)
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
+        return await self.steps.decide_approval(approval_id, decision)
 
 
 async def converse(rehearsal: Rehearsal, agent: TurnAgent) -> JsonObject:

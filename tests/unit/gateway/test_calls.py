@@ -12,6 +12,9 @@ import orjson
 from gateway.app import create_app
 from gateway.doors import Doors
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.errors import ParleyError
 from orchestrator.testing.approvals import MemoryApprovals
@@ -62,6 +65,10 @@ class House:
             approvals=MemoryApprovals(self.store),
             probe=self.probe,
             circuits=self.circuits,
+            runs=PostgresRuns(
+                Database("postgresql://127.0.0.1:1/none")
+            ),  # its calls are tested on real stores
+            tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
         )
 
     async def session(self, **body: object) -> str:

@@ -1,0 +1,196 @@
+"""Runs the stages of a flow and says how they ended. Scheduling, storing and redoing happen elsewhere.
+
+Both runners, in process and on workers, go through here: what a directive means is written once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import orjson
+from pydantic import TypeAdapter, ValidationError
+
+from internal_flows.directives import (
+    NOT_GIVEN,
+    BeforeAllResponse,
+    DataResponse,
+    Directive,
+    NotGiven,
+    RedoRun,
+    Skip,
+    Stage,
+    recognise,
+)
+from internal_flows.stages import InternalFlow, RunContext
+from orchestrator.errors import DirectiveError, ParleyError
+from orchestrator.telemetry import get_logger
+from orchestrator.types import Json, JsonObject
+
+ERROR_LENGTH = 2000
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Proceed:
+    """`before_all` has ended: the run with its options and data, and the inputs of its items."""
+
+    run: RunContext
+    inputs: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """An item's output or a run's closing value."""
+
+    value: Json
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class RedoAsked:
+    """The run has ended well and wants to be run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StageFailed:
+    """`error` begins with the stage."""
+
+    error: str
+
+
+BeforeEnding: TypeAlias = Proceed | Skipped | RedoAsked | StageFailed
+ItemEnding: TypeAlias = Done | Skipped | StageFailed
+AfterEnding: TypeAlias = Done | RedoAsked | StageFailed
+
+
+class _Failure(Exception):
+    def __init__(self, stage: Stage, message: str) -> None:
+        super().__init__(f"{stage}: {message}"[:ERROR_LENGTH])
+
+
+async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> BeforeEnding:
+    """The first stage; its overrides are applied."""
+    stage = Stage.BEFORE_ALL
+    try:
+        returned = await _call(stage, run, lambda: flow.before_all(run))
+        match _directive(returned, stage):
+            case Skip(reason):
+                return Skipped(reason)
+            case RedoRun():
+                return RedoAsked()
+            case BeforeAllResponse(new_inputs, options, data):
+                chosen = inputs if isinstance(new_inputs, NotGiven) else tuple(new_inputs)
+                run = _with_options(run, options, stage, "before_all_response")
+                return Proceed(replace(run, data=_plain(data, stage)), _plain_all(chosen, stage))
+            case _:
+                return Proceed(replace(run, data=_plain(returned, stage)), inputs)
+    except _Failure as failure:
+        return StageFailed(str(failure))
+
+
+async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemEnding:
+    """The three stages of one input."""
+    try:
+        item = _typed(flow, given)
+        returned = await _call(Stage.DATA, run, lambda: flow.data(run, item))
+        data: Any = returned
+        match _directive(returned, Stage.DATA):
+            case Skip(reason):
+                return Skipped(reason)
+            case DataResponse(new_input, options, new_data):
+                item = item if new_input is NOT_GIVEN else _typed(flow, new_input)
+                data = item if new_data is NOT_GIVEN else new_data
+                run = _with_options(run, options, Stage.DATA, "data_response")
+            case _:
+                pass
+        result = await _call(Stage.WORK, run, lambda: flow.work(run, item, data))
+        _directive(result, Stage.WORK)
+        returned = await _call(Stage.OUTPUT, run, lambda: flow.output(run, item, data, result))
+        match _directive(returned, Stage.OUTPUT):
+            case Skip(reason):
+                return Skipped(reason)
+            case _:
+                return Done(_plain(returned, Stage.OUTPUT))
+    except _Failure as failure:
+        return StageFailed(str(failure))
+
+
+async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]) -> AfterEnding:
+    """The last stage."""
+    stage = Stage.AFTER_ALL
+    try:
+        returned = await _call(stage, run, lambda: flow.after_all(run, outputs))
+        match _directive(returned, stage):
+            case RedoRun():
+                return RedoAsked()
+            case _:
+                return Done(_plain(returned, stage))
+    except _Failure as failure:
+        return StageFailed(str(failure))
+
+
+async def _call(stage: Stage, run: RunContext, enter: Callable[[], Awaitable[Any]]) -> Any:
+    """Enter a stage under its time-out; whatever it raises becomes a failure of this stage."""
+    deadline = asyncio.timeout(run.options.timeout_s)
+    try:
+        async with deadline:
+            return await enter()
+    except ParleyError as error:
+        raise _Failure(stage, f"{error.code}: {error}") from error
+    except Exception as error:
+        if isinstance(error, TimeoutError) and deadline.expired():
+            raise _Failure(stage, f"timed out after {run.options.timeout_s:g} s") from error
+        _log.warning(
+            "A stage of an Internal flow failed.", flow=run.flow, run=run.run_id, stage=stage, exc_info=error
+        )
+        raise _Failure(stage, f"{type(error).__name__}: {error}") from error
+
+
+def _directive(returned: Any, stage: Stage) -> Directive | None:
+    try:
+        return recognise(returned, stage)
+    except DirectiveError as error:
+        raise _Failure(stage, str(error)) from error
+
+
+def _with_options(
+    run: RunContext, options: JsonObject | NotGiven, stage: Stage, directive: str
+) -> RunContext:
+    if isinstance(options, NotGiven):
+        return run
+    try:
+        return replace(run, options=run.options.with_overrides(options))
+    except ValueError as error:
+        raise _Failure(stage, f"{directive}() was returned from {stage}, but {error}.") from error
+
+
+def _typed(flow: InternalFlow, given: Json) -> Any:
+    if flow.input_type is Any:
+        return given
+    try:
+        return TypeAdapter(flow.input_type).validate_python(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(str(part) for part in first["loc"])
+        where = f" at {place}" if place else ""
+        raise _Failure(Stage.DATA, f"the input does not fit{where}: {first['msg']}") from error
+
+
+def _plain(value: Any, stage: Stage) -> Json:
+    """The value as JSON gives it back: what is recorded is the same however it travels."""
+    try:
+        return orjson.loads(orjson.dumps(value))
+    except TypeError as error:
+        raise _Failure(stage, f"returned what is not JSON: {error}") from error
+
+
+def _plain_all(values: tuple[Any, ...], stage: Stage) -> tuple[Json, ...]:
+    return tuple(_plain(list(values), stage))

@@ -1,0 +1,91 @@
+"""`expire_sessions`, `prune_archive`, `prune_runtime`: what is old goes, in batches, until nothing is left."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel
+
+from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, redo_run
+from orchestrator.types import Json, SessionId, TenantId
+
+_DAY_S = 86_400.0
+BATCH = 500
+PRUNE_BATCH = 5000
+
+
+class Expiring(BaseModel):
+    """A session, and what happens to it: ``close`` or ``delete``."""
+
+    tenant_id: TenantId
+    session_id: SessionId
+    what: str
+
+
+class ExpireSessions(InternalFlow):
+    """Closes sessions without activity, deletes those that were closed long ago.
+
+    The state of a closed session stays readable until then. Configuration: `idle_s` (7 days),
+    `retention_s` (90 days). A full batch asks for another run.
+    """
+
+    name: ClassVar[str] = "expire_sessions"
+    trigger: ClassVar[str] = "expire_sessions"
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "sessions", "scratchpad")
+    input_type: ClassVar[Any] = Expiring
+    options: ClassVar[Options] = Options(concurrency=2)
+
+    async def before_all(self, run: RunContext) -> Any:
+        store = run.tools["housekeeping"]
+        idle = await store.idle(idle_s=run.config.get("idle_s", 7 * _DAY_S), limit=BATCH)
+        expired = await store.expired(retention_s=run.config.get("retention_s", 90 * _DAY_S), limit=BATCH)
+        inputs = [
+            {"tenant_id": tenant_id, "session_id": session_id, "what": what}
+            for what, names in (("close", idle), ("delete", expired))
+            for tenant_id, session_id in names
+        ]
+        return before_all_response(inputs=inputs, data={"full": BATCH in {len(idle), len(expired)}})
+
+    async def work(self, run: RunContext, item: Expiring, data: Json) -> str:
+        tenant_id, session_id = item.tenant_id, item.session_id
+        if item.what == "close":
+            await run.tools["sessions"].close(tenant_id, session_id)
+        else:
+            await run.tools["scratchpad"].forget(tenant_id, session_id)
+            await run.tools["housekeeping"].delete_session(tenant_id, session_id)
+        return item.what
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
+        if run.data["full"]:
+            return redo_run()
+        return {"closed": outputs.count("close"), "deleted": outputs.count("delete")}
+
+
+class PruneArchive(InternalFlow):
+    """Configuration, per session: `keep_flows` (1000), `keep_epochs` (1000)."""
+
+    name: ClassVar[str] = "prune_archive"
+    trigger: ClassVar[str] = "prune_archive"
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
+        counts = await run.tools["housekeeping"].prune_archive(
+            keep_flows=run.config.get("keep_flows", 1000),
+            keep_epochs=run.config.get("keep_epochs", 1000),
+            limit=PRUNE_BATCH,
+        )
+        return redo_run() if PRUNE_BATCH in counts.values() else counts
+
+
+class PruneRuntime(InternalFlow):
+    """Configuration: `older_than_s` (30 days)."""
+
+    name: ClassVar[str] = "prune_runtime"
+    trigger: ClassVar[str] = "prune_runtime"
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping",)
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
+        counts = await run.tools["housekeeping"].prune_runtime(
+            older_than_s=run.config.get("older_than_s", 30 * _DAY_S), limit=PRUNE_BATCH
+        )
+        return redo_run() if PRUNE_BATCH in counts.values() else counts

@@ -1,0 +1,69 @@
+"""When scheduled jobs are due. A due time is the same wherever it is worked out, so that it can be claimed (IF-15)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.errors import ConfigurationError, Problem
+
+_HOUR_S = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The flows of a trigger, started every `every_s` seconds, `offset_s` after the full period (UTC)."""
+
+    name: str
+    trigger: str
+    every_s: float
+    offset_s: float = 0.0
+
+    def due(self, now: float) -> float:
+        """The latest due time that is not after `now`; unix seconds."""
+        return (now - self.offset_s) // self.every_s * self.every_s + self.offset_s
+
+
+DEFAULT_JOBS: tuple[Job, ...] = (
+    Job("repair_state", "repair_state", 600.0),
+    Job("abandon_flows", "abandon_flows", _HOUR_S, 300.0),
+    Job("expire_sessions", "expire_sessions", _HOUR_S, 900.0),
+    Job("prune_archive", "prune_archive", 24 * _HOUR_S, 3 * _HOUR_S),
+    Job("prune_runtime", "prune_runtime", 24 * _HOUR_S, 4 * _HOUR_S),
+)
+
+
+def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> list[Job]:
+    """The jobs after configuration: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to leave one out.
+
+    Raises:
+        ConfigurationError: with every mistake.
+    """
+    jobs = {job.name: job for job in defaults}
+    problems: list[Problem] = []
+    for name, body in given.items():
+        if body is None:
+            jobs.pop(name, None)
+            continue
+        known = jobs.get(name)
+        try:
+            jobs[name] = _read(name, known, dict(body))
+        except (TypeError, ValueError) as error:
+            problems.append(Problem(f"internal_flows.yaml: schedule.{name}", str(error)))
+    if problems:
+        raise ConfigurationError(problems)
+    return list(jobs.values())
+
+
+def _read(name: str, known: Job | None, body: dict[str, Any]) -> Job:
+    trigger = body.pop("trigger", known.trigger if known else name)
+    every_s = body.pop("every_s", known.every_s if known else None)
+    offset_s = body.pop("offset_s", known.offset_s if known else 0.0)
+    if body:
+        raise ValueError(f"has the unknown key {min(body)!r}")
+    if not isinstance(every_s, int | float) or every_s < 1:
+        raise ValueError("needs every_s, seconds from 1")
+    if not isinstance(offset_s, int | float) or not 0 <= offset_s < every_s:
+        raise ValueError("offset_s must be seconds below every_s")
+    return Job(name, str(trigger), float(every_s), float(offset_s))

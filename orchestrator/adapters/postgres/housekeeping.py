@@ -1,0 +1,181 @@
+"""Looks for what is idle or old, and removes it, on PostgreSQL. Works in batches; nothing here is urgent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import func, select, text
+from sqlalchemy.dialects.postgresql import insert
+
+from orchestrator.adapters.postgres.models import lanes, preferences, sessions, states
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.ports.housekeeping import SessionState, SlotUse
+from orchestrator.types import Epoch, Json, SessionId, TenantId, UserId
+
+_OF_SESSION = (
+    "frames",
+    "flows_archive",
+    "utterances",
+    "events",
+    "effects",
+    "approvals",
+    "journal",
+    "outbox",
+    "scratchpad_entries",
+    "state_history",
+    "states",
+    "turns",
+    "lanes",
+    "sessions",
+)
+"""What a session leaves, in an order in which it can be removed."""
+
+_OLD = {
+    "journal": "turn_id IN (SELECT turn_id FROM turns WHERE finished_at < {old})",
+    "events": "at < {old}",
+    "outbox": "acknowledged_at < {old}",
+    "internal_items": "run_id IN (SELECT run_id FROM internal_runs WHERE finished_at < {old})",
+    "internal_runs": "finished_at < {old} AND NOT EXISTS "
+    "(SELECT FROM internal_items WHERE internal_items.run_id = internal_runs.run_id)",
+    "schedule_firings": "fired_at < {old}",
+}
+
+
+class PostgresHousekeeping:
+    """Implements `ports.housekeeping.Housekeeping`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def state(self, tenant_id: TenantId, session_id: SessionId) -> SessionState | None:
+        query = _with_state().where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        return None if row is None else _state(row)
+
+    async def states(self, *, quiet_for_s: float, after: str = "", limit: int = 500) -> list[SessionState]:
+        query = (
+            _with_state()
+            .where(
+                lanes.c.closed.is_(False),
+                lanes.c.updated_at < _ago(quiet_for_s),
+                sessions.c.session_id > after,
+                text(
+                    "(json_array_length(states.body::json -> 'stack') > 0"
+                    " OR json_array_length(states.body::json -> 'approvals') > 0)"
+                ),
+            )
+            .order_by(sessions.c.session_id)
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            return [_state(row) for row in await connection.execute(query)]
+
+    async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
+        query = (
+            select(lanes.c.tenant_id, lanes.c.session_id)
+            .where(lanes.c.closed.is_(False), lanes.c.pending == 0, lanes.c.updated_at < _ago(idle_s))
+            .limit(limit)
+        )
+        return await self._names(query)
+
+    async def expired(self, *, retention_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
+        query = (
+            select(sessions.c.tenant_id, sessions.c.session_id)
+            .where(sessions.c.closed_at < _ago(retention_s))
+            .limit(limit)
+        )
+        return await self._names(query)
+
+    async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
+        async with self._database.transaction() as connection:
+            for table in _OF_SESSION:
+                await connection.execute(
+                    text(f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"),  # noqa: S608
+                    {"session": session_id, "tenant": tenant_id},
+                )
+
+    async def prune_archive(self, *, keep_flows: int, keep_epochs: int, limit: int = 5000) -> dict[str, int]:
+        flows = (
+            "DELETE FROM flows_archive WHERE (session_id, flow_id) IN (SELECT session_id, flow_id FROM"
+            " (SELECT session_id, flow_id, row_number() OVER"
+            " (PARTITION BY session_id ORDER BY at DESC) AS place FROM flows_archive) AS ranked"
+            " WHERE place > :keep LIMIT :limit)"
+        )
+        # An epoch can be rebuilt from the snapshot before it: the newest one that is old enough stays.
+        epochs = (
+            "DELETE FROM state_history WHERE (session_id, epoch) IN (SELECT old.session_id, old.epoch"
+            " FROM state_history AS old JOIN LATERAL (SELECT max(kept.epoch) AS epoch FROM state_history AS kept"
+            " JOIN lanes ON lanes.session_id = kept.session_id WHERE kept.session_id = old.session_id"
+            " AND kept.snapshot IS NOT NULL AND kept.epoch <= lanes.epoch - :keep) AS base ON true"
+            " WHERE old.epoch < base.epoch LIMIT :limit)"
+        )
+        return {
+            "flows_archive": await self._delete(flows, {"keep": keep_flows, "limit": limit}),
+            "state_history": await self._delete(epochs, {"keep": keep_epochs, "limit": limit}),
+        }
+
+    async def prune_runtime(self, *, older_than_s: float, limit: int = 5000) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        for table, rule in _OLD.items():
+            condition = rule.format(old="clock_timestamp() - :old * interval '1 second'")
+            statement = (
+                f"DELETE FROM {table} WHERE ctid = ANY(ARRAY("  # noqa: S608
+                f"SELECT ctid FROM {table} WHERE {condition} LIMIT :limit))"
+            )
+            counts[table] = await self._delete(statement, {"old": older_than_s, "limit": limit})
+        return counts
+
+    async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]:
+        query = text(
+            "SELECT archive.dact, slot.key, slot.value -> 'value', count(*)"
+            " FROM flows_archive AS archive JOIN sessions ON sessions.session_id = archive.session_id"
+            " CROSS JOIN LATERAL jsonb_each(archive.body::jsonb -> 'slots') AS slot"
+            " WHERE sessions.tenant_id = :tenant AND sessions.user_id = :user"
+            " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
+            " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
+        )
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(query, {"tenant": tenant_id, "user": user_id})
+            return [SlotUse(*row) for row in rows]
+
+    async def set_preference(self, tenant_id: TenantId, user_id: UserId, key: str, value: Json) -> None:
+        statement = insert(preferences).values(tenant_id=tenant_id, user_id=user_id, key=key, value=value)
+        statement = statement.on_conflict_do_update(
+            index_elements=["tenant_id", "user_id", "key"],
+            set_={"value": value, "updated_at": func.clock_timestamp()},
+        )
+        async with self._database.transaction() as connection:
+            await connection.execute(statement)
+
+    async def _delete(self, statement: str, arguments: dict[str, Any]) -> int:
+        async with self._database.transaction() as connection:
+            return (await connection.execute(text(statement), arguments)).rowcount
+
+    async def _names(self, query: Any) -> list[tuple[TenantId, SessionId]]:
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(query)
+            return [(TenantId(row.tenant_id), SessionId(row.session_id)) for row in rows]
+
+
+def _ago(seconds: float) -> Any:
+    return func.clock_timestamp() - func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+
+
+def _with_state() -> Any:
+    return (
+        select(sessions.c.tenant_id, sessions.c.session_id, sessions.c.user_id, states.c.epoch, states.c.body)
+        .join(lanes, lanes.c.session_id == sessions.c.session_id)
+        .join(states, states.c.session_id == sessions.c.session_id)
+    )
+
+
+def _state(row: Any) -> SessionState:
+    return SessionState(
+        tenant_id=TenantId(row.tenant_id),
+        session_id=SessionId(row.session_id),
+        user_id=None if row.user_id is None else UserId(row.user_id),
+        epoch=Epoch(row.epoch),
+        state=orjson.loads(row.body),
+    )

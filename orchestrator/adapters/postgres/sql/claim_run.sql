@@ -1,0 +1,32 @@
+-- Take up a run's `before_all` or `after_all` (IF-9).
+--
+-- Arguments: run_id, config, owner, ttl_s
+-- Effect:    one row with what its stages are told, none when there is nothing to do now or somebody holds it.
+-- The condition is on the run's row alone, so that of two claims at once the second sees the first.
+WITH run AS (
+    UPDATE internal_runs
+    SET status = 'running',
+        token = nextval('internal_claim_tokens'),
+        attempts = attempts + 1,
+        config = coalesce(config, %(config)s::json),
+        started_at = coalesce(started_at, clock_timestamp()),
+        hint_at = NULL
+    WHERE run_id = %(run_id)s
+      AND status IN ('ready', 'running')
+      AND phase IN ('before_all', 'after_all')
+      AND token IS NULL
+      AND ready_at <= clock_timestamp()
+    RETURNING *
+), claimed AS (
+    INSERT INTO internal_claims (token, tenant_id, run_id, owner, lease_until)
+    SELECT token, tenant_id, run_id, %(owner)s, clock_timestamp() + %(ttl_s)s * interval '1 second'
+    FROM run
+)
+SELECT tenant_id, session_id, flow, redo_count, parameters, coalesce(settled_options, options), config, data, urgency,
+       token, phase, attempts,
+       CASE WHEN phase = 'before_all' THEN inputs END,
+       (SELECT json_build_array(count(*), count(*) FILTER (WHERE items.status = 'done'),
+                                count(*) FILTER (WHERE items.status = 'skipped'),
+                                count(*) FILTER (WHERE items.status = 'failed'))
+        FROM internal_items AS items WHERE items.run_id = run.run_id)
+FROM run

@@ -1,0 +1,129 @@
+"""Scratchpads in Redis: one key family per session in one hash slot, atomic operations in Lua.
+
+What is written is saved in the archive first, so that Redis may be lost at any moment; a scratchpad
+that Redis does not know is filled from there at its next use (RT-14).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import orjson
+from redis.asyncio import Redis
+from redis.exceptions import RedisError
+
+from orchestrator.adapters.redis.client import read_script
+from orchestrator.errors import Unavailable
+from orchestrator.ports.scratchpad import CAPACITY, Entry, EntryKind, ScratchpadArchive, new_entry_id
+from orchestrator.types import SessionId, TenantId
+
+PREFIX = "parley:scratchpad:"
+KEEP_S = 7 * 24 * 3600
+
+
+class RedisScratchpad:
+    """Implements `ports.scratchpad.Scratchpad`.
+
+    Args:
+        keep_s: seconds after the last write for which Redis holds a scratchpad.
+    """
+
+    def __init__(self, redis: Redis, archive: ScratchpadArchive, *, keep_s: int = KEEP_S) -> None:
+        self._redis: Any = redis
+        self._archive = archive
+        self._keep_s = keep_s
+        self._put = redis.register_script(read_script("scratchpad_put"))
+        self._read = redis.register_script(read_script("scratchpad_read"))
+        self._remove = redis.register_script(read_script("scratchpad_remove"))
+
+    async def put(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        entries: tuple[Entry, ...],
+        *,
+        operation: str | None = None,
+    ) -> list[str]:
+        named = tuple(_named(entry, operation, place) for place, entry in enumerate(entries))
+        await self._archive.save(tenant_id, session_id, named)
+        gone = await self._whole(
+            tenant_id, session_id, lambda: self._write(tenant_id, session_id, named, operation or "")
+        )
+        evicted = [entry_id.decode() for entry_id in gone]
+        if evicted:
+            await self._archive.remove(tenant_id, session_id, tuple(evicted))
+        return evicted
+
+    async def read(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        kinds: frozenset[EntryKind] = frozenset(),
+        touch: bool = True,
+    ) -> list[Entry]:
+        entries, used, _, filled = _keys(tenant_id, session_id)
+        arguments = ["1" if touch else "0", *sorted(kinds)]
+        found = await self._whole(
+            tenant_id, session_id, lambda: _told(self._read(keys=[entries, used, filled], args=arguments))
+        )
+        return [Entry.from_json(orjson.loads(body)) for body in found]
+
+    async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> int:
+        if not entry_ids:
+            return 0
+        await self._archive.remove(tenant_id, session_id, entry_ids)
+        entries, used, _, _ = _keys(tenant_id, session_id)
+        return await _told(self._remove(keys=[entries, used], args=list(entry_ids)))
+
+    async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
+        await self._archive.forget(tenant_id, session_id)
+        await _told(self._redis.delete(*_keys(tenant_id, session_id)))
+
+    async def _whole(
+        self, tenant_id: TenantId, session_id: SessionId, act: Callable[[], Awaitable[Any]]
+    ) -> list[bytes]:
+        """Act; when Redis does not know the scratchpad, fill it from the archive and act again."""
+        answer = await act()
+        if answer is None:
+            kept = tuple(await self._archive.load(tenant_id, session_id))
+            await self._write(tenant_id, session_id, kept, "", filling=True)
+            answer = await act()
+        if answer is None:
+            raise Unavailable("The scratchpad was lost again while it was being filled; try again.")
+        return answer
+
+    async def _write(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        entries: tuple[Entry, ...],
+        operation: str,
+        *,
+        filling: bool = False,
+    ) -> Any:
+        pairs = [part for entry in entries for part in (entry.entry_id, orjson.dumps(entry.to_json()))]
+        arguments = [CAPACITY, self._keep_s, operation, "1" if filling else "0", *pairs]
+        return await _told(self._put(keys=list(_keys(tenant_id, session_id)), args=arguments))
+
+
+def _keys(tenant_id: TenantId, session_id: SessionId) -> tuple[str, str, str, str]:
+    """Entries, order of use, operations, and the mark of being whole; the braces keep them together."""
+    family = f"{PREFIX}{{{tenant_id}/{session_id}}}:"
+    return f"{family}entries", f"{family}used", f"{family}operations", f"{family}filled"
+
+
+def _named(entry: Entry, operation: str | None, place: int) -> Entry:
+    """An entry with its id; that of a repeated operation is the same."""
+    if entry.entry_id:
+        return entry
+    name = new_entry_id() if operation is None else f"note_{operation}_{place}"
+    return Entry.from_json({**entry.to_json(), "entry_id": name})
+
+
+async def _told(answer: Awaitable[Any]) -> Any:
+    try:
+        return await answer
+    except (RedisError, OSError) as error:
+        raise Unavailable(f"Redis does not answer: {error}") from error

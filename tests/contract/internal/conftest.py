@@ -1,0 +1,145 @@
+"""Internal flows in process and on real Celery workers, behind one set of names (IF-10)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from typing import Protocol
+
+import pytest
+import redis
+from celery import Celery
+
+from internal_flows.catalogue import Catalogue
+from internal_flows.runner import InProcessRunner
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.ports.runs import ENDED, ItemRecord, NewRun, RedoStanding, RunRecord, Started
+from orchestrator.types import DEFAULT_TENANT
+from parley.embedded import Stores
+from tests.contract.internal.flows import make_catalogue
+from tests.integration.chaos.fleet import Fleet, fleet
+from workers.canvas import Canvas
+
+STAND_IN = "tests.contract.internal.stand_in"
+_REDIS_NUMBER = 8
+_SETTINGS = {"PARLEY_LEASE_TTL_S": "3", "PARLEY_SHUTDOWN_GRACE_S": "0.3"}
+
+
+class Runner(Protocol):
+    """What the suite asks of a way to carry Internal flows out."""
+
+    catalogue: Catalogue
+
+    async def run(self, run: NewRun) -> list[RunRecord]:
+        """The records of the whole chain."""
+        ...
+
+    async def run_graph(self, nodes: tuple[NewRun, ...]) -> dict[str, RunRecord]:
+        """The last record of each node."""
+        ...
+
+    async def redo(self, run_id: str) -> list[RunRecord]:
+        """The records that this added to the chain."""
+        ...
+
+    async def items(self, run_id: str) -> list[ItemRecord]: ...
+
+
+class InProcess:
+    def __init__(self) -> None:
+        self.catalogue = make_catalogue()
+        self._runner = InProcessRunner(self.catalogue)
+
+    async def run(self, run):
+        return await self._runner.run(run)
+
+    async def run_graph(self, nodes):
+        return await self._runner.run_graph(nodes)
+
+    async def redo(self, run_id):
+        return await self._runner.redo(run_id)
+
+    async def items(self, run_id):
+        return self._runner.items(run_id)
+
+
+class OnWorkers:
+    """Starts runs in the store, tells the workers, and waits for what they make of it."""
+
+    def __init__(self, runs: PostgresRuns, canvas: Canvas) -> None:
+        self.catalogue = make_catalogue()
+        self.runs = runs
+        self._canvas = canvas
+
+    async def run(self, run):
+        started = await self.start((run,))
+        return await self.chain_ended(started.runs[run.flow])
+
+    async def run_graph(self, nodes):
+        started = await self.start(nodes)
+        chains = {name: await self.chain_ended(run_id) for name, run_id in started.runs.items()}
+        return {name: chain[-1] for name, chain in chains.items()}
+
+    async def redo(self, run_id):
+        before = (await self.runs.get(DEFAULT_TENANT, run_id)).chain_id
+        there = len(await self.runs.chain(DEFAULT_TENANT, before))
+        started = await self.runs.redo(DEFAULT_TENANT, run_id)
+        await self._tell(started)
+        return (await self.chain_ended(before))[there:]
+
+    async def items(self, run_id):
+        return await self.runs.items(DEFAULT_TENANT, run_id)
+
+    async def start(self, nodes: tuple[NewRun, ...], *, key: str | None = None) -> Started:
+        started = await self.runs.start(nodes, key=key)
+        await self._tell(started)
+        return started
+
+    async def chain_ended(self, chain_id: str, within_s: float = 40) -> list[RunRecord]:
+        ends_at = time.monotonic() + within_s
+        while True:
+            chain = await self.runs.chain(DEFAULT_TENANT, chain_id)
+            if chain[-1].status in ENDED and chain[-1].redo is not RedoStanding.SCHEDULED:
+                return chain
+            assert time.monotonic() < ends_at, f"not ended within {within_s} s: {chain[-1]}"
+            await asyncio.sleep(0.01)
+
+    async def _tell(self, started: Started) -> None:
+        for hint in started.hints:
+            await self._canvas.hint(hint)
+
+
+@pytest.fixture(scope="module")
+def broker(stores: Stores) -> Iterator[str]:
+    """A Redis database for the workers of one module, empty at its start."""
+    base, _, _ = stores.redis_url.rpartition("/")
+    url = f"{base}/{_REDIS_NUMBER}"
+    with redis.Redis.from_url(url, socket_timeout=5) as connection:
+        connection.flushdb()
+        yield url
+        connection.flushdb()
+
+
+@pytest.fixture(scope="module")
+def crew(database_url: str, broker: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
+    """Two workers that carry out these flows."""
+    migrate(database_url)
+    with fleet(database_url, broker, tmp_path_factory.mktemp("workers"), _SETTINGS) as crew:
+        crew.start(2, application=STAND_IN, queues="internal,urgent", threads=16)
+        yield crew
+
+
+@pytest.fixture
+async def on_workers(crew: Fleet) -> AsyncIterator[OnWorkers]:
+    app = Celery(set_as_current=False, broker=crew.redis_url, backend=crew.redis_url)
+    async with Database(crew.database_url) as database:
+        yield OnWorkers(PostgresRuns(database), Canvas(app))
+    app.close()
+
+
+@pytest.fixture(params=["in_process", "on_workers"])
+def runner(request: pytest.FixtureRequest) -> Runner:
+    return InProcess() if request.param == "in_process" else request.getfixturevalue("on_workers")

@@ -1,0 +1,168 @@
+"""Internal flows whose stages do what the parameters of the run say, in whichever process they run."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from typing import Any
+
+from internal_flows.catalogue import Catalogue
+from internal_flows.stages import (
+    InternalFlow,
+    OnFailure,
+    Options,
+    RunContext,
+    before_all_response,
+    data_response,
+    redo_run,
+    skip,
+)
+
+_CALLS = {
+    "skip": skip,
+    "redo_run": redo_run,
+    "before_all_response": before_all_response,
+    "data_response": data_response,
+}
+
+
+def _told(run: RunContext, stage: str, default: Any) -> Any:
+    """What the script says about a stage: ``{"call": …}``, ``{"json": …}``, ``{"fail": …}`` or a value."""
+    if stage not in run.parameters:
+        return default
+    told = run.parameters[stage]
+    if isinstance(told, dict) and "call" in told:
+        return _CALLS[told["call"]](**told.get("with", {}))
+    if isinstance(told, dict) and "json" in told:
+        return told["json"]
+    if isinstance(told, dict) and "fail" in told:
+        raise ValueError(told["fail"])
+    return told
+
+
+class Scripted(InternalFlow):
+    """Returns from each stage what its parameters say."""
+
+    name = "scripted"
+    trigger = "by_hand"
+
+    async def before_all(self, run):
+        return _told(run, "before_all", None)
+
+    async def data(self, run, item):
+        return _told(run, "data", item)
+
+    async def work(self, run, item, data):
+        return _told(
+            run, "work", {"item": item, "data": data, "run_data": run.data, "model": run.options.model}
+        )
+
+    async def output(self, run, item, data, result):
+        return _told(run, "output", result)
+
+    async def after_all(self, run, outputs):
+        return _told(run, "after_all", outputs)
+
+
+class Chained(InternalFlow):
+    """Asks for reruns until its count has reached `until`; fails under the count `fail_at`, once config allows."""
+
+    name = "chained"
+    trigger = "by_hand"
+
+    async def work(self, run, item, data):
+        return {"count": run.redo_count, "at": time.time()}
+
+    async def after_all(self, run, outputs):
+        count = run.redo_count or 0
+        if count == run.parameters.get("fail_at"):
+            raise RuntimeError("told to fail")
+        if count < run.parameters.get("until", 0):
+            return redo_run()
+        return {"count": run.redo_count, "outputs": outputs}
+
+
+class Endless(Scripted):
+    """Never has enough, under a ceiling of two."""
+
+    name = "endless"
+    redo_ceiling = 2
+
+    async def after_all(self, run, outputs):
+        return _told(run, "after_all", redo_run())
+
+
+class Lifted(Chained):
+    """Has no ceiling."""
+
+    name = "lifted"
+    redo_ceiling = None
+
+
+class Doubling(InternalFlow):
+    """Typed inputs, doubled; those named in `fail` fail."""
+
+    name = "doubling"
+    trigger = "by_hand"
+    input_type = int
+    options = Options(concurrency=3)
+
+    async def data(self, run, item):
+        if item in run.parameters.get("fail", []):
+            raise ValueError(f"{item} is told to fail")
+        if item in run.parameters.get("skip", []):
+            return skip(f"{item} is told to be skipped")
+        return item
+
+    async def work(self, run, item, data):
+        await asyncio.sleep(run.parameters.get("takes_s", 0))
+        return 2 * data
+
+
+class Late(InternalFlow):
+    """Takes longer than it may."""
+
+    name = "late"
+    trigger = "by_hand"
+    options = Options(timeout_s=0.05)
+
+    async def work(self, run, item, data):
+        await asyncio.sleep(30)
+
+
+class Node(InternalFlow):
+    """One node of a graph; it tells when it was at work."""
+
+    trigger = "graph"
+
+    async def before_all(self, run):
+        began = time.time()
+        told = run.parameters.get(self.name, {})
+        await asyncio.sleep(told.get("takes_s", 0))
+        if told.get("fail"):
+            raise RuntimeError("told to fail")
+        if told.get("skip"):
+            return skip("told to be skipped")
+        if (run.redo_count or 0) < told.get("redo", 0):
+            return redo_run()
+        return {"began": began}
+
+    async def after_all(self, run, outputs):
+        return {**run.data, "ended": time.time()}
+
+
+NODES = [type(f"Node{number}", (Node,), {"name": f"n{number}"}) for number in range(40)]
+
+
+class Forgiving(Node):
+    """Its failure does not keep others from running."""
+
+    name = "forgiving"
+    on_failure = OnFailure.RELEASE
+
+
+FLOWS = [Scripted, Chained, Endless, Lifted, Doubling, Late, Forgiving, *NODES]
+
+
+def make_catalogue(_ports: Any = None) -> Catalogue:
+    return Catalogue(FLOWS)

@@ -1,0 +1,120 @@
+"""Runs over HTTP and on the command line, carried out by real workers (IF-16)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import httpx
+import orjson
+import pytest
+
+from orchestrator.client import Client
+from orchestrator.errors import NotFound, Refused
+from parley.embedded.ports import free_port
+from tests.integration.chaos.fleet import ROOT, Fleet, wait_until
+
+
+@pytest.fixture(scope="module")
+def gateway(crew: Fleet) -> Iterator[str]:
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    environment = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "DATABASE_URL": crew.database_url,
+        "REDIS_URL": crew.redis_url,
+    }
+    command = [sys.executable, "-m", "gateway", "--host", "127.0.0.1", "--port", str(port)]
+    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
+    try:
+        wait_until(lambda: _answers(url), within_s=60, what="the gateway answers")
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/health/ready").is_success
+    except httpx.HTTPError:
+        return False
+
+
+def ended(client: Client, run_id: str) -> dict:
+    statuses = {"done", "skipped", "failed", "cancelled"}
+    wait_until(lambda: client.run(run_id)["status"] in statuses, within_s=30, what=f"{run_id} has ended")
+    return client.run(run_id)
+
+
+def test_a_run_is_started_listed_and_inspected(gateway: str) -> None:
+    with Client(gateway) as client:
+        run_id = client.start_run("doubling", inputs=[1, 2, 3], parameters={"skip": [2]})["run_id"]
+        run = ended(client, run_id)
+        items = client.run_items(run_id, after=0)
+
+        assert (run["status"], run["closing"], run["chain"]) == ("done", [2, None, 6], [run_id])
+        assert run["progress"] == {"total": 3, "done": 2, "skipped": 1, "failed": 0}
+        assert [(item["position"], item["status"], item["output"]) for item in items] == [
+            (1, "skipped", None),
+            (2, "done", 6),
+        ]
+        assert run_id in [listed["run_id"] for listed in client.runs(flow="doubling", status="done")]
+        assert client.runs(flow="doubling", status="failed") == []
+
+
+def test_a_run_is_cancelled_and_redone(gateway: str) -> None:
+    with Client(gateway) as client:
+        run_id = client.start_run("doubling", inputs=[1, 2], parameters={"takes_s": 1})["run_id"]
+        with pytest.raises(Refused):
+            client.redo_run(run_id)
+        assert client.cancel_run(run_id)["status"] == "cancelled"
+        again = client.redo_run(run_id)["run_id"]
+
+        assert ended(client, again)["status"] == "done"
+        assert client.run(run_id)["chain"] == [run_id, again]
+
+
+def test_what_is_not_there_is_named(gateway: str) -> None:
+    with Client(gateway) as client:
+        for call in (client.run, client.run_items, client.cancel_run, client.redo_run):
+            with pytest.raises(NotFound):
+                call("run_none")
+        with pytest.raises(NotFound):
+            client.start_run("doubling", session_id="nobody")
+
+
+def test_a_flow_that_no_worker_knows_fails_with_its_name(gateway: str) -> None:
+    with Client(gateway) as client:
+        run = ended(client, client.start_run("nonsense")["run_id"])
+
+    assert run["status"] == "failed"
+    assert "nonsense" in run["error"]
+
+
+def parley(gateway: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "parley", "runs", *arguments, "--url", gateway]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_command_line_starts_watches_and_shows(gateway: str) -> None:
+    done = parley(gateway, "start", "doubling", "--inputs", "[1, 2, 3]", "--watch")
+    run_id, ending = done.stdout.splitlines()
+    shown = parley(gateway, "show", run_id, "--items", "10", "--json")
+    listed = parley(gateway, "list", "--flow", "doubling")
+
+    assert ending == "doubling: done"
+    assert "3/3" in done.stderr
+    assert [item["output"] for item in orjson.loads(shown.stdout)["items"]] == [2, 4, 6]
+    assert "doubling" in listed.stdout
+
+
+def test_mistakes_are_one_line(gateway: str) -> None:
+    failed = parley(gateway, "start", "doubling", "--inputs", "{}")
+
+    assert failed.returncode == 1
+    assert failed.stderr.count("\n") == 1
+    assert "JSON list" in failed.stderr

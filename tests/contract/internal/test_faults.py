@@ -1,0 +1,245 @@
+"""Runs on workers that are killed, messages that are lost or doubled, runs that are cancelled (IF-8, IF-9, IF-11)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.ports.runs import ENDED, Hint, Phase, RunRecord, RunStatus, Urgency
+from orchestrator.types import DEFAULT_TENANT, TenantId
+from tests.contract.internal.conftest import _SETTINGS, STAND_IN, OnWorkers
+from tests.contract.internal.graphs import early_starts, make_nodes, random_shape
+from tests.integration.chaos.fleet import Fleet, fleet
+
+_AUDIT = """
+CREATE TABLE IF NOT EXISTS audit (kind text, run_id text, position bigint, status text);
+CREATE OR REPLACE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NEW.status NOT IN ('queued', 'running', 'ready', 'waiting') AND NEW.status <> OLD.status THEN
+        INSERT INTO audit VALUES (TG_TABLE_NAME, NEW.run_id,
+                                  coalesce((to_jsonb(NEW) ->> 'position')::bigint, -1), NEW.status);
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE OR REPLACE TRIGGER note AFTER UPDATE ON internal_runs FOR EACH ROW EXECUTE FUNCTION note();
+CREATE OR REPLACE TRIGGER note AFTER UPDATE ON internal_items FOR EACH ROW EXECUTE FUNCTION note();
+"""
+
+
+@pytest.fixture
+def crew(database_url: str, broker: str, tmp_path: Path) -> Iterator[Fleet]:
+    """No worker yet; every recorded ending is noted by the database itself."""
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(_AUDIT)
+    with fleet(database_url, broker, tmp_path, _SETTINGS) as crew:
+        yield crew
+
+
+def start(crew: Fleet, count: int) -> None:
+    crew.start(count, application=STAND_IN, queues="internal,urgent", threads=16)
+
+
+def recorded_twice(crew: Fleet) -> list[tuple]:
+    with psycopg.connect(crew.database_url) as connection:
+        query = "SELECT kind, run_id, position FROM audit GROUP BY 1, 2, 3 HAVING count(*) > 1"
+        return connection.execute(query).fetchall()
+
+
+def recorded(crew: Fleet, run_id: str) -> int:
+    with psycopg.connect(crew.database_url) as connection:
+        query = "SELECT count(*) FROM audit WHERE kind = 'internal_items' AND run_id = %s"
+        row = connection.execute(query, [run_id]).fetchone()
+        assert row is not None
+        return row[0]
+
+
+async def progress_of(on_workers: OnWorkers, run_id: str, wanted: int) -> None:
+    """Wait until so many items have ended."""
+    while (await on_workers.runs.get(DEFAULT_TENANT, run_id)).progress.ended < wanted:
+        await asyncio.sleep(0.02)
+
+
+async def test_killed_workers_repeat_nothing_that_was_recorded(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-8: a run goes on with its unfinished items, whoever dies."""
+    start(crew, 2)
+    inputs = tuple(range(300))
+    run = on_workers.catalogue.new_run(
+        "doubling", inputs=inputs, options={"concurrency": 8}, parameters={"takes_s": 0.01}
+    )
+    run_id = (await on_workers.start((run,))).runs["doubling"]
+    for threshold in (40, 120):
+        await progress_of(on_workers, run_id, threshold)
+        crew.workers[-1].kill()
+        await asyncio.to_thread(start, crew, 1)
+    [record] = await on_workers.chain_ended(run_id)
+
+    assert (record.status, record.closing) == (RunStatus.DONE, [2 * given for given in inputs])
+    assert recorded(crew, run_id) == len(inputs)
+    assert recorded_twice(crew) == []
+
+
+async def test_a_graph_goes_on_when_workers_are_killed(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-9"""
+    start(crew, 2)
+    shape, told = random_shape(7, size=30)
+    nodes = make_nodes(on_workers.catalogue, shape, **told)
+    started = await on_workers.start(nodes)
+    while (await on_workers.runs.get(DEFAULT_TENANT, started.runs["n8"])).status not in ENDED:
+        await asyncio.sleep(0.01)
+    crew.workers[0].kill()
+    ended = {name: (await on_workers.chain_ended(run_id))[-1] for name, run_id in started.runs.items()}
+
+    assert {record.status for record in ended.values()} == {RunStatus.DONE}
+    assert early_starts(nodes, ended) == []
+    assert recorded_twice(crew) == []
+
+
+async def test_lost_messages_are_replaced(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-8, IF-9: Redis is emptied while a graph and a run of many items are at work."""
+    start(crew, 2)
+    shape, told = random_shape(11, size=20)
+    graph = await on_workers.start(make_nodes(on_workers.catalogue, shape, **told))
+    run = on_workers.catalogue.new_run("doubling", inputs=tuple(range(100)), parameters={"takes_s": 0.005})
+    run_id = (await on_workers.start((run,))).runs["doubling"]
+    await progress_of(on_workers, run_id, 10)
+    with redis.Redis.from_url(crew.redis_url) as store:
+        store.flushdb()
+
+    ended = [(await on_workers.chain_ended(each))[-1] for each in (*graph.runs.values(), run_id)]
+    assert {record.status for record in ended} == {RunStatus.DONE}
+    assert recorded_twice(crew) == []
+
+
+async def test_a_run_starts_without_any_message(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-9: the reconciler finds it."""
+    start(crew, 1)
+    started = await on_workers.runs.start((on_workers.catalogue.new_run("scripted", inputs=("a",)),))
+
+    [record] = await on_workers.chain_ended(started.runs["scripted"])
+    assert record.status is RunStatus.DONE
+
+
+async def test_doubled_messages_do_nothing_twice(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-8, IF-9"""
+    start(crew, 2)
+    run = on_workers.catalogue.new_run("doubling", inputs=tuple(range(20)), parameters={"takes_s": 0.01})
+    started = await on_workers.start((run,))
+    run_id = started.runs["doubling"]
+    for phase in (Phase.BEFORE, Phase.ITEMS, Phase.AFTER) * 5:
+        await on_workers._canvas.hint(Hint(run_id, "doubling", phase, Urgency.HOUSEKEEPING))
+    [record] = await on_workers.chain_ended(run_id)
+
+    assert record.status is RunStatus.DONE
+    assert recorded(crew, run_id) == 20
+    assert recorded_twice(crew) == []
+
+
+async def test_the_same_start_is_one_run(on_workers: OnWorkers, crew: Fleet) -> None:
+    """RT-4: a message of the outbox may come twice."""
+    run = on_workers.catalogue.new_run("scripted")
+    first = await on_workers.runs.start((run,), key="outbox:1")
+    second = await on_workers.runs.start((run,), key="outbox:1")
+
+    assert (first.joined, second.joined) == (False, True)
+    assert first.runs == second.runs
+
+
+async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-8: `internal_flows.start_run`, delivered twice; one that asks for nonsense harms nobody."""
+    start(crew, 1)
+    messages = Messages(crew.redis_url)
+    wanted = {"flow": "doubling", "inputs": [4, 5], "tenant_id": "sender"}
+    await messages.start_run({"flow": "nonsense"}, message_id="message-0")
+    for _ in range(2):
+        await messages.start_run(wanted, message_id="message-1")
+    await messages.start_run({**wanted, "inputs": [6]}, message_id="message-2")
+    messages.close()
+    found: list[RunRecord] = []
+    while len(found) < 2 or not all(run.status in ENDED for run in found):
+        found = await on_workers.runs.list(TenantId("sender"))
+        await asyncio.sleep(0.02)
+
+    assert sorted(run.closing for run in found) == [[8, 10], [12]]
+
+
+async def test_one_run_of_a_flow_per_session_at_a_time(on_workers: OnWorkers, crew: Fleet) -> None:
+    """IF-11: a second trigger joins the run that is there; after its end a new one may start."""
+    run = on_workers.catalogue.new_run("scripted", flight="session-1")
+    first = await on_workers.runs.start((run,))
+    second = await on_workers.runs.start((run,))
+    assert (second.joined, second.runs, second.hints) == (True, first.runs, ())
+
+    await on_workers.runs.cancel(DEFAULT_TENANT, first.runs["scripted"])
+    third = await on_workers.runs.start((run,))
+
+    assert not third.joined
+    assert third.runs != first.runs
+    await on_workers.runs.cancel(DEFAULT_TENANT, third.runs["scripted"])
+
+
+async def test_a_cancelled_run_stops_and_blocks_its_successors(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-16: what its holder does afterwards is fenced."""
+    start(crew, 1)
+    run = on_workers.catalogue.new_run("doubling", inputs=tuple(range(5)), parameters={"takes_s": 0.4})
+    after = on_workers.catalogue.new_run("n0", depends_on=("doubling",))
+    started = await on_workers.start((run, after))
+    run_id = started.runs["doubling"]
+    await progress_of(on_workers, run_id, 1)
+    cancelled = await on_workers.runs.cancel(DEFAULT_TENANT, run_id)
+    follower = await on_workers.runs.get(DEFAULT_TENANT, started.runs["n0"])
+
+    assert cancelled.status is RunStatus.CANCELLED
+    assert (follower.status, follower.reason) == (RunStatus.BLOCKED, "doubling is cancelled")
+    probe = on_workers.catalogue.new_run("scripted", inputs=("a",))
+    await on_workers.run(probe)
+    items = await on_workers.items(run_id)
+    assert any(item.status != "done" for item in items)
+    assert (await on_workers.runs.get(DEFAULT_TENANT, run_id)).status is RunStatus.CANCELLED
+
+
+async def test_a_frozen_worker_is_fenced(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-8: what it had taken is done by another; when it wakes, it writes nothing."""
+    start(crew, 1)
+    run = on_workers.catalogue.new_run("doubling", inputs=tuple(range(8)), parameters={"takes_s": 0.3})
+    run_id = (await on_workers.start((run,))).runs["doubling"]
+    await progress_of(on_workers, run_id, 1)
+    crew.workers[0].freeze()
+    await asyncio.to_thread(start, crew, 1)
+    [record] = await on_workers.chain_ended(run_id)
+    crew.workers[0].thaw()
+    await on_workers.run(on_workers.catalogue.new_run("scripted", inputs=("a",)))
+
+    assert record.closing == [2 * given for given in range(8)]
+    assert recorded(crew, run_id) == 8
+    assert recorded_twice(crew) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_ten_thousand_items_are_continued_after_kills(crew: Fleet, on_workers: OnWorkers) -> None:
+    """IF-8: progress never runs backwards, and nothing is recorded twice."""
+    start(crew, 2)
+    inputs = tuple(range(10_000))
+    run = on_workers.catalogue.new_run("doubling", inputs=inputs, options={"concurrency": 8})
+    run_id = (await on_workers.start((run,))).runs["doubling"]
+    seen = [0]
+    for threshold in (2_000, 5_000):
+        while seen[-1] < threshold:
+            seen.append((await on_workers.runs.get(DEFAULT_TENANT, run_id)).progress.ended)
+        crew.workers[-1].kill()
+        await asyncio.to_thread(start, crew, 1)
+    [record] = await on_workers.chain_ended(run_id, within_s=300)
+
+    assert seen == sorted(seen)
+    assert record.progress.done == len(inputs)
+    assert record.closing == [2 * given for given in inputs]
+    assert recorded(crew, run_id) == len(inputs)
+    assert recorded_twice(crew) == []

@@ -1,0 +1,113 @@
+"""Graphs: the same in process and on workers (IF-9, IF-10)."""
+
+from __future__ import annotations
+
+import pytest
+
+from internal_flows.graph import graphs_by_trigger, make_graph
+from internal_flows.stages import InternalFlow
+from orchestrator.errors import ConfigurationError
+from orchestrator.ports.runs import RunStatus
+from tests.contract.internal.conftest import Runner
+from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
+
+
+@pytest.mark.parametrize("shape", SHAPES.values(), ids=SHAPES)
+async def test_every_node_runs_once_after_what_it_depends_on(runner: Runner, shape) -> None:
+    """IF-9"""
+    nodes = make_nodes(runner.catalogue, shape, n0={"takes_s": 0.05})
+    ended = await runner.run_graph(nodes)
+
+    assert {record.status for record in ended.values()} == {RunStatus.DONE}
+    assert len(ended) == len(shape)
+    assert early_starts(nodes, ended) == []
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_random_graphs(runner: Runner, seed: int) -> None:
+    """IF-9"""
+    await _random_graph(runner, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(100, 130))
+async def test_many_random_graphs(runner: Runner, seed: int) -> None:
+    """IF-9"""
+    await _random_graph(runner, seed)
+
+
+async def _random_graph(runner: Runner, seed: int) -> None:
+    shape, told = random_shape(seed, size=10 + seed % 31)
+    nodes = make_nodes(runner.catalogue, shape, **told)
+    ended = await runner.run_graph(nodes)
+
+    assert {record.status for record in ended.values()} == {RunStatus.DONE}
+    assert early_starts(nodes, ended) == []
+
+
+async def test_what_depends_on_a_failed_node_is_blocked_and_the_others_go_on(runner: Runner) -> None:
+    """IF-9: n0 → n1 → n2, n0 → n3 and n4 → n3; n1 fails."""
+    shape = {0: (), 1: (0,), 2: (1,), 4: (), 3: (0, 4), 5: (2,)}
+    ended = await runner.run_graph(make_nodes(runner.catalogue, shape, n1={"fail": True}))
+
+    assert {name: record.status.value for name, record in ended.items()} == {
+        "n0": "done",
+        "n1": "failed",
+        "n2": "blocked",
+        "n3": "done",
+        "n4": "done",
+        "n5": "blocked",
+    }
+    assert (ended["n2"].reason, ended["n5"].reason) == ("n1 is failed", "n2 is blocked")
+
+
+async def test_a_policy_may_release_what_depends_on_a_failure(runner: Runner) -> None:
+    """IF-9"""
+    catalogue, told = runner.catalogue, {"forgiving": {"fail": True}}
+    nodes = (
+        catalogue.new_run("forgiving", parameters=told),
+        catalogue.new_run("n0", depends_on=("forgiving",), parameters=told),
+    )
+    ended = await runner.run_graph(nodes)
+
+    assert [ended[name].status.value for name in ("forgiving", "n0")] == ["failed", "done"]
+
+
+async def test_a_skipped_node_releases_its_successors(runner: Runner) -> None:
+    """IF-3, IF-9"""
+    ended = await runner.run_graph(make_nodes(runner.catalogue, {0: (), 1: (0,)}, n0={"skip": True}))
+
+    assert [ended[name].status.value for name in ("n0", "n1")] == ["skipped", "done"]
+
+
+async def test_successors_wait_for_the_whole_chain(runner: Runner) -> None:
+    """IF-5, IF-9"""
+    nodes = make_nodes(runner.catalogue, {0: (), 1: (0,)}, n0={"redo": 2})
+    ended = await runner.run_graph(nodes)
+
+    assert ended["n0"].redo_count == 2
+    assert early_starts(nodes, ended) == []
+
+
+def test_a_circle_names_its_path() -> None:
+    """IF-9"""
+    with pytest.raises(ConfigurationError, match=r"(a → c → b → a|c → b → a → c|b → a → c → b)$"):
+        make_graph({"a": ("c",), "b": ("a",), "c": ("b",), "d": ()})
+
+
+def test_an_unknown_name_names_its_path() -> None:
+    """IF-9"""
+    with pytest.raises(ConfigurationError, match="b → nowhere"):
+        make_graph({"a": (), "b": ("a", "nowhere")})
+
+
+def test_problems_of_all_triggers_are_told_at_once() -> None:
+    """IF-9"""
+
+    def flow(name, trigger, *needs):
+        return type(name, (InternalFlow,), {"name": name, "trigger": trigger, "depends_on": needs})
+
+    with pytest.raises(ConfigurationError) as told:
+        graphs_by_trigger([flow("a", "x", "b"), flow("b", "y"), flow("c", "y", "c"), flow("b", "y")])
+
+    assert len(told.value.problems) == 3

@@ -1,0 +1,141 @@
+"""Three beats at once: every firing once, whoever is killed or frozen, Redis there or not (IF-15)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from internal_flows.schedule import Job, read_jobs
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.errors import ConfigurationError
+from tests.integration.chaos.fleet import ROOT, wait_until
+
+SETTINGS = """
+schedule:
+  every_second: {trigger: by_hand, every_s: 1}
+  repair_state: null
+  abandon_flows: null
+  expire_sessions: null
+  prune_archive: null
+  prune_runtime: null
+"""
+
+
+@pytest.fixture
+def domain(tmp_path: Path) -> Path:
+    folder = tmp_path / "house"
+    folder.mkdir()
+    (folder / "ontology.yaml").write_text("flows: {}\n")
+    (folder / "internal_flows.yaml").write_text(SETTINGS)
+    return folder
+
+
+def start_beat(database_url: str, domain: Path, log: Path) -> subprocess.Popen[bytes]:
+    with log.open("wb") as output:
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "celery", "-A", "tests.contract.internal.stand_in"),
+                *("beat", "--pidfile=", "-s", str(log.with_suffix(".schedule"))),
+            ],
+            cwd=ROOT,
+            env={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "DATABASE_URL": database_url,
+                "REDIS_URL": "redis://127.0.0.1:1/0",
+                "PARLEY_DOMAIN": str(domain),
+            },
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+@pytest.fixture
+def beats(database_url: str, domain: Path, tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+    migrate(database_url)
+    with ExitStack() as stack:
+        started = []
+        for number in range(3):
+            beat = start_beat(database_url, domain, tmp_path / f"beat{number}.log")
+            stack.callback(beat.wait)
+            stack.callback(beat.kill)
+            started.append(beat)
+        yield started
+
+
+def firings(database_url: str) -> list[tuple[float, float]]:
+    """Due times and when they were fired, in order."""
+    with psycopg.connect(database_url) as connection:
+        query = (
+            "SELECT extract(epoch FROM due_at)::float8, extract(epoch FROM fired_at)::float8"
+            " FROM schedule_firings ORDER BY due_at"
+        )
+        return connection.execute(query).fetchall()
+
+
+def started_runs(database_url: str) -> list[float]:
+    """Due times of the graphs that were started."""
+    with psycopg.connect(database_url) as connection:
+        query = "SELECT (parameters ->> 'due')::float8 FROM internal_runs WHERE flow = 'scripted' ORDER BY 1"
+        return [row[0] for row in connection.execute(query)]
+
+
+async def test_firings_go_on_and_happen_once(beats, database_url: str, tmp_path: Path) -> None:
+    """No broker is there at all; one beat is frozen, one is killed."""
+
+    def fired(count: int) -> None:
+        already = len(firings(database_url))
+        wait_until(
+            lambda: len(firings(database_url)) >= already + count, within_s=40, what=f"{count} more firings"
+        )
+
+    await asyncio.to_thread(fired, 3)
+    beats[0].send_signal(signal.SIGSTOP)
+    await asyncio.to_thread(fired, 3)
+    beats[1].kill()
+    await asyncio.to_thread(fired, 3)
+    beats[0].send_signal(signal.SIGCONT)
+    await asyncio.to_thread(fired, 2)
+
+    seen = firings(database_url)
+    due = [at for at, _ in seen]
+    assert due == [due[0] + number for number in range(len(due))], "a due time was missed"
+    # Nothing carries these runs out, so every later firing is coalesced with the first one (IF-11).
+    assert len(started_runs(database_url)) == 1
+    assert started_runs(database_url)[0] in due
+
+
+def test_due_times_do_not_depend_on_who_works_them_out() -> None:
+    job = Job("j", "t", 60.0, 15.0)
+    at = time.time() // 60 * 60
+
+    assert [job.due(at + later) for later in (14.9, 15.0, 74.9, 75.0)] == [at - 45, at + 15, at + 15, at + 75]
+
+
+def test_schedules_are_configuration() -> None:
+    jobs = {
+        job.name: job
+        for job in read_jobs({"repair_state": {"every_s": 30}, "prune_runtime": None, "own": {"every_s": 5}})
+    }
+
+    assert jobs["repair_state"] == Job("repair_state", "repair_state", 30.0)
+    assert jobs["own"] == Job("own", "own", 5.0)
+    assert "prune_runtime" not in jobs
+
+
+def test_every_mistake_of_a_schedule_is_told() -> None:
+    with pytest.raises(ConfigurationError) as told:
+        read_jobs({"a": {}, "b": {"every_s": 5, "often": 1}, "c": {"every_s": 5, "offset_s": 9}})
+
+    assert [problem.place.rpartition(".")[2] for problem in told.value.problems] == ["a", "b", "c"]

@@ -1,0 +1,140 @@
+"""IF-12: what the lane makes of proposals."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import orjson
+import pytest
+
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.nlu.system1 import System1
+from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.turns.turn import TurnInput, TurnKind
+
+
+@cache
+def trained() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain("travel")
+    return loaded, System1.for_domain(loaded.domain)
+
+
+def rehearse() -> Conversation:
+    loaded, system1 = trained()
+    return Rehearsal.of(loaded, system1=system1).converse()
+
+
+def state_of(talk: Conversation) -> dict:
+    return orjson.loads(talk.rehearsal.store.sessions[talk.session_id].state)
+
+
+def epoch_of(talk: Conversation) -> int:
+    return talk.rehearsal.store.sessions[talk.session_id].epoch
+
+
+async def propose(talk: Conversation, kind: str, change: object, *, epoch: int | None = None) -> dict:
+    """Run a proposal as a system turn; the record of the decision."""
+    at = epoch_of(talk) if epoch is None else epoch
+    action = {"name": "proposal", "payload": {"kind": kind, "change": change, "epoch": at, "flow": "test"}}
+    given = TurnInput(action=action, form="action", kind=TurnKind.SYSTEM)
+    return (await talk.submit(given))["proposal"]
+
+
+async def test_a_summary_of_old_turns_removes_no_newer_ones() -> None:
+    talk = rehearse()
+    for _ in range(3):
+        await talk.say("hello")
+    seen_at = epoch_of(talk)
+    for text in ("I want to book a flight", "to Rome"):
+        await talk.say(text)
+    messages = state_of(talk)["messages"]
+
+    decided = await propose(talk, "summary", {"text": "They greeted us.", "through_turn": 3}, epoch=seen_at)
+
+    after = state_of(talk)
+    assert decided["decision"] == "rebased"
+    assert after["summary"] == {"text": "They greeted us.", "through_turn": 3}
+    assert after["messages"] == messages
+    assert after["turn"] == 5
+
+
+async def test_an_older_summary_does_not_replace_a_newer_one() -> None:
+    talk = rehearse()
+    for _ in range(4):
+        await talk.say("hello")
+    first = await propose(talk, "summary", {"text": "all", "through_turn": 4})
+    second = await propose(talk, "summary", {"text": "some", "through_turn": 2})
+
+    assert (first["decision"], second["decision"]) == ("applied", "dropped")
+    assert state_of(talk)["summary"]["text"] == "all"
+
+
+@pytest.mark.parametrize(
+    ("kind", "change"),
+    [
+        ("summary", {"text": "x", "through_turn": 99}),
+        ("summary", {"text": "x", "through_turn": "1"}),
+        ("summary", "x"),
+        ("abandon", {}),
+        ("rewrite", {"stack": []}),
+    ],
+)
+async def test_what_cannot_be_a_proposal_is_dropped_with_a_record(kind: str, change: object) -> None:
+    talk = rehearse()
+    await talk.say("hello")
+    before = state_of(talk)
+
+    decided = await propose(talk, kind, change)
+
+    assert decided["decision"] == "dropped"
+    assert decided["reason"]
+    assert state_of(talk) == before
+
+
+async def test_a_repair_of_a_state_that_has_gone_on_is_dropped() -> None:
+    talk = rehearse()
+    await talk.say("I want to book a flight to Rome")
+    seen_at = epoch_of(talk)
+    await talk.say("from Paris")
+
+    assert (await propose(talk, "repair", {}, epoch=seen_at))["decision"] == "dropped"
+
+
+async def test_a_repair_brings_the_stack_back_into_form() -> None:
+    talk = rehearse()
+    await talk.say("I want to book a flight to Rome")
+    session = talk.rehearsal.store.sessions[talk.session_id]
+    broken = orjson.loads(session.state)
+    broken["stack"][-1]["state"], broken["stack"][-1]["reason"] = "Pending", "interrupted"
+    session.state = orjson.dumps(broken)
+
+    decided = await propose(talk, "repair", {})
+
+    assert decided["decision"] == "applied"
+    assert state_of(talk)["stack"][-1]["state"] == "Active"
+
+
+async def test_tasks_that_waited_too_long_are_abandoned() -> None:
+    talk = rehearse()
+    await talk.say("Book a flight to Madrid")
+    await talk.say("check my booking")
+    waiting = [flow for flow in state_of(talk)["stack"] if flow["state"] == "Pending"]
+    assert waiting
+
+    assert (await propose(talk, "abandon", {"older_than_s": 3600}))["decision"] == "dropped"
+    assert (await propose(talk, "abandon", {"older_than_s": 0}))["decision"] == "applied"
+
+    left = {flow["flow_id"] for flow in state_of(talk)["stack"]}
+    assert not left & {flow["flow_id"] for flow in waiting}
+
+
+async def test_the_user_is_told_nothing_and_the_talk_goes_on() -> None:
+    with_it, without = rehearse(), rehearse()
+    replies = []
+    for talk in (with_it, without):
+        await talk.say("I want to book a flight to Rome")
+        if talk is with_it:
+            await propose(talk, "summary", {"text": "x", "through_turn": 1})
+        replies.append((await talk.say("from Paris tomorrow"))["reply"])
+
+    assert replies[0] == replies[1]

@@ -1,0 +1,63 @@
+"""The tools that Internal flows may declare, over this process's ports (IF-2)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
+from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
+from orchestrator.adapters.redis.scratchpad import RedisScratchpad
+from orchestrator.bootstrap import Ports
+from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.scratchpad import Entry, EntryKind, Scratchpad
+from orchestrator.ports.wakeup import Wakeup
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
+
+
+def make_tools(ports: Ports) -> Mapping[str, Any]:
+    """Tools by name."""
+    scratchpad = RedisScratchpad(ports.redis, PostgresScratchpadArchive(ports.database))
+    return {
+        "housekeeping": PostgresHousekeeping(ports.database),
+        "sessions": ports.sessions,
+        "scratchpad": scratchpad,
+        "proposals": LaneProposals(ports.inbox, ports.wakeup, scratchpad),
+    }
+
+
+class LaneProposals:
+    """Implements `ports.housekeeping.Proposals`: a note in the scratchpad and a system turn in the lane."""
+
+    def __init__(self, inbox: Inbox, wakeup: Wakeup, scratchpad: Scratchpad) -> None:
+        self._inbox = inbox
+        self._wakeup = wakeup
+        self._scratchpad = scratchpad
+
+    async def propose(
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        kind: str,
+        change: JsonObject,
+        *,
+        epoch: Epoch,
+        flow: str,
+        run_id: str,
+    ) -> str:
+        key = f"proposal:{run_id}:{session_id}:{kind}"
+        payload: JsonObject = {"kind": kind, "change": change, "epoch": epoch, "flow": flow, "run_id": run_id}
+        note = Entry(
+            flow, f"run {run_id}", EntryKind.PROPOSAL, time.time(), data=payload, epoch=epoch, entry_id=key
+        )
+        await self._scratchpad.put(tenant_id, session_id, (note,), operation=key)
+        given = TurnInput(
+            action={"name": "proposal", "payload": payload}, form="action", kind=TurnKind.SYSTEM
+        )
+        receipt = await self._inbox.submit(
+            Submission(session_id, given, tenant_id, idempotency_key=key, if_busy=IfBusy.ENQUEUE)
+        )
+        await self._wakeup.offer(session_id)
+        return receipt.turn_id
