@@ -14,6 +14,8 @@ from pathlib import Path
 from orchestrator.agent.durable import DurableSteps
 from orchestrator.agent.lane import TurnAgent
 from orchestrator.bootstrap import Ports, build_agent
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import Effect
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import Json
@@ -48,6 +50,7 @@ class DeadlySteps:
         run: Callable[[str], Awaitable[Json]],
         *,
         idempotent: bool,
+        effect: Effect | None = None,
     ) -> Json | UnknownOutcome:
         async def run_and_die(idempotency_key: str) -> Json:
             result = await run(idempotency_key)
@@ -55,13 +58,18 @@ class DeadlySteps:
                 die_once(f"{self._turn_id}-{key}-unrecorded")
             return result
 
-        result = await self._steps.call(key, kind, request, run_and_die, idempotent=idempotent)
+        result = await self._steps.call(key, kind, request, run_and_die, idempotent=idempotent, effect=effect)
         die_once(f"{self._turn_id}-{key}-recorded")
         return result
 
-    async def settle(self, key: str, kind: str, request: Json, result: Json) -> None:
-        await self._steps.settle(key, kind, request, result)
-        die_once(f"{self._turn_id}-{key}-settled")
+    async def settle(
+        self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None
+    ) -> None:
+        await self._steps.settle(unknown, kind, request, result, effect)
+        die_once(f"{self._turn_id}-{unknown.key}-settled")
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
+        return await self._steps.decide_approval(approval_id, decision)
 
 
 class DeadlyAgent:

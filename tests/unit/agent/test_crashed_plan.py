@@ -80,9 +80,9 @@ class CrashingSteps:
         return result
 
     async def settle(
-        self, key: str, kind: str, request: Json, result: Json, *, effect: Effect | None = None
+        self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None
     ) -> None:
-        await self.steps.settle(key, kind, request, result, effect=effect)
+        await self.steps.settle(unknown, kind, request, result, effect)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
         return await self.steps.decide_approval(approval_id, decision)
