@@ -10,12 +10,11 @@ from orchestrator.agent.carry_out import carry_out
 from orchestrator.agent.guard import Step, guarded
 from orchestrator.agent.load import load
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.proposals import decide
+from orchestrator.agent.proposals import decide, is_proposal
 from orchestrator.agent.record import record
 from orchestrator.agent.understand import understand
 from orchestrator.agent.uptake import take_up
 from orchestrator.turns.lease import Lease, TurnCommit, Work
-from orchestrator.turns.turn import TurnKind
 from orchestrator.world.steps import Steps
 
 STEPS: tuple[Step, ...] = (
@@ -39,7 +38,7 @@ class Agent:
         Raises:
             TurnCancelled, LaneLost, DeadlineExceeded: the turn was ended from outside.
         """
-        if work.input.kind is TurnKind.SYSTEM:
+        if is_proposal(work.input):
             return decide(lease, work, self._modules)
         turn = load(lease, work, steps, self._modules)
         for step in STEPS:

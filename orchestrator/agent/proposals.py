@@ -22,7 +22,7 @@ from orchestrator.dialogue.repair import repair
 from orchestrator.dialogue.state import DialogueState, Summary
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
-from orchestrator.turns.turn import TurnStatus
+from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 
 PROPOSAL = "proposal"
@@ -55,6 +55,11 @@ class _Proposal:
 
 
 _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
+
+
+def is_proposal(given: TurnInput) -> bool:
+    """Whether a turn brings a proposal; only the system may."""
+    return given.kind is TurnKind.SYSTEM and (given.action or {}).get("name") == PROPOSAL
 
 
 def decide(lease: Lease, work: Work, modules: Modules) -> TurnCommit:

@@ -15,12 +15,15 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.schema import HttpEntry, McpEntry
 from orchestrator.domain.services import ToolCall
+from orchestrator.memory.notes import FlowNotes
 from orchestrator.pex.envelope import ToolResult
 from orchestrator.pex.toolbox import Toolbox
 from orchestrator.pex.tools import ToolRunner
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import CallContext
 from orchestrator.telemetry import drop_signal
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import (
     DEFAULT_TENANT,
@@ -126,24 +129,31 @@ class Journal:
     recorded: dict[str, Json] = field(default_factory=dict)
 
     async def call(
-        self, key: str, kind: str, request: Json, run: Any, *, idempotent: bool
+        self, key: str, kind: str, request: Json, run: Any, *, idempotent: bool, effect: Effect | None = None
     ) -> Json | UnknownOutcome:
         if key not in self.recorded:
             self.recorded[key] = await run(f"{self.turn_id}:{key}")
         return self.recorded[key]
 
-    async def settle(self, key: str, kind: str, request: Json, result: Json) -> None:
-        self.recorded[key] = result
+    async def settle(
+        self, unknown: UnknownOutcome, kind: str, request: Json, result: Json, effect: Effect | None = None
+    ) -> None:
+        self.recorded[unknown.key] = result
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
+        return None
 
 
 def make_world(
     domain: Domain, *, turn: str = "turn_1", user: str | None = "ada", tenant: TenantId = DEFAULT_TENANT
 ) -> World:
     session_id = SessionId("session_1")
+    state = DialogueState.new(session_id)
     return World(
         domain=domain,
         registry=Registry({}),
-        state=DialogueState.new(session_id),
+        state=state,
+        notes=FlowNotes(state),
         session_id=session_id,
         tenant_id=tenant,
         user_id=UserId(user) if user else None,

@@ -13,6 +13,9 @@ from gateway.app import create_app
 from gateway.doors import Doors
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.nlu.system1 import System1
@@ -69,6 +72,10 @@ class Desk:
             approvals=MemoryApprovals(store),
             probe=probe,
             circuits=circuits,
+            runs=PostgresRuns(
+                Database("postgresql://127.0.0.1:1/none")
+            ),  # its calls are tested on real stores
+            tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
         )
 
     async def get(self, path: str, **query: str) -> Any:
