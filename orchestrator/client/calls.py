@@ -163,6 +163,22 @@ def ready() -> Call:
     return Call("GET", "/health/ready")
 
 
+def headers(api_key: str | None) -> dict[str, str]:
+    """What every request carries."""
+    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
+
+
+def request(call: Call, timeout_s: float) -> JsonObject:
+    """The call as arguments of either client's ``request``."""
+    return {
+        "method": call.method,
+        "url": call.path,
+        "json": call.body,
+        "params": call.query,
+        "timeout": httpx.Timeout(timeout_s, read=timeout_s + call.wait_s),
+    }
+
+
 def answer(response: httpx.Response) -> Any:
     """The JSON of a good answer; a problem document is raised as the error it stands for."""
     if response.is_success:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -17,6 +18,7 @@ import httpx
 import psutil
 import pytest
 
+from orchestrator.client import AsyncClient
 from parley.processes import has_ended
 
 ROOT = Path(__file__).parents[2]
@@ -77,6 +79,16 @@ def wait_until_ended(processes: list[psutil.Process]) -> None:
         time.sleep(0.05)
 
 
+async def say_hello(url: str) -> tuple[str, list[str]]:
+    """One turn as a backend submits it: how it ended, and who spoke."""
+    async with AsyncClient(url) as client:
+        session = await client.create_session(session_id="hello", user_id="ada")
+        turn = await client.submit(session["session_id"], "Hello", idempotency_key="1", wait_s=30)
+        again = await client.submit(session["session_id"], "Hello", idempotency_key="1", wait_s=30)
+        assert again["turn_id"] == turn["turn_id"]
+        return turn["status"], [line["role"] for line in await client.history(session["session_id"])]
+
+
 def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> None:
     data_dir = tmp_path / "data"
     with run_up(data_dir) as (up, said):
@@ -100,6 +112,8 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert b"book_flight" not in parley(data_dir, "show", "kept").stdout
         assert b"kept" in parley(data_dir, "sessions").stdout
 
+        assert asyncio.run(say_hello(url)) == ("done", ["user", "agent"])
+
         second = parley(data_dir, "up", "--port", str(free_port()))
         assert second.returncode == 1
         assert f"(pid {up.pid})" in second.stderr.decode()
@@ -112,7 +126,7 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
 
     with run_up(data_dir) as (up, _):
         listed = parley(data_dir, "sessions", "--json")
-        assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == ["kept"]
+        assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == ["hello", "kept"]
         spoken = parley(data_dir, "history", "kept", "--json").stdout.splitlines()
         assert len(spoken) == 4
         up.send_signal(signal.SIGTERM)

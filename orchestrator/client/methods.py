@@ -1,0 +1,153 @@
+"""The gateway's calls as methods, written once for both clients. How a call is sent is theirs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any, Generic, TypeVar
+
+from orchestrator.client import calls
+from orchestrator.client.calls import Call
+from orchestrator.types import JsonObject
+
+One = TypeVar("One")
+"""An object, or the promise of one."""
+Many = TypeVar("Many")
+"""A list of objects, or the promise of one."""
+
+
+class Methods(ABC, Generic[One, Many]):
+    """Every method raises the errors of `orchestrator.errors`; `Unavailable` when no gateway answers.
+
+    Turns come in the form of `turn_object`.
+    """
+
+    @abstractmethod
+    def _send(self, call: Call) -> Any: ...
+
+    def create_session(
+        self,
+        domain: str | None = None,
+        *,
+        session_id: str | None = None,
+        user_id: str | None = None,
+        if_busy: str | None = None,
+    ) -> One:
+        """Create a session, or return the one that has this identifier already."""
+        return self._send(calls.create_session(domain, session_id, user_id, if_busy))
+
+    def submit(
+        self,
+        session_id: str,
+        text: str | None = None,
+        *,
+        action: JsonObject | None = None,
+        idempotency_key: str | None = None,
+        sequence: int | None = None,
+        if_busy: str | None = None,
+        wait_s: float | None = None,
+    ) -> One:
+        """Submit one turn: a receipt, or with `wait_s` the turn as it is after at most so many seconds."""
+        return self._send(
+            calls.submit(
+                session_id,
+                text,
+                action=action,
+                idempotency_key=idempotency_key,
+                sequence=sequence,
+                if_busy=if_busy,
+                wait_s=wait_s,
+            )
+        )
+
+    def turn(self, turn_id: str, wait_s: float | None = None) -> One:
+        return self._send(calls.turn(turn_id, wait_s))
+
+    def turns(self, status: str | None = None, *, session_id: str | None = None, limit: int = 100) -> Many:
+        return self._send(calls.turns(status, session_id, limit))
+
+    def cancel_turn(self, turn_id: str) -> One:
+        return self._send(calls.cancel_turn(turn_id))
+
+    def retry_turn(self, turn_id: str) -> One:
+        return self._send(calls.retry_turn(turn_id))
+
+    def drop_turn(self, turn_id: str) -> One:
+        return self._send(calls.drop_turn(turn_id))
+
+    def sessions(self, limit: int = 100) -> Many:
+        return self._send(calls.sessions(limit))
+
+    def session(self, session_id: str) -> One:
+        return self._send(calls.session(session_id))
+
+    def close_session(self, session_id: str) -> One:
+        return self._send(calls.close_session(session_id))
+
+    def history(self, session_id: str, limit: int = 200) -> Many:
+        return self._send(calls.history(session_id, limit))
+
+    def plan(self, session_id: str) -> One:
+        """The session's latest plan with its revisions. Raises `NotFound` when it never had one."""
+        return self._send(calls.plan(session_id))
+
+    def state(self, session_id: str, epoch: int | None = None) -> One:
+        return self._send(calls.state(session_id, epoch))
+
+    def effects(self, session_id: str, limit: int = 200) -> Many:
+        """What tools did for a session, oldest first."""
+        return self._send(calls.effects(session_id, limit))
+
+    def approvals(
+        self, status: str | None = None, *, session_id: str | None = None, limit: int = 100
+    ) -> Many:
+        """Newest first; `status` is for example ``pending``."""
+        return self._send(calls.approvals(status, session_id, limit))
+
+    def decide_approval(
+        self, approval_id: str, decision: str, *, reason: str | None = None, decided_by: str | None = None
+    ) -> One:
+        """``grant`` or ``deny``, once. Raises `Refused` when it comes too late."""
+        return self._send(calls.decide_approval(approval_id, decision, reason, decided_by))
+
+    def rollback(self, session_id: str, epoch: int) -> One:
+        return self._send(calls.rollback(session_id, epoch))
+
+    def start_run(
+        self,
+        flow: str,
+        *,
+        session_id: str | None = None,
+        inputs: list[Any] | None = None,
+        options: JsonObject | None = None,
+        parameters: JsonObject | None = None,
+    ) -> One:
+        """Start an Internal flow; one that is at work on the session already is joined."""
+        return self._send(calls.start_run(flow, session_id, inputs or [], options or {}, parameters or {}))
+
+    def runs(
+        self,
+        *,
+        session_id: str | None = None,
+        flow: str | None = None,
+        status: str | None = None,
+        limit: int = 100,
+    ) -> Many:
+        return self._send(calls.runs(session_id, flow, status, limit))
+
+    def run(self, run_id: str) -> One:
+        """A run, with the identifiers of its `chain`."""
+        return self._send(calls.run(run_id))
+
+    def run_items(self, run_id: str, *, after: int = -1, limit: int = 100) -> Many:
+        return self._send(calls.run_items(run_id, after, limit))
+
+    def cancel_run(self, run_id: str) -> One:
+        return self._send(calls.cancel_run(run_id))
+
+    def redo_run(self, run_id: str) -> One:
+        """Run it once more by hand; the identifier of the new run."""
+        return self._send(calls.redo_run(run_id))
+
+    def ready(self) -> One:
+        """Raises `Unavailable` naming what is missing."""
+        return self._send(calls.ready())
