@@ -157,7 +157,9 @@ def _coverage(evidence: Evidence) -> float:
     words = evidence.utterance.words
     inside = {place for found in evidence.candidates for place in range(found.first, found.last)}
     counted = [
-        place for place, word in enumerate(words) if word.isalnum() and (place in inside or word not in _LITTLE)
+        place
+        for place, word in enumerate(words)
+        if word.isalnum() and (place in inside or word not in _LITTLE)
     ]
     return sum(place in inside for place in counted) / len(counted) if counted else 0.0
 
