@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
@@ -10,9 +11,11 @@ from fastapi import FastAPI
 from gateway import problems
 from gateway.doors import Doors
 from gateway.limits import BodyLimit
-from gateway.routes import approvals, health, runs, sessions, turns
+from gateway.routes import approvals, health, metrics, runs, sessions, turns
+from orchestrator.adapters.postgres.standing import PostgresStanding
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings, load_settings
+from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 
 OpenDoors = Callable[[], AbstractAsyncContextManager[Doors]]
 
@@ -32,6 +35,7 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             probe=ports.probe,
             circuits=ports.circuits.describe,
             runs=ports.runs,
+            standing=PostgresStanding(ports.database),
             tell_of_runs=ports.messages.tell_of_runs,
         )
 
@@ -44,6 +48,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
         async with open_doors() as doors:
             app.state.doors = doors
             yield
+        shut_down_tracing()
 
     app = FastAPI(
         title="Parley",
@@ -53,10 +58,19 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
         redoc_url=None,
     )
     problems.install(app)
+    _trace(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, approvals, runs, health):
+    for part in (sessions, turns, approvals, runs, health, metrics):
         app.include_router(part.router)
     return app
+
+
+def _trace(app: FastAPI) -> None:
+    """Requests become spans, continuing the caller's trace, where traces are sent anywhere."""
+    if set_up_tracing("gateway", os.environ):
+        from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor  # noqa: PLC0415  # seldom needed
+
+        FastAPIInstrumentor.instrument_app(app, excluded_urls="health,metrics")
 
 
 def production_app() -> FastAPI:

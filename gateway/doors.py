@@ -13,6 +13,7 @@ from orchestrator.ports.effects import Effects
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.runs import Runs, Started
 from orchestrator.ports.sessions import Sessions
+from orchestrator.ports.standing import ReadStanding
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import TurnRecord
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
@@ -47,6 +48,7 @@ class Doors:
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
+    standing: ReadStanding
     tell_of_runs: Callable[[Started], Awaitable[None]]
 
 

@@ -41,6 +41,7 @@ from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
+from orchestrator.telemetry.metrics import count_signal
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
@@ -134,6 +135,7 @@ def _open_models(
 
     def record(signal: Signal) -> None:
         log_signal(signal)
+        count_signal(signal)
         circuits.note(signal)
 
     stack.push_async_callback(circuits.settled)
@@ -196,6 +198,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         services,
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
+        record_signal=count_signal,
     )
 
 

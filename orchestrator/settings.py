@@ -73,6 +73,9 @@ class Settings(BaseSettings):
     remote_control: bool = Field(False, alias="PARLEY_REMOTE_CONTROL")
     """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
+    metrics_port: int | None = Field(None, alias="PARLEY_METRICS_PORT", ge=1, le=65535)
+    """Where a worker tells its metrics over HTTP; nowhere when it is not set. The gateway has ``/metrics``."""
+    metrics_host: str = Field("127.0.0.1", alias="PARLEY_METRICS_HOST")
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)
 

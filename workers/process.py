@@ -10,6 +10,8 @@ from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
 
+from prometheus_client import start_http_server
+
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.agent.lane import LaneRunner
@@ -148,6 +150,21 @@ class WorkerProcess:
             self._repeat("sweep runs", self._executor.sweep, self._settings.sweep_every_s)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
+        self._tell_metrics()
+
+    def _tell_metrics(self) -> None:
+        """Answer Prometheus on a thread of its own, so that a loop that hangs can be seen."""
+        port = self._settings.metrics_port
+        if port is None:
+            return
+        try:
+            server, thread = start_http_server(port, self._settings.metrics_host)
+        except OSError as error:
+            _log.error("Metrics cannot be told.", port=port, error=str(error))
+            return
+        self._resources.callback(thread.join)
+        self._resources.callback(server.server_close)
+        self._resources.callback(server.shutdown)
 
     def _open_internal(self, ports: Ports) -> InternalExecutor | None:
         """What carries Internal flows out; a mistake in a flow must not keep turns from running."""

@@ -8,6 +8,7 @@ from orchestrator.agent.plans import begin_step, look_after_plan
 from orchestrator.agent.running import RunningTurn
 from orchestrator.pex.ending import Completed, Failed, GaveUp, NeedsInput, Parked, Partial, Recover, Stacked
 from orchestrator.telemetry import SignalType
+from orchestrator.telemetry.phases import Phase
 
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
@@ -27,7 +28,8 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     else:
         world.signal("agent", SignalType.CHECK, check="keep_going_budget", ok=False)
     state.flags.keep_going = False
-    turn.answer = await modules.res.respond(world)
+    with Phase("respond"):
+        turn.answer = await modules.res.respond(world)
 
 
 async def _execute(turn: RunningTurn, modules: Modules) -> bool:

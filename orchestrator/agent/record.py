@@ -50,6 +50,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         approvals=tuple(world.asked_approvals),
         closed_approvals=close_approvals(turn) if turn.before.get("approvals") or _touched(turn) else (),
         outbox=_outbox(turn),
+        signals=tuple(world.signals),
     )
 
 
