@@ -20,7 +20,7 @@ class PostgresStanding:
             row = await self._database.fetch_one(statement("standing"), {})
         assert row is not None
         *counts, outbox, runs = row
-        return Standing(*counts, _queues(outbox), _queues(runs))
+        return Standing(*counts, outbox=_queues(outbox), runs=_queues(runs))
 
 
 def _queues(found: Mapping[str, tuple[int, float]]) -> dict[str, Queue]:

@@ -16,6 +16,7 @@ from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.standing import PostgresStanding
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.nlu.system1 import System1
@@ -63,6 +64,7 @@ class Desk:
             return []
 
         return Doors(
+            standing=PostgresStanding(Database("postgresql://127.0.0.1:1/none")),  # likewise
             inbox=inbox,
             sessions=MemorySessions(store),
             wakeup=self.wakeup,

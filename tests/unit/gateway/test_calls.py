@@ -15,6 +15,7 @@ from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.standing import PostgresStanding
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.errors import ParleyError
 from orchestrator.testing.approvals import MemoryApprovals
@@ -56,6 +57,7 @@ class House:
 
     def doors(self) -> Doors:
         return Doors(
+            standing=PostgresStanding(Database("postgresql://127.0.0.1:1/none")),  # likewise
             inbox=self.inbox,
             sessions=self.sessions,
             wakeup=self.wakeup,
