@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from sqlalchemy import select
 
-from orchestrator.adapters.postgres.models import events
+from orchestrator.adapters.postgres.models import events, lanes
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TenantId, TurnId
@@ -36,3 +38,9 @@ class PostgresEventLog:
                 )
                 for row in await connection.execute(query)
             ]
+
+    async def last_numbers(self, session_ids: Sequence[SessionId]) -> Mapping[SessionId, int]:
+        query = select(lanes.c.session_id, lanes.c.next_event).where(lanes.c.session_id.in_(session_ids))
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(query)
+            return {SessionId(row.session_id): row.next_event - 1 for row in rows}
