@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from gateway import problems
 from gateway.doors import Doors
 from gateway.limits import BodyLimit
-from gateway.routes import approvals, health, runs, sessions, turns
+from gateway.routes import approvals, events, health, runs, sessions, socket, turns
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings, load_settings
 
@@ -33,6 +33,8 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             circuits=ports.circuits.describe,
             runs=ports.runs,
             tell_of_runs=ports.messages.tell_of_runs,
+            events=ports.events,
+            live=ports.live,
         )
 
 
@@ -54,7 +56,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
     )
     problems.install(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, approvals, runs, health):
+    for part in (sessions, turns, events, socket, approvals, runs, health):
         app.include_router(part.router)
     return app
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import select
 
-from orchestrator.adapters.postgres.models import events, lanes
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.models import events
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.sql import statement
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TenantId, TurnId
 
@@ -40,7 +41,8 @@ class PostgresEventLog:
             ]
 
     async def last_numbers(self, session_ids: Sequence[SessionId]) -> Mapping[SessionId, int]:
-        query = select(lanes.c.session_id, lanes.c.next_event).where(lanes.c.session_id.in_(session_ids))
-        async with self._database.transaction() as connection:
-            rows = await connection.execute(query)
-            return {SessionId(row.session_id): row.next_event - 1 for row in rows}
+        with translated():
+            rows = await self._database.fetch_all(
+                statement("last_events"), {"session_ids": list(session_ids)}
+            )
+        return {SessionId(session_id): number for session_id, number in rows}
