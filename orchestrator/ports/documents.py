@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
@@ -47,6 +48,17 @@ class NewDocument:
     user_id: UserId | None = None
     labels: tuple[str, ...] = ()
     origin: JsonObject = field(default_factory=JsonObject)
+
+
+def digest_of(document: NewDocument) -> str:
+    """Of title and text: says whether a document is the same."""
+    return hashlib.sha256(f"{document.title}\0{document.text}".encode()).hexdigest()
+
+
+def name_document(document: NewDocument) -> str:
+    """The identifier: the same for the same text of the same owner, so that it is kept once."""
+    owner = f"{document.domain}\0{document.user_id or ''}\0{digest_of(document)}"
+    return f"doc_{hashlib.sha256(owner.encode()).hexdigest()[:24]}"
 
 
 @dataclass(frozen=True, slots=True)
