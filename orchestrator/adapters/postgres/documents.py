@@ -185,10 +185,7 @@ class PostgresDocuments:
 
     async def _insert(self, connection: AsyncConnection, names: JsonObject, chunks: Sequence[Chunk]) -> None:
         kind = "vector" if await self._look_for_vectors(connection) else "real[]"
-        statement = text(
-            "INSERT INTO document_chunks (tenant_id, document_id, position, text, terms, embedding)"
-            f" VALUES (:tenant_id, :document_id, :position, :text, :terms, CAST(:embedding AS {kind}))"
-        ).bindparams(bindparam("terms", type_=ARRAY(Text)))
+        statement = text(_INSERT_CHUNK.format(kind=kind)).bindparams(bindparam("terms", type_=ARRAY(Text)))
         write = _vector if kind == "vector" else _array
         rows = [
             {
@@ -204,15 +201,16 @@ class PostgresDocuments:
 
     async def _look_for_vectors(self, connection: AsyncConnection) -> bool:
         """Whether chunks are kept as vectors; looked up once."""
-        if self._has_vectors is None:
+        known = self._has_vectors
+        if known is None:
             query = text(
                 "SELECT format_type(atttypid, NULL) FROM pg_attribute"
                 " WHERE attrelid = 'document_chunks'::regclass AND attname = 'embedding'"
             )
-            self._has_vectors = (await connection.execute(query)).scalar_one() == "vector"
-            if not self._has_vectors:
+            known = self._has_vectors = (await connection.execute(query)).scalar_one() == "vector"
+            if not known:
                 _log.warning("PostgreSQL has no pgvector: documents are found by their words alone.")
-        return self._has_vectors
+        return known
 
     async def _one(self, condition: str, arguments: JsonObject, document_id: str) -> Document:
         query = (
