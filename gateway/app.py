@@ -8,9 +8,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import FastAPI
 
 from gateway import problems
-from gateway.doors import Doors
+from gateway.doors import Doors, MemoryDoors
 from gateway.limits import BodyLimit
-from gateway.routes import approvals, health, runs, sessions, turns
+from gateway.routes import approvals, documents, health, preferences, runs, sessions, turns
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings, load_settings
 
@@ -33,6 +33,7 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             circuits=ports.circuits.describe,
             runs=ports.runs,
             tell_of_runs=ports.messages.tell_of_runs,
+            kept_memory=MemoryDoors(ports.context, ports.preferences),
         )
 
 
@@ -54,7 +55,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
     )
     problems.install(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, approvals, runs, health):
+    for part in (sessions, turns, approvals, runs, documents, preferences, health):
         app.include_router(part.router)
     return app
 

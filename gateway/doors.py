@@ -8,9 +8,12 @@ from typing import Annotated, Protocol
 
 from fastapi import Depends, Request
 
+from orchestrator.errors import Unavailable
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.effects import Effects
 from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.preferences import PreferenceStore
 from orchestrator.ports.runs import Runs, Started
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
@@ -27,6 +30,14 @@ class Domains(Protocol):
     def resolve(self, name: str | None) -> str:
         """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDoors:
+    """What is remembered beyond a session."""
+
+    context: BusinessContext
+    preferences: PreferenceStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,14 @@ class Doors:
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
     tell_of_runs: Callable[[Started], Awaitable[None]]
+    kept_memory: MemoryDoors | None = None
+
+    @property
+    def memory(self) -> MemoryDoors:
+        """Raises Unavailable where this gateway was opened without it."""
+        if self.kept_memory is None:
+            raise Unavailable("This gateway has no memory to show.")
+        return self.kept_memory
 
 
 def _doors(request: Request) -> Doors:
