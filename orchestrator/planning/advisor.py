@@ -62,8 +62,8 @@ class Advisor:
         async def judge(drafts: Sequence[Draft]) -> list[Judgement]:
             question = {**self._about(plan, world), "plans": [draft.show() for draft in drafts]}
             body = await self._ask(prompts.SCORE, question, prompts.SCORED, world)
-            entries = body["judgements"] if body is not None else []
-            found = [_read_judgement(entry) for entry in (entries if is_list(entries) else [])]
+            entries = body["judgements"] if body is not None and is_list(body["judgements"]) else []
+            found = [_read_judgement(entry) for entry in entries]
             return [*found, *repeat(Judgement(0.0), len(drafts))][: len(drafts)]
 
         task = Task(root=_NOTHING, expand=expand, judge=judge, key=Draft.key)
