@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
 from orchestrator.turns.access import ApiKey, Caller, Scope
 from orchestrator.types import TenantId, UserId
+
+acting_tenant: ContextVar[str] = ContextVar("acting_tenant", default="")
+"""For which tenant the present task asks the stores; empty: for none, which finds nothing where rows are
+guarded by tenant. Doors set it once they know who asks."""
 
 
 class ApiKeys(Protocol):

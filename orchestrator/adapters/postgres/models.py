@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from orchestrator.adapters.postgres import models_access as access
 from orchestrator.adapters.postgres import models_internal as internal
 from orchestrator.adapters.postgres.columns import count_column as _count
 from orchestrator.adapters.postgres.columns import metadata as metadata  # noqa: PLC0414  # part of this module's API
@@ -36,6 +37,7 @@ def _added_text(name: str) -> Column[str]:
     return Column(name, Text, nullable=False, server_default="")
 
 
+webhooks = access.webhooks
 internal_runs = internal.internal_runs
 internal_items = internal.internal_items
 
@@ -59,6 +61,8 @@ lanes = Table(
     _text("tenant_id"),
     Column("if_busy", Text, nullable=False, server_default="enqueue"),
     Column("closed", Boolean, nullable=False, server_default=text("false")),
+    # Whether a webhook listens; set by triggers.
+    Column("hooked", Boolean, nullable=False, server_default=text("false")),
     _count("epoch"),
     _count("next_seq", 1),
     # Every turn up to this seq has finished; where the search for the next one begins.
@@ -335,6 +339,7 @@ approvals = Table(
     _added_text("cause"),
     Column("plan_revision", Integer, nullable=False, server_default=text("0")),
     _added_text("policy_version"),
+    Column("operator_only", Boolean, nullable=False, server_default=text("false")),
     # What the decider said.
     _text("reason", null=True),
     _text("decided_by", null=True),
