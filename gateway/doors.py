@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
-from fastapi import Depends, Request
+from fastapi import Depends
+from starlette.requests import HTTPConnection
 
+from gateway.authentication import Access
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.effects import Effects
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.runs import Runs, Started
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
+from orchestrator.ports.webhooks import Webhooks
+from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import TurnRecord
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 """Wait up to so many seconds for a turn to finish; the record as it then is."""
@@ -48,16 +52,23 @@ class Doors:
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
     tell_of_runs: Callable[[Started], Awaitable[None]]
+    access: Access = field(default_factory=Access)
+    webhooks: Webhooks | None = None
 
 
-def _doors(request: Request) -> Doors:
-    return request.app.state.doors
+def doors_of(connection: HTTPConnection) -> Doors:
+    return connection.app.state.doors
 
 
-def _tenant() -> TenantId:
-    """The caller's tenant: one, as long as the gateway authenticates nobody and stays on loopback."""
-    return DEFAULT_TENANT
+def _caller(connection: HTTPConnection) -> Caller:
+    """Who asks; `gateway.admission` has found it out before any route runs."""
+    return connection.state.caller
 
 
-TheDoors = Annotated[Doors, Depends(_doors)]
+def _tenant(connection: HTTPConnection) -> TenantId:
+    return _caller(connection).tenant_id
+
+
+TheDoors = Annotated[Doors, Depends(doors_of)]
+TheCaller = Annotated[Caller, Depends(_caller)]
 TheTenant = Annotated[TenantId, Depends(_tenant)]

@@ -27,13 +27,15 @@ class Caller:
     """Who makes a request.
 
     `user_id`: with the scope `user` alone, only this user's sessions can be reached; None: a backend
-    that speaks for all users of its tenant. `name` tells people who it was; it is no secret.
+    that speaks for all users of its tenant. `name` tells people who it was, `credential` tells one key or
+    token holder from another; neither is secret.
     """
 
     tenant_id: TenantId
     scopes: frozenset[Scope]
     name: str
     user_id: UserId | None = None
+    credential: str = ""
     known: bool = True
     """False where the gateway asks nobody who he is."""
 
@@ -89,4 +91,4 @@ class ApiKey:
     revoked_at: datetime | None = None
 
     def caller(self) -> Caller:
-        return Caller(self.tenant_id, self.scopes, f"key {self.name}", self.user_id)
+        return Caller(self.tenant_id, self.scopes, self.name, self.user_id, f"key:{self.key_id}")

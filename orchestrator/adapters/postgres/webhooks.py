@@ -6,10 +6,10 @@ A feed is held by a token, like a lane: who lost it changes nothing any more.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Update, case, delete, func, insert, select, text, update
+from sqlalchemy import Row, RowMapping, Update, case, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.locked import NOW
@@ -258,17 +258,17 @@ async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:
     return secret
 
 
-async def _newest_secrets(connection: AsyncConnection, tenant_id: TenantId) -> list[Row[Any]]:
+async def _newest_secrets(connection: AsyncConnection, tenant_id: TenantId) -> Sequence[Row[Any]]:
     query = (
         select(webhook_secrets.c.secret_id, webhook_secrets.c.secret)
         .where(webhook_secrets.c.tenant_id == tenant_id)
         .order_by(webhook_secrets.c.created_at.desc())
         .limit(SECRETS_IN_USE)
     )
-    return list((await connection.execute(query)).all())
+    return (await connection.execute(query)).all()
 
 
-def _webhook(row: Mapping[str, Any], session_id: str | None) -> Webhook:
+def _webhook(row: RowMapping, session_id: str | None) -> Webhook:
     return Webhook(
         row["webhook_id"],
         TenantId(row["tenant_id"]),
