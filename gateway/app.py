@@ -12,6 +12,7 @@ from starlette.middleware.cors import CORSMiddleware
 from gateway import problems
 from gateway.admission import admit
 from gateway.authentication import Access, Rates, TokenReader
+from gateway.binding import requires_callers
 from gateway.doors import Doors
 from gateway.headers import LOOPBACK_HOSTS, OwnHosts, SafeHeaders
 from gateway.limits import BodyLimit
@@ -63,11 +64,6 @@ def _access(settings: Settings, ports: Ports, tokens: TokenReader | None) -> Acc
         rates=Rates(settings.caller_rate, settings.tenant_rate, settings.session_rate),
         open_metrics=settings.open_metrics,
     )
-
-
-def requires_callers(settings: Settings) -> bool:
-    """Whether everybody has to say who he is; settings for tokens ask for that as well."""
-    return settings.auth == "required" or settings.jwt_key is not None or settings.jwt_jwks is not None
 
 
 def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:

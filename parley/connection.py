@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from orchestrator.client import Client
 from orchestrator.errors import Unavailable
+from orchestrator.settings import read_variable
 from parley.embedded.lock import is_held
 from parley.stack import UpNote
 
 
 def locate_gateway(url: str | None, data_dir: Path) -> str | None:
     """The address of a gateway, or None when nothing names one."""
-    named = url or os.environ.get("PARLEY_URL")
+    named = url or read_variable("PARLEY_URL")
     if named:
         return named
     note = UpNote.read(data_dir)
@@ -32,4 +32,4 @@ def connect(url: str | None, data_dir: Path) -> Client:
 
 def open_client(url: str) -> Client:
     """A client with the key of the environment, if there is one."""
-    return Client(url, api_key=os.environ.get("PARLEY_API_KEY"))
+    return Client(url, api_key=read_variable("PARLEY_API_KEY"))

@@ -9,7 +9,19 @@ import typer
 from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
-from parley.commands import chat, database, doctor, domain, evaluate, operate, runs, sessions, up
+from parley.commands import (
+    chat,
+    database,
+    doctor,
+    domain,
+    evaluate,
+    keys,
+    operate,
+    runs,
+    sessions,
+    up,
+    webhooks,
+)
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -32,6 +44,8 @@ app.command("rollback")(sessions.rollback)
 app.add_typer(operate.turns, name="turns")
 app.add_typer(operate.approvals, name="approvals")
 app.add_typer(runs.runs, name="runs")
+app.add_typer(webhooks.webhooks, name="webhooks")
+app.add_typer(keys.keys, name="keys")
 app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
 app.command("doctor")(doctor.doctor)

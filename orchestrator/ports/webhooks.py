@@ -49,9 +49,9 @@ class WebhookFeeds(Protocol):
     """As the delivering process sees them."""
 
     async def take_due(
-        self, *, limit: int, hold_s: float, busy_hosts: Collection[str] = ()
+        self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
-        """Feeds with something to deliver now, held for this process; none of the busy hosts."""
+        """Feeds with something to deliver now, held for this process: some of each host, of busy ones none."""
         ...
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]: ...

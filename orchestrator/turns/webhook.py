@@ -11,7 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, TypeAlias
 from urllib.parse import urlsplit
 
 import orjson
@@ -77,6 +77,23 @@ class HeldFeed:
     attempts: int
     token: int
     secrets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The receiver said that it has the event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It did not, or did not say so. `final`: it said that it wants nothing more."""
+
+    why: str
+    final: bool = False
+
+
+Outcome: TypeAlias = Arrived | Failed
+"""How one attempt to deliver ended."""
 
 
 def check_url(url: str) -> str:

@@ -24,12 +24,22 @@ from orchestrator.types import SessionId, TenantId, TurnId, new_id
 SECRETS_IN_USE = 2
 
 _TAKE_DUE = text("""
-WITH due AS (
-    SELECT feed.webhook_id, feed.session_id
+WITH candidate AS (
+    SELECT webhook_id, feed.session_id, host, due_at
     FROM webhook_feeds AS feed JOIN webhooks USING (webhook_id)
     WHERE feed.due_at <= now()
       AND (feed.held_until IS NULL OR feed.held_until < now())
       AND webhooks.host <> ALL(CAST(:busy_hosts AS text[]))
+    ORDER BY feed.due_at
+    LIMIT 500
+), ranked AS (
+    SELECT webhook_id, session_id, row_number() OVER (PARTITION BY host ORDER BY due_at) AS place FROM candidate
+), due AS (
+    SELECT feed.webhook_id, feed.session_id
+    FROM webhook_feeds AS feed JOIN ranked USING (webhook_id, session_id)
+    WHERE ranked.place <= :per_host
+      AND feed.due_at <= now()
+      AND (feed.held_until IS NULL OR feed.held_until < now())
     ORDER BY feed.due_at
     LIMIT :limit
     FOR UPDATE OF feed SKIP LOCKED
@@ -157,9 +167,14 @@ class PostgresWebhookFeeds:
         self._database = database
 
     async def take_due(
-        self, *, limit: int, hold_s: float, busy_hosts: Collection[str] = ()
+        self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
-        arguments = {"limit": limit, "hold_s": hold_s, "busy_hosts": list(busy_hosts)}
+        arguments = {
+            "limit": limit,
+            "hold_s": hold_s,
+            "per_host": per_host,
+            "busy_hosts": list(busy_hosts),
+        }
         async with self._database.transaction() as connection:
             rows = (await connection.execute(_TAKE_DUE, arguments)).mappings().all()
             tenants = {TenantId(row["tenant_id"]) for row in rows}
@@ -214,7 +229,7 @@ class PostgresWebhookFeeds:
     async def failed(self, feed: HeldFeed, error: str, *, again_s: float, give_up_s: float) -> bool:
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)
-        over = since < NOW - _seconds(give_up_s)
+        over = since <= NOW - _seconds(give_up_s)
         changing = (
             _held(feed)
             .values(
@@ -258,7 +273,7 @@ async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:
     return secret
 
 
-async def _newest_secrets(connection: AsyncConnection, tenant_id: TenantId) -> Sequence[Row[Any]]:
+async def _newest_secrets(connection: AsyncConnection, tenant_id: TenantId) -> Sequence[Row[Any, Any]]:
     query = (
         select(webhook_secrets.c.secret_id, webhook_secrets.c.secret)
         .where(webhook_secrets.c.tenant_id == tenant_id)

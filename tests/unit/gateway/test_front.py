@@ -12,9 +12,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from gateway import admission
-from gateway.__main__ import require_safe_host
 from gateway.app import Front
 from gateway.authentication import Rates
+from gateway.binding import require_safe_host
 from gateway.headers import LOOPBACK_HOSTS
 from gateway.limits import MAX_DEPTH, is_too_deep
 from orchestrator.errors import ConfigurationError, Unavailable
