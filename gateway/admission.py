@@ -11,7 +11,7 @@ import time
 from fastapi import WebSocketException, status
 from starlette.requests import HTTPConnection
 
-from gateway.authentication import Access
+from gateway.authentication import Access, Rates
 from gateway.authorisation import authorise, route_of
 from gateway.doors import doors_of
 from orchestrator.errors import ParleyError, TooManyRequests, Unavailable
@@ -59,8 +59,18 @@ def is_guarded(path: str, access: Access) -> bool:
     return path.startswith("/v1/") or path == "/v1" or (path == "/metrics" and not access.open_metrics)
 
 
+async def count_turn(access: Access, caller: Caller, session_id: str) -> None:
+    """Count a turn that comes over an open socket. Raises TooManyRequests."""
+    await _take(access, caller, _limits(access.rates, caller, session_id))
+
+
 async def _count(connection: HTTPConnection, access: Access, caller: Caller) -> None:
-    limits = _limits(connection, access, caller)
+    submitting = route_of(connection) in SUBMITTING
+    session_id = connection.path_params["session_id"] if submitting else None
+    await _take(access, caller, _limits(access.rates, caller, session_id))
+
+
+async def _take(access: Access, caller: Caller, limits: list[Limit]) -> None:
     if access.limits is None or not limits:
         return
     try:
@@ -72,14 +82,13 @@ async def _count(connection: HTTPConnection, access: Access, caller: Caller) -> 
         raise TooManyRequests("Too many requests; wait a moment.", retry_after_s=math.ceil(wait_s))
 
 
-def _limits(connection: HTTPConnection, access: Access, caller: Caller) -> list[Limit]:
+def _limits(rates: Rates, caller: Caller, session_id: str | None) -> list[Limit]:
     """What a request counts against; nobody is counted where nobody is known."""
     if not caller.known:
         return []
-    rates = access.rates
     wanted = [(f"caller:{caller.credential}", rates.caller), ("tenant", rates.tenant)]
-    if route_of(connection) in SUBMITTING:
-        wanted.append((f"session:{connection.path_params['session_id']}", rates.session))
+    if session_id is not None:
+        wanted.append((f"session:{session_id}", rates.session))
     return [Limit(key, rate, max(1, rate // BURST_SHARE)) for key, rate in wanted if rate]
 
 

@@ -9,17 +9,35 @@ from dataclasses import dataclass
 from fastapi import Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
-from gateway import problems
+from gateway import openapi, problems
 from gateway.admission import admit
 from gateway.authentication import Access, Rates, TokenReader
 from gateway.binding import requires_callers
 from gateway.doors import Doors
 from gateway.headers import LOOPBACK_HOSTS, OwnHosts, SafeHeaders
 from gateway.limits import BodyLimit
-from gateway.routes import access, approvals, health, runs, sessions, turns, webhooks
+from gateway.routes import (
+    access,
+    approvals,
+    events,
+    feedback,
+    health,
+    looking,
+    runs,
+    sessions,
+    socket,
+    turns,
+    webhooks,
+)
 from gateway.tokens import read_tokens
-from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.adapters.postgres.archive import PostgresArchive
+from orchestrator.adapters.postgres.feedback import PostgresFeedback
+from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
+from orchestrator.adapters.redis.scratchpad import RedisScratchpad
+from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings, load_settings
+from orchestrator.telemetry import log_signal
 
 OpenDoors = Callable[[], AbstractAsyncContextManager[Doors]]
 
@@ -51,6 +69,13 @@ async def open_doors(settings: Settings, tokens: TokenReader | None = None) -> A
             circuits=ports.circuits.describe,
             runs=ports.runs,
             tell_of_runs=ports.messages.tell_of_runs,
+            events=ports.events,
+            live=ports.live,
+            archive=PostgresArchive(ports.database),
+            feedback=PostgresFeedback(ports.database),
+            scratchpad=RedisScratchpad(ports.redis, PostgresScratchpadArchive(ports.database)),
+            pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
+            record_signal=log_signal,
         )
 
 
@@ -85,11 +110,14 @@ def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:
         docs_url="/docs" if front.docs else None,
         openapi_url="/openapi.json" if front.docs else None,
         dependencies=[Depends(admit)],
+        generate_unique_id_function=openapi.operation_id,
     )
     problems.install(app)
     _add_middleware(app, front)
-    for part in (sessions, turns, approvals, runs, webhooks, access, health):
+    reading = (looking, feedback, events, socket)
+    for part in (sessions, turns, *reading, approvals, runs, webhooks, access, health):
         app.include_router(part.router)
+    app.openapi = lambda: openapi.describe(app)
     return app
 
 

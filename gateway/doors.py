@@ -10,13 +10,20 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from gateway.authentication import Access
+from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.ports.approvals import Approvals
+from orchestrator.ports.archive import Archive
 from orchestrator.ports.effects import Effects
+from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.runs import Runs, Started
+from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.ports.webhooks import Webhooks
+from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import TurnRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
@@ -52,6 +59,13 @@ class Doors:
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
     tell_of_runs: Callable[[Started], Awaitable[None]]
+    events: EventFeed
+    live: LiveEvents
+    archive: Archive
+    feedback: FeedbackStore
+    scratchpad: Scratchpad
+    pages: FramePages
+    record_signal: RecordSignal
     access: Access = field(default_factory=Access)
     webhooks: Webhooks | None = None
 

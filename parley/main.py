@@ -10,6 +10,7 @@ from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
 from parley.commands import (
+    bench,
     chat,
     database,
     doctor,
@@ -19,6 +20,7 @@ from parley.commands import (
     operate,
     runs,
     sessions,
+    soak,
     up,
     webhooks,
 )
@@ -50,6 +52,8 @@ app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
 app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluate.eval_command)
+app.command("soak")(soak.soak)
+app.command("bench")(bench.bench)
 
 
 def main() -> None:

@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 from fastapi import APIRouter
 
+from gateway import shapes
 from gateway.doors import TheCaller, TheDoors
 from orchestrator.errors import Unavailable
 from orchestrator.types import JsonObject
@@ -15,7 +16,7 @@ router = APIRouter(prefix="/v1", tags=["access"])
 TICKET_LIVES_S = 60
 
 
-@router.get("/whoami")
+@router.get("/whoami", responses={200: {"model": shapes.Whoami}})
 async def whoami(caller: TheCaller) -> JsonObject:
     """The caller as the gateway knows him; `known` is false where nobody is asked."""
     return {
@@ -27,7 +28,7 @@ async def whoami(caller: TheCaller) -> JsonObject:
     }
 
 
-@router.post("/tickets", status_code=HTTPStatus.CREATED)
+@router.post("/tickets", status_code=HTTPStatus.CREATED, responses={201: {"model": shapes.Ticket}})
 async def issue_ticket(caller: TheCaller, doors: TheDoors) -> JsonObject:
     """A ticket stands for the caller for a minute: add it to an address as `?access_token=…`.
 

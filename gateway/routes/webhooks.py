@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from gateway import shapes
 from gateway.doors import Doors, TheDoors, TheTenant
 from gateway.schemas import NewWebhook
 from orchestrator.errors import Unavailable
@@ -44,12 +45,12 @@ def feed_object(feed: Feed) -> JsonObject:
     }
 
 
-@router.get("")
+@router.get("", responses={200: {"model": list[shapes.Webhook]}})
 async def list_webhooks(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> list[JsonObject]:
     return [webhook_object(webhook) for webhook in await _kept(doors).list(tenant, limit=limit)]
 
 
-@router.post("", status_code=HTTPStatus.CREATED)
+@router.post("", status_code=HTTPStatus.CREATED, responses={201: {"model": shapes.Webhook}})
 async def create_webhook(body: NewWebhook, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Tell the events of one session, or of all, to an address, from now on."""
     session_id = None if body.session_id is None else SessionId(body.session_id)
@@ -57,13 +58,13 @@ async def create_webhook(body: NewWebhook, doors: TheDoors, tenant: TheTenant) -
     return webhook_object(await _kept(doors).create(tenant, body.url, session_id=session_id, events=events))
 
 
-@router.post("/secret", status_code=HTTPStatus.CREATED)
+@router.post("/secret", status_code=HTTPStatus.CREATED, responses={201: {"model": shapes.WebhookSecret}})
 async def rotate_secret(doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """A new secret, shown this once. Deliveries carry a signature of it and of the one before."""
     return {"secret": await _kept(doors).rotate_secret(tenant)}
 
 
-@router.get("/failing")
+@router.get("/failing", responses={200: {"model": list[shapes.FailingFeed]}})
 async def list_failing(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> list[JsonObject]:
     """What is tried again, and what was given up: by webhook and session."""
     return [feed_object(feed) for feed in await _kept(doors).failing(tenant, limit=limit)]
@@ -75,7 +76,9 @@ async def close_webhook(webhook_id: str, doors: TheDoors, tenant: TheTenant) -> 
     await _kept(doors).close(tenant, webhook_id)
 
 
-@router.post("/{webhook_id}/retry", status_code=HTTPStatus.ACCEPTED)
+@router.post(
+    "/{webhook_id}/retry", status_code=HTTPStatus.ACCEPTED, responses={202: {"model": shapes.RetriedFeeds}}
+)
 async def retry_webhook(
     webhook_id: str, doors: TheDoors, tenant: TheTenant, session_id: SessionId | None = None
 ) -> JsonObject:

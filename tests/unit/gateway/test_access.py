@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import httpx
 import pytest
@@ -162,6 +163,35 @@ async def test_a_route_that_nobody_thought_of_is_closed_to_users() -> None:
         assert (await house.ask(await house.key(), "GET", "/v1/new")).status_code == 200
         refused(await house.ask(await house.key(user="ann"), "GET", "/v1/new"), 403, "forbidden")
         refused(await house.ask(None, "GET", "/v1/new"), 401, "unauthenticated")
+
+
+async def test_a_socket_asks_who_one_is() -> None:
+    """Browsers send no header with a WebSocket: a ticket opens it, for the sessions of its caller."""
+    async with guarded_house() as house:
+        ann, bob = await house.key(user="ann"), await house.key(user="bob")
+        session = await house.session(ann)
+        tickets = [(await house.ask(key, "POST", "/v1/tickets")).json()["ticket"] for key in (ann, bob)]
+        path = f"/v1/sessions/{session}/ws"
+        assert await open_socket(house, path, "") == "websocket.close"
+        assert await open_socket(house, path, f"access_token={tickets[1]}") == "websocket.close"
+        assert await open_socket(house, path, f"access_token={tickets[0]}") == "websocket.accept"
+
+
+async def open_socket(house: GuardedHouse, path: str, query: str) -> str:
+    """What the gateway first says to somebody who opens a socket and leaves."""
+    said: list[str] = []
+    heard = iter([{"type": "websocket.connect"}])
+
+    async def receive() -> dict[str, Any]:
+        return next(heard, {"type": "websocket.disconnect", "code": 1000})
+
+    async def send(message: dict[str, Any]) -> None:
+        said.append(message["type"])
+
+    scope = {"type": "websocket", "path": path, "raw_path": path.encode(), "root_path": "", "scheme": "ws"}
+    more = {"query_string": query.encode(), "headers": [(b"host", b"gateway")], "subprotocols": []}
+    await house.app({**scope, **more, "app": house.app, "state": {}}, receive, send)
+    return said[0]
 
 
 async def test_one_can_ask_who_one_is() -> None:
