@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 
 from orchestrator.client import Client
@@ -9,6 +10,9 @@ from orchestrator.errors import Unavailable
 from orchestrator.settings import read_variable
 from parley.embedded.lock import is_held
 from parley.stack import UpNote
+
+
+_opened = ExitStack()
 
 
 def locate_gateway(url: str | None, data_dir: Path) -> str | None:
@@ -27,7 +31,12 @@ def connect(url: str | None, data_dir: Path) -> Client:
         raise Unavailable(
             f"No gateway runs on {data_dir}: start one with `parley up`, or name one with --url."
         )
-    return open_client(found)
+    return _opened.enter_context(open_client(found))
+
+
+def close_clients() -> None:
+    """Close what `connect` has opened; a command need not think of it."""
+    _opened.close()
 
 
 def open_client(url: str) -> Client:

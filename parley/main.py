@@ -24,6 +24,7 @@ from parley.commands import (
     up,
     webhooks,
 )
+from parley.connection import close_clients
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -80,6 +81,8 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
         if isinstance(error, ParleyError):
             return _fail(str(error), 1)
         return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)
+    finally:
+        close_clients()
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:

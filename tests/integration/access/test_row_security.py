@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 from uuid import uuid4
 
+import httpx
 import psycopg
 import pytest
 from psycopg.conninfo import conninfo_to_dict
 
+from gateway.app import create_app, open_doors
 from orchestrator.adapters.postgres.inbox import PostgresInbox
+from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
@@ -21,11 +24,14 @@ from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.ports.access import acting_tenant
+from orchestrator.settings import Settings
+from orchestrator.turns.access import Scope
 from orchestrator.types import SessionId, TenantId
 from tests.contract.factories import commit_for, submission
+from tests.integration.gateway import serve
 
 NOT_OF_TENANTS = {"alembic_version", "guarded_tables", "workers"}
-A, B = TenantId("acme"), TenantId("bolt")
+A, B, C, D = TenantId("acme"), TenantId("bolt"), TenantId("crane"), TenantId("dart")
 
 _SAMPLES = {
     "text": "'t'",
@@ -253,3 +259,57 @@ def test_workers_pay_nothing_for_the_policies(place: Place) -> None:
 
 def test_making_the_roles_again_changes_nothing(place: Place) -> None:
     assert make_roles(place.url) == []
+
+
+async def test_a_gateway_under_the_policies_serves_its_tenants(place: Place, redis_url: str) -> None:
+    """Every call that reads or writes names its tenant, also those that stream."""
+    settings = Settings(
+        DATABASE_URL=place.urls["gateway"],
+        REDIS_URL=redis_url,
+        PARLEY_ROW_SECURITY=True,
+        PARLEY_AUTH="required",
+    )
+    async with Database(place.url) as owner, open_database_doors(settings) as url:
+        keys = PostgresKeys(owner)
+        operator = frozenset({Scope.OPERATOR})
+        ours, theirs = [(await keys.create(tenant, tenant, operator))[1] for tenant in (C, D)]
+        async with (
+            httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {ours}"}) as http,
+            httpx.AsyncClient(base_url=url, headers={"Authorization": f"Bearer {theirs}"}) as stranger,
+        ):
+            made = await http.post("/v1/sessions", json={"webhook": "https://hooks.example/"})
+            assert made.status_code == 201, made.text
+            session = made.json()["session_id"]
+            sent = await http.post(f"/v1/sessions/{session}/turns", json={"text": "hello"})
+            assert sent.status_code == 202, sent.text
+            for path in (
+                "",
+                "/turns",
+                "/history",
+                "/effects",
+                "/frames",
+                "/scratchpad",
+                "/feedback",
+                "/journal",
+            ):
+                answer = await http.get(f"/v1/sessions/{session}{path}")
+                assert answer.status_code == 200, (path, answer.text)
+            events = await http.get(f"/v1/sessions/{session}/events", params={"follow": "false"})
+            assert "event: accepted" in events.text
+            secret = await http.post("/v1/webhooks/secret")
+            assert secret.status_code == 201, secret.text
+            assert len((await http.get("/v1/webhooks")).json()) >= 1
+            assert (await http.get("/v1/runs")).status_code == 200
+            assert (await http.get("/v1/approvals")).status_code == 200
+            dropped = await http.post(f"/v1/turns/{sent.json()['turn_id']}/cancel")
+            assert dropped.status_code == 200, dropped.text
+            closed = await http.delete(f"/v1/sessions/{session}")
+            assert closed.status_code == 200, closed.text
+            for path in ("", "/turns", "/history", "/events?follow=false"):
+                assert (await stranger.get(f"/v1/sessions/{session}{path}")).status_code == 404, path
+
+
+@asynccontextmanager
+async def open_database_doors(settings: Settings) -> AsyncIterator[str]:
+    async with serve(create_app(lambda: open_doors(settings))) as url:
+        yield url
