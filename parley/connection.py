@@ -11,7 +11,6 @@ from orchestrator.settings import read_variable
 from parley.embedded.lock import is_held
 from parley.stack import UpNote
 
-
 _opened = ExitStack()
 
 
