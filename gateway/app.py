@@ -8,7 +8,8 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import FastAPI
 
 from gateway import problems
-from gateway.doors import Doors
+from gateway.doors import Doors, Flows
+from gateway.flows import KnownFlows
 from gateway.limits import BodyLimit
 from gateway.routes import approvals, health, runs, sessions, turns
 from orchestrator.bootstrap import open_ports
@@ -18,8 +19,8 @@ OpenDoors = Callable[[], AbstractAsyncContextManager[Doors]]
 
 
 @asynccontextmanager
-async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
-    """The ports over the real stores; they need not answer yet."""
+async def open_doors(settings: Settings, flows: Flows | None = None) -> AsyncGenerator[Doors]:
+    """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
     async with open_ports(settings) as ports:
         yield Doors(
             inbox=ports.inbox,
@@ -32,6 +33,7 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             probe=ports.probe,
             circuits=ports.circuits.describe,
             runs=ports.runs,
+            flows=flows or KnownFlows(settings.domain),
             tell_of_runs=ports.messages.tell_of_runs,
         )
 

@@ -11,11 +11,11 @@ from fastapi import Depends, Request
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.effects import Effects
 from orchestrator.ports.inbox import Inbox
-from orchestrator.ports.runs import Runs, Started
+from orchestrator.ports.runs import NewRun, Runs, Started
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import TurnRecord
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId, TurnId
 
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 """Wait up to so many seconds for a turn to finish; the record as it then is."""
@@ -26,6 +26,23 @@ class Domains(Protocol):
 
     def resolve(self, name: str | None) -> str:
         """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
+        ...
+
+
+class Flows(Protocol):
+    """Which Internal flows may be started."""
+
+    def new_run(
+        self,
+        name: str,
+        *,
+        inputs: tuple[Json, ...],
+        options: JsonObject,
+        parameters: JsonObject,
+        tenant_id: TenantId,
+        session_id: SessionId | None,
+    ) -> NewRun:
+        """Raises InvalidInput for an unknown one, naming the others."""
         ...
 
 
@@ -47,6 +64,7 @@ class Doors:
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
+    flows: Flows
     tell_of_runs: Callable[[Started], Awaitable[None]]
 
 

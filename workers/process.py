@@ -1,6 +1,6 @@
 """One worker process: its loop, its ports, its runner and the work that it repeats.
 
-Celery's threads call `run_session`, `submit_turn` and `reconcile`; everything else happens on the loop.
+Celery's threads call `run_session` and `submit_turn`; everything else happens on the loop.
 """
 
 from __future__ import annotations
@@ -92,10 +92,6 @@ class WorkerProcess:
     def submit_turn(self, request: TurnRequest) -> JsonObject:
         """Accept a turn, and wait for it if the request says so."""
         return self._thread.submit(submit(request, self._ports, self._ports.domains.default)).result()
-
-    def reconcile(self) -> int:
-        """Look for work that nobody holds; returns how many sessions were offered."""
-        return self._thread.submit(self._sweep()).result()
 
     def start_run(self, arguments: JsonObject, key: str) -> None:
         """Start Internal flows; the same key starts them once."""

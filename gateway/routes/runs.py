@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query
 
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import NewRunBody
-from orchestrator.ports.runs import ItemRecord, NewRun, RunRecord, RunStatus
+from orchestrator.ports.runs import ItemRecord, RunRecord, RunStatus
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -36,14 +36,13 @@ async def start_run(body: NewRunBody, doors: TheDoors, tenant: TheTenant) -> Jso
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
         await doors.sessions.get(tenant, session_id)
-    run = NewRun(
-        flow=body.flow,
+    run = doors.flows.new_run(
+        body.flow,
         inputs=tuple(body.inputs),
         options=body.options,
         parameters=body.parameters,
         tenant_id=tenant,
         session_id=session_id,
-        flight_key=None if session_id is None else f"{session_id}:{body.flow}",
     )
     started = await doors.runs.start((run,))
     await doors.tell_of_runs(started)

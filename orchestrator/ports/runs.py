@@ -29,7 +29,7 @@ class RunStatus(StrEnum):
     """A stage or an item failed."""
     CANCELLED = "cancelled"
     BLOCKED = "blocked"
-    """A predecessor failed; it never started."""
+    """A predecessor failed; it never started. Redoing that one by hand lets it wait again."""
 
 
 RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
@@ -40,12 +40,61 @@ RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.SKIPPED: frozenset(),
     RunStatus.FAILED: frozenset(),
     RunStatus.CANCELLED: frozenset(),
-    RunStatus.BLOCKED: frozenset(),
+    RunStatus.BLOCKED: frozenset({RunStatus.WAITING}),
 }
 
-ENDED = frozenset(status for status, following in RUN_TRANSITIONS.items() if not following)
+ENDED = frozenset(
+    {RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.BLOCKED}
+)
 SUCCEEDED = frozenset({RunStatus.DONE, RunStatus.SKIPPED})
 """Successors of these may start."""
+
+
+class OnFailure(StrEnum):
+    """What becomes of a failed run's successors."""
+
+    BLOCK = "block"
+    """They are left unrun, with the reason."""
+    RELEASE = "release"
+    """They run all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a graph as it stands: what decides whether others may follow it."""
+
+    name: str
+    status: RunStatus
+    successors: tuple[str, ...] = ()
+    on_failure: OnFailure = OnFailure.BLOCK
+
+    @property
+    def stands_in_the_way(self) -> bool:
+        """Whether what depends on it can never run as things are."""
+        return self.status in ENDED - SUCCEEDED and self.on_failure is OnFailure.BLOCK
+
+
+def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
+    """Blocked nodes that may wait again when `again` is run once more, with their open predecessors.
+
+    `nodes` by name, `again` among them with the status of a run to come. A node that another failed
+    one blocks as well stays blocked.
+    """
+    before: dict[str, list[str]] = {name: [] for name in nodes}
+    for node in nodes.values():
+        for successor in node.successors:
+            before[successor].append(node.name)
+    freed: dict[str, int] = {}
+    waiting = [again]
+    while waiting:
+        for name in nodes[waiting.pop(0)].successors:
+            blocked = nodes[name].status is RunStatus.BLOCKED and name not in freed
+            if blocked and not any(nodes[one].stands_in_the_way and one not in freed for one in before[name]):
+                freed[name] = 0
+                waiting.append(name)
+    for name in freed:
+        freed[name] = sum(nodes[one].status not in ENDED or one in freed for one in before[name])
+    return freed
 
 
 def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
@@ -77,15 +126,6 @@ class ItemStatus(StrEnum):
     DONE = "done"
     SKIPPED = "skipped"
     FAILED = "failed"
-
-
-class OnFailure(StrEnum):
-    """What becomes of a failed run's successors."""
-
-    BLOCK = "block"
-    """They are left unrun, with the reason."""
-    RELEASE = "release"
-    """They run all the same."""
 
 
 class RedoStanding(StrEnum):

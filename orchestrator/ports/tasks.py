@@ -6,7 +6,6 @@ from typing import Final
 
 SUBMIT_TURN: Final = "orchestrator.submit_turn"
 RUN_SESSION: Final = "orchestrator.run_session"
-RECONCILE: Final = "orchestrator.reconcile"
 START_RUN: Final = "internal_flows.start_run"
 ADVANCE_RUN: Final = "internal_flows.advance"
 """A run may have a stage to do: `before_all` or `after_all`."""
@@ -23,7 +22,6 @@ QUEUES: Final = (SUBMISSIONS, TURNS, INTERNAL, URGENT)
 ROUTES: Final = {
     SUBMIT_TURN: {"queue": SUBMISSIONS},
     RUN_SESSION: {"queue": TURNS},
-    RECONCILE: {"queue": URGENT},
     START_RUN: {"queue": INTERNAL},
     ADVANCE_RUN: {"queue": INTERNAL},
     RUN_ITEMS: {"queue": INTERNAL},

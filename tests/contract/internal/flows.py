@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 from internal_flows.catalogue import Catalogue
@@ -130,6 +131,10 @@ class Late(InternalFlow):
         await asyncio.sleep(30)
 
 
+def _lacks(path: str | None) -> bool:
+    return path is not None and not Path(path).exists()
+
+
 class Node(InternalFlow):
     """One node of a graph; it tells when it was at work."""
 
@@ -139,7 +144,7 @@ class Node(InternalFlow):
         began = time.time()
         told = run.parameters.get(self.name, {})
         await asyncio.sleep(told.get("takes_s", 0))
-        if told.get("fail"):
+        if told.get("fail") or _lacks(told.get("needs")):
             raise RuntimeError("told to fail")
         if told.get("skip"):
             return skip("told to be skipped")

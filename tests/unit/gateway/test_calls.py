@@ -11,6 +11,7 @@ import orjson
 
 from gateway.app import create_app
 from gateway.doors import Doors
+from gateway.flows import KnownFlows
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
@@ -68,6 +69,7 @@ class House:
             runs=PostgresRuns(
                 Database("postgresql://127.0.0.1:1/none")
             ),  # its calls are tested on real stores
+            flows=KnownFlows("travel"),
             tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
         )
 
