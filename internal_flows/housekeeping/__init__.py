@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from internal_flows.housekeeping.gather_context import GatherContext, HandOverContext
 from internal_flows.housekeeping.memory import DistilPreferences, TidyScratchpad
 from internal_flows.housekeeping.retention import ExpireSessions, PruneArchive, PruneRuntime
 from internal_flows.housekeeping.states import AbandonFlows, RepairState
@@ -17,4 +18,6 @@ FLOWS: tuple[type[InternalFlow], ...] = (
     ExpireSessions,
     PruneArchive,
     PruneRuntime,
+    GatherContext,
+    HandOverContext,
 )

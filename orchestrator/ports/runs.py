@@ -162,7 +162,7 @@ class NewRun:
 
     `inputs` and `options` as they were given, before any `before_all_response`. `depends_on` names
     flows among the runs that are started together. `flight_key`: at most one unfinished run has it
-    (IF-11). `redo_ceiling` None: no ceiling.
+    (IF-11). `after`: a run that is there already, and must have ended.
     """
 
     flow: str
@@ -175,6 +175,7 @@ class NewRun:
     flight_key: str | None = None
     on_failure: OnFailure = OnFailure.BLOCK
     urgency: Urgency = Urgency.HOUSEKEEPING
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

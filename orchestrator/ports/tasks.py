@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from orchestrator.ports.runs import Urgency
+
 SUBMIT_TURN: Final = "orchestrator.submit_turn"
 RUN_SESSION: Final = "orchestrator.run_session"
 START_RUN: Final = "internal_flows.start_run"
@@ -16,6 +18,9 @@ SUBMISSIONS: Final = "submissions"
 TURNS: Final = "turns"
 INTERNAL: Final = "internal"
 URGENT: Final = "urgent"
+
+QUEUE_OF: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
+"""Where messages about a run go."""
 
 QUEUES: Final = (SUBMISSIONS, TURNS, INTERNAL, URGENT)
 

@@ -194,6 +194,7 @@ async def _store_graph(
     """Insert every node; a unique violation when they are there, or a flight key is held."""
     hints: list[Hint] = []
     for number, run in enumerate(runs):
+        waits = run.after is not None and await _follow(connection, run, ids[run.flow])
         hint = await store(
             connection,
             run,
@@ -201,11 +202,21 @@ async def _store_graph(
             chain_id=ids[run.flow],
             graph_id=graph_id,
             number=number,
-            open_predecessors=len(set(run.depends_on)),
+            open_predecessors=len(set(run.depends_on)) + waits,
             successors=[ids[other.flow] for other in runs if run.flow in other.depends_on],
         )
         hints += [] if hint is None else [hint]
     return tuple(hints)
+
+
+async def _follow(connection: Connection, run: NewRun, run_id: str) -> bool:
+    """Enter a new run as a successor of one that is there; False when that has ended already."""
+    query = (
+        "UPDATE internal_runs SET successors = array_append(successors, $3)"
+        " WHERE run_id = $1 AND tenant_id = $2 AND status = ANY($4) RETURNING run_id"
+    )
+    cursor = await connection.execute(query, [run.after, run.tenant_id, run_id, _UNFINISHED])
+    return await cursor.fetchone() is not None
 
 
 async def _claim_firing(connection: Connection, job: str, due_at: datetime) -> bool:
