@@ -33,6 +33,7 @@ async def open_doors(settings: Settings, flows: Flows | None = None) -> AsyncGen
             probe=ports.probe,
             circuits=ports.circuits.describe,
             runs=ports.runs,
+            pressure=ports.pressure,
             flows=flows or KnownFlows(settings.domain),
             tell_of_runs=ports.messages.tell_of_runs,
         )

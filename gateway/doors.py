@@ -11,7 +11,7 @@ from fastapi import Depends, Request
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.effects import Effects
 from orchestrator.ports.inbox import Inbox
-from orchestrator.ports.runs import NewRun, Runs, Started
+from orchestrator.ports.runs import NewRun, Pressure, Runs, Started
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import TurnRecord
@@ -64,6 +64,7 @@ class Doors:
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
+    pressure: Pressure
     flows: Flows
     tell_of_runs: Callable[[Started], Awaitable[None]]
 

@@ -20,6 +20,7 @@ from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
@@ -60,6 +61,7 @@ class Ports:
     approvals: PostgresApprovals
     outbox: PostgresOutbox
     runs: PostgresRuns
+    pressure: PostgresPressure
     redis: Redis
     live: RedisEvents
     wakeup: RedisWakeup
@@ -113,6 +115,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             approvals=PostgresApprovals(database),
             outbox=PostgresOutbox(database),
             runs=PostgresRuns(database),
+            pressure=PostgresPressure(database),
             redis=redis,
             live=live,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),

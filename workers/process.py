@@ -6,6 +6,7 @@ Celery's threads call `run_session` and `submit_turn`; everything else happens o
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
@@ -23,12 +24,14 @@ from workers.catalogue import MakeCatalogue
 from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
 from workers.outbox import OutboxSender
+from workers.patience import Patience
 from workers.runner import SessionRunner
 from workers.sightings import Sightings
 from workers.starting import read_start
 from workers.submission import TurnRequest, submit
 
 RENEW_EVERY_S = 1.0
+LOOK_AT_TURNS_EVERY_S = 0.5
 OUTBOX_EVERY_S = 5.0
 TOLD_FOR_S = 10.0
 STALLED_AFTER_LEASES = 2
@@ -136,12 +139,16 @@ class WorkerProcess:
         )
         if self._runs_turns:
             await self._warm_up()
+        else:
+            os.nice(self._settings.housekeeping_nice)
         self._repeat("renew", self._lanes.renew, RENEW_EVERY_S)
         self._repeat("sweep", self._sweep, self._settings.sweep_every_s)
         self._repeat("outbox", self._send_outbox, 0.0)
         if self._executor is not None:
             self._repeat("renew runs", self._executor.renew, RENEW_EVERY_S)
             self._repeat("sweep runs", self._executor.sweep, self._settings.sweep_every_s)
+            if self._internal is not None and self._internal.carries_out:
+                self._repeat("look at turns", self._executor.look_at_turns, LOOK_AT_TURNS_EVERY_S)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
 
@@ -162,6 +169,12 @@ class WorkerProcess:
             self._internal.dispatch,
             local=self._internal.carries_out,
             max_attempts=self._settings.max_attempts,
+            patience=Patience(
+                ports.pressure,
+                above_s=self._settings.defer_above_s,
+                at_most_s=self._settings.defer_at_most_s,
+            ),
+            live=ports.live,
         )
 
     def _required(self) -> InternalExecutor:

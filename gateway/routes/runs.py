@@ -63,6 +63,14 @@ async def list_runs(
     return [run_object(record) for record in found]
 
 
+@router.get("/debt")
+async def show_debt(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
+    """Housekeeping that is due and put off, by session, the oldest first (IF-14)."""
+    debt = await doors.pressure.housekeeping_debt(tenant, limit=limit)
+    wait_s = await doors.pressure.turn_wait_s()
+    return {"turn_wait_s": round(wait_s, 3), "sessions": [asdict(entry) for entry in debt]}
+
+
 @router.get("/{run_id}")
 async def show_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """A run, with the runs of its chain in order."""

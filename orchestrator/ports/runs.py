@@ -362,13 +362,35 @@ class Runs(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """Housekeeping of a session that is due and put off: how many runs, and for how long the oldest."""
+
+    session_id: SessionId | None
+    runs: int
+    oldest_s: float
+
+
+class Pressure(Protocol):
+    """Whether housekeeping should stand back (IF-14). Every method raises Unavailable."""
+
+    async def turn_wait_s(self) -> float:
+        """The 95th percentile of what turns of the last seconds waited for a worker."""
+        ...
+
+    async def housekeeping_debt(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[Debt]:
+        """What is put off, by session, the oldest first; of one tenant or all."""
+        ...
+
+
 class RunWork(Protocol):
     """Runs as workers see them. Every method that changes something is one transaction."""
 
-    async def claim(self, run_id: str, config: JsonObject) -> RunClaim | None:
+    async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
         """Take up `before_all` or `after_all`; `config` is kept with the run when it starts.
 
-        None: nothing to do now, or somebody holds it.
+        `waited_s`: housekeeping that became ready later than so long ago is put off. None: nothing to do
+        now, or somebody holds it.
         """
         ...
 
@@ -378,8 +400,11 @@ class RunWork(Protocol):
         """`before_all` has ended: store the items. False: the claim is no longer current."""
         ...
 
-    async def claim_items(self, run_id: str) -> ItemsClaim | None:
-        """Take some unfinished items, unless as many holders as the run allows are at work already."""
+    async def claim_items(self, run_id: str, *, waited_s: float = 0.0) -> ItemsClaim | None:
+        """Take some unfinished items, unless as many holders as the run allows are at work already.
+
+        `waited_s`: as in `claim`; items of housekeeping that waited long enough are taken one by one.
+        """
         ...
 
     async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
@@ -391,6 +416,14 @@ class RunWork(Protocol):
 
         None: the claim is no longer current, nothing was written.
         """
+        ...
+
+    async def note_progress(self, session_id: SessionId, payload: JsonObject) -> int | None:
+        """Enter ``run_progress`` into a session's log; its number there. None: there is no such session."""
+        ...
+
+    async def progress(self, run_id: str) -> Progress:
+        """How many items have ended, and how."""
         ...
 
     async def outputs(self, run_id: str) -> list[Json]:
@@ -405,6 +438,9 @@ class RunWork(Protocol):
         """Stop prolonging a claim; what was not given back runs out, and another worker takes over."""
         ...
 
-    async def sweep(self, *, limit: int = 500) -> tuple[Hint, ...]:
-        """Free what dead or silent workers held, and name runs that a lost message left hanging."""
+    async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> tuple[Hint, ...]:
+        """Free what dead or silent workers held, and name runs that a lost message left hanging.
+
+        `waited_s`: as in `claim`.
+        """
         ...

@@ -13,6 +13,7 @@ from internal_flows.stages import (
     OnFailure,
     Options,
     RunContext,
+    Urgency,
     before_all_response,
     data_response,
     redo_run,
@@ -120,6 +121,13 @@ class Doubling(InternalFlow):
         return 2 * data
 
 
+class Pressing(Doubling):
+    """A turn waits for it."""
+
+    name = "pressing"
+    urgency = Urgency.URGENT
+
+
 class Late(InternalFlow):
     """Takes longer than it may."""
 
@@ -166,7 +174,7 @@ class Forgiving(Node):
     on_failure = OnFailure.RELEASE
 
 
-FLOWS = [Scripted, Chained, Endless, Lifted, Doubling, Late, Forgiving, *NODES]
+FLOWS = [Scripted, Chained, Endless, Lifted, Doubling, Pressing, Late, Forgiving, *NODES]
 
 
 def make_catalogue(_ports: Any = None) -> Catalogue:

@@ -16,6 +16,7 @@ from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.lane import LaneRunner, TurnAgent
@@ -76,6 +77,7 @@ class Desk:
             runs=PostgresRuns(
                 Database("postgresql://127.0.0.1:1/none")
             ),  # its calls are tested on real stores
+            pressure=PostgresPressure(Database("postgresql://127.0.0.1:1/none")),
             flows=KnownFlows("travel"),
             tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
         )

@@ -15,6 +15,7 @@ from gateway.flows import KnownFlows
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.errors import ParleyError
@@ -69,6 +70,7 @@ class House:
             runs=PostgresRuns(
                 Database("postgresql://127.0.0.1:1/none")
             ),  # its calls are tested on real stores
+            pressure=PostgresPressure(Database("postgresql://127.0.0.1:1/none")),
             flows=KnownFlows("travel"),
             tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
         )
