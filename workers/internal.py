@@ -250,7 +250,6 @@ class InternalExecutor:
         if hints is None:
             raise _Fenced
         self._tell(hints)
-        await self._progress.note(claim.facts, end.status, claim.items, last=True)
 
     # Items.
 
@@ -299,7 +298,8 @@ class InternalExecutor:
         recorded = await self._work.record_items(claim, tuple(ends), last=last)
         if recorded is Recorded.LOST:
             raise _Fenced
-        await self._progress.note(claim.facts, RunStatus.RUNNING)
+        if recorded is Recorded.MORE:
+            await self._progress.note(claim.facts)
         return recorded
 
     # Holding and telling.

@@ -1,4 +1,4 @@
-"""Tells sessions how far their runs have come: into the log and live, now and then (RT-15, IF-16)."""
+"""Tells sessions how far their runs have come, now and then while items are at work (RT-15, IF-16)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ import time
 
 from orchestrator.errors import Unavailable
 from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.runs import Progress, RunFacts, RunStatus, RunWork
+from orchestrator.ports.runs import RunFacts, RunWork
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
-from orchestrator.types import JsonObject, SessionId
 
 AT_MOST_EVERY_S = 1.0
 REMEMBERED = 1000
@@ -25,16 +24,19 @@ class ProgressNotes:
         self._live = live
         self._told_at: dict[str, float] = {}
 
-    async def note(
-        self, facts: RunFacts, status: RunStatus, items: Progress | None = None, *, last: bool = False
-    ) -> None:
-        """Tell unless it was told a moment ago; the end always. A store that is down is no reason to stop."""
-        if facts.session_id is None or not (last or self._is_due(facts.run_id)):
+    async def note(self, facts: RunFacts) -> None:
+        """Tell, unless that was done a moment ago. A store that is down is no reason to stop."""
+        if facts.session_id is None or not self._is_due(facts.run_id):
             return
         try:
-            await self._tell(facts, facts.session_id, status, items)
+            told = await self._work.note_progress(facts.run_id)
         except Unavailable as error:
             _log.warning("The progress of a run could not be told.", run=facts.run_id, error=str(error))
+            return
+        if told is not None and self._live is not None:
+            number, payload = told
+            event = Event(facts.session_id, "run_progress", None, payload, number)
+            await self._live.publish(facts.session_id, (event,))
 
     def _is_due(self, run_id: str) -> bool:
         now = time.monotonic()
@@ -44,21 +46,3 @@ class ProgressNotes:
             del self._told_at[next(iter(self._told_at))]
         self._told_at[run_id] = now
         return True
-
-    async def _tell(
-        self, facts: RunFacts, session_id: SessionId, status: RunStatus, items: Progress | None
-    ) -> None:
-        progress = items or await self._work.progress(facts.run_id)
-        payload: JsonObject = {
-            "run_id": facts.run_id,
-            "flow": facts.flow,
-            "status": status.value,
-            "redo_count": facts.redo_count,
-            "total": progress.total,
-            "done": progress.done,
-            "skipped": progress.skipped,
-            "failed": progress.failed,
-        }
-        number = await self._work.note_progress(session_id, payload)
-        if number is not None and self._live is not None:
-            await self._live.publish(session_id, (Event(session_id, "run_progress", None, payload, number),))

@@ -92,7 +92,7 @@ class GatherContext(InternalFlow):
 
     name: ClassVar[str] = GATHER_CONTEXT
     trigger: ClassVar[str] = "context_needed"
-    tools: ClassVar[tuple[str, ...]] = ("context", "memory", "scratchpad")
+    tools: ClassVar[tuple[str, ...]] = ("sources", "memory", "scratchpad")
     options: ClassVar[Options] = Options(concurrency=5, timeout_s=5)
     on_failure: ClassVar[OnFailure] = OnFailure.RELEASE
     urgency: ClassVar[Urgency] = Urgency.URGENT
@@ -181,7 +181,7 @@ async def _look_at_notes(run: RunContext, question: Question) -> list[Finding]:
 
 async def _look_at_tasks(run: RunContext, question: Question) -> list[Finding]:
     """A value that the same slot had in a task before; the newest one counts most."""
-    tasks = await run.tools["context"].tasks(run.tenant_id, run.session_id, limit=LOOKED_AT)
+    tasks = await run.tools["sources"].tasks(run.tenant_id, run.session_id, limit=LOOKED_AT)
     found: list[Finding] = []
     for age, task in enumerate(tasks):
         values = _pick({**task["slots"], **task["outputs"]}, question)
@@ -192,7 +192,7 @@ async def _look_at_tasks(run: RunContext, question: Question) -> list[Finding]:
 
 
 async def _look_at_turns(run: RunContext, question: Question) -> list[Finding]:
-    lines = await run.tools["context"].turns(run.tenant_id, run.session_id, limit=LOOKED_AT)
+    lines = await run.tools["sources"].turns(run.tenant_id, run.session_id, limit=LOOKED_AT)
     return [
         Finding("turns", f"The user said: {line[:LONGEST_TEXT]}", {}, score - age / LOOKED_AT / 10)
         for age, line in enumerate(lines)
@@ -205,7 +205,7 @@ async def _look_at_rows(run: RunContext, question: Question) -> list[Finding]:
 
     A value is taken when all the rows that fit agree on it.
     """
-    context = run.tools["context"]
+    context = run.tools["sources"]
     shown = await context.frames(run.tenant_id, run.session_id, limit=LOOKED_AT)
     found = _from_rows(shown, question, (PRIVATE,))
     collections: Mapping[str, Any] = run.config.get("collections", {})

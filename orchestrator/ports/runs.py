@@ -418,12 +418,11 @@ class RunWork(Protocol):
         """
         ...
 
-    async def note_progress(self, session_id: SessionId, payload: JsonObject) -> int | None:
-        """Enter ``run_progress`` into a session's log; its number there. None: there is no such session."""
-        ...
+    async def note_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
+        """Enter how far a run has come into its session's log; the number and payload of that event.
 
-    async def progress(self, run_id: str) -> Progress:
-        """How many items have ended, and how."""
+        Beginnings and ends are entered by themselves. None: it has no session.
+        """
         ...
 
     async def outputs(self, run_id: str) -> list[Json]:

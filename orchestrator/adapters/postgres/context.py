@@ -6,11 +6,10 @@ from typing import Any
 
 from sqlalchemy import desc, select
 
-from orchestrator.adapters.postgres.models import flows_archive, frames, preferences, records, utterances
+from orchestrator.adapters.postgres.models import flows_archive, frames, records, utterances
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.ports.context import ContextQuestion, Finding
-from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
+from orchestrator.types import Json, JsonObject, SessionId, TenantId
 
 
 class PostgresContextSources:
@@ -76,32 +75,6 @@ class PostgresContextSources:
     async def _read(self, query: Any) -> list[Any]:
         async with self._database.transaction() as connection:
             return list((await connection.execute(query)).all())
-
-
-class PreferenceMemory:
-    """Implements `ports.context.MemorySearch` with the user's preferences alone."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    async def search(
-        self, tenant_id: TenantId, user_id: UserId | None, question: ContextQuestion, *, limit: int
-    ) -> list[Finding]:
-        """What the user usually gives for the asked slots; of the same task before that of others."""
-        if user_id is None or not question.slots:
-            return []
-        table = preferences.c
-        query = select(table.key, table.value).where(table.tenant_id == tenant_id, table.user_id == user_id)
-        async with self._database.transaction() as connection:
-            known = {row.key: row.value for row in await connection.execute(query)}
-        found: list[Finding] = []
-        for key, kept in known.items():
-            dact, _, slot = key.rpartition(".")
-            if slot in question.slots:
-                value = kept["value"] if is_object(kept) and "value" in kept else kept
-                told = f"The user usually gives {value} for {slot.replace('_', ' ')}."
-                found.append(Finding("memory", told, {slot: value}, 2.0 if dact == question.dact else 1.0))
-        return sorted(found, key=lambda finding: -finding.score)[:limit]
 
 
 def _rows_of(data: Json) -> list[JsonObject]:

@@ -71,6 +71,9 @@ class PostgresRunWork:
         if row is None:
             return None
         token, phase, attempts, inputs, progress = row[9:]
+        if attempts == 1 and phase == Phase.BEFORE:
+            with translated():
+                await self._database.fetch_all(statement("note_run"), {"run_id": run_id})
         self._held.add(token)
         return RunClaim(
             _facts(run_id, row), token, Phase(phase), attempts, tuple(inputs or ()), Progress(*progress)
@@ -145,24 +148,14 @@ class PostgresRunWork:
             row = await one(connection, "finish_run", arguments)
             if row is None:
                 return None
-            return await follow_up(connection, row, end)
+            hints = await follow_up(connection, row, end)
+            await execute(connection, "note_run", {"run_id": claim.facts.run_id})
+            return hints
 
-    async def note_progress(self, session_id: SessionId, payload: JsonObject) -> int | None:
+    async def note_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
         with translated():
-            row = await self._database.fetch_one(
-                statement("run_progress"), {"session_id": session_id, "payload": dump(payload)}
-            )
-        return None if row is None else row[0]
-
-    async def progress(self, run_id: str) -> Progress:
-        query = (
-            "SELECT count(*), count(*) FILTER (WHERE status = 'done'), count(*) FILTER (WHERE status = 'skipped'),"
-            " count(*) FILTER (WHERE status = 'failed') FROM internal_items WHERE run_id = %(run_id)s"
-        )
-        with translated():
-            row = await self._database.fetch_one(query, {"run_id": run_id})
-        assert row is not None
-        return Progress(*row)
+            row = await self._database.fetch_one(statement("note_run"), {"run_id": run_id})
+        return None if row is None else (row[0], row[1])
 
     async def outputs(self, run_id: str) -> list[Json]:
         query = "SELECT result FROM internal_items WHERE run_id = %(run_id)s ORDER BY position"
@@ -335,6 +328,7 @@ async def block(
             " finished_at = clock_timestamp() WHERE run_id = $1",
             [run_id, reason],
         )
+        await execute(connection, "note_run", {"run_id": run_id})
         causes += [(further, f"{row[1]} is {RunStatus.BLOCKED}") for further in row[2]]
 
 

@@ -118,11 +118,11 @@ async def test_sessions_hear_how_far_their_runs_have_come(database: Database, on
     events = await told(database, session)
 
     assert {event.payload["run_id"] for event in events} == {record.run_id}
-    done = [event.payload["done"] for event in events]
+    done = [event.payload["ended"] for event in events]
     assert done == sorted(done)
     assert 1 < len(done) < 20
     last = events[-1].payload
-    assert (last["status"], last["total"], last["done"], last["failed"]) == ("done", 200, 200, 0)
+    assert (last["status"], last["items"], last["ended"]) == ("done", 200, 200)
 
 
 async def told(database: Database, session: SessionId) -> list:
