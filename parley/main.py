@@ -9,7 +9,7 @@ import typer
 from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
-from parley.commands import chat, database, doctor, domain, evaluate, operate, runs, sessions, up
+from parley.commands import chat, database, doctor, domain, evaluate, operate, runs, serve, sessions, up
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -23,6 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("up")(up.up)
+app.command("serve")(serve.serve)
 app.command("chat")(chat.chat)
 app.command("submit")(sessions.submit)
 app.command("sessions")(sessions.list_sessions)

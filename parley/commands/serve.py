@@ -1,0 +1,54 @@
+"""`parley serve ROLE`: become one role in the foreground, as containers and service managers start it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.errors import InvalidInput
+from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
+
+_FILE = "_FILE"
+
+
+def serve(
+    role: Annotated[Role, typer.Argument(help="Which role.")],
+    host: Annotated[
+        str, typer.Option(envvar="PARLEY_HOST", help="Where the gateway or Flower listens.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port of the gateway (8600) or Flower (5555).")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="A worker's name; %h stands for the host.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Tasks of a worker side by side.")] = None,
+) -> None:
+    """Run one role until SIGTERM; stores and secrets are read from the environment."""
+    seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
+    environment = make_environment(role, seat)
+    command = (sys.executable, *command_of(role, seat))
+    sys.stdout.flush()
+    os.execve(command[0], command, environment)  # noqa: S606  # so that signals reach the role itself
+
+
+def make_environment(role: Role, seat: Seat) -> dict[str, str]:
+    """The environment of the role. Raises InvalidInput for one that it must not start in."""
+    environment = {**ONE_THREAD_EACH, **os.environ}
+    if role is Role.FLOWER:
+        path = environment.get(FLOWER_AUTH + _FILE)
+        if path and FLOWER_AUTH not in environment:
+            environment[FLOWER_AUTH] = _read_secret(Path(path))
+        check_flower(seat, environment)
+    return environment
+
+
+def _read_secret(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError as error:
+        raise InvalidInput(
+            f"{path} cannot be read: {error.strerror}; {FLOWER_AUTH}_FILE names it.", field="flower"
+        ) from error
