@@ -6,6 +6,7 @@ A domain's own configuration is in its folder; secrets are only here.
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
@@ -72,6 +73,8 @@ class Settings(BaseSettings):
     """How long a runner without work waits before it ends and has to be woken again."""
     remote_control: bool = Field(False, alias="PARLEY_REMOTE_CONTROL")
     """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""
+    pulse_file: Path | None = Field(None, alias="PARLEY_PULSE_FILE")
+    """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)

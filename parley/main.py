@@ -9,7 +9,19 @@ import typer
 from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
-from parley.commands import chat, database, doctor, domain, evaluate, operate, runs, serve, sessions, up
+from parley.commands import (
+    chat,
+    database,
+    doctor,
+    domain,
+    evaluate,
+    health,
+    operate,
+    runs,
+    serve,
+    sessions,
+    up,
+)
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -24,6 +36,7 @@ app = typer.Typer(
 )
 app.command("up")(up.up)
 app.command("serve")(serve.serve)
+app.command("health")(health.health)
 app.command("chat")(chat.chat)
 app.command("submit")(sessions.submit)
 app.command("sessions")(sessions.list_sessions)

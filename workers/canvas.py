@@ -18,6 +18,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.ports.runs import Hint, Phase, Urgency
 from orchestrator.ports.tasks import ADVANCE_RUN, INTERNAL, RUN_ITEMS, START_RUN, URGENT
 from orchestrator.types import JsonObject
+from workers.shown import DISCREET
 
 _QUEUES: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
 
@@ -60,7 +61,7 @@ def register_internal_tasks(
 ) -> None:
     """Add the tasks; each is a thin shell over the worker's process."""
 
-    @app.task(name=START_RUN, bind=True)
+    @app.task(name=START_RUN, bind=True, **DISCREET)
     def start_run(self: Any, **arguments: Any) -> None:
         """Start a flow, or all flows of a trigger; a message that is delivered twice starts once."""
         start(arguments, f"message:{self.request.id}")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.runs import PostgresRunWork
+from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
 from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
@@ -23,6 +24,7 @@ from workers.catalogue import MakeCatalogue
 from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
 from workers.outbox import OutboxSender
+from workers.pulse import BEAT_EVERY_S, Condition, Pulse
 from workers.runner import SessionRunner
 from workers.sightings import Sightings
 from workers.starting import read_start
@@ -60,12 +62,16 @@ class WorkerProcess:
         sightings: Sightings | None = None,
         runs_turns: bool = True,
         internal: InternalWork | None = None,
+        pulse: Pulse | None = None,
+        queues: tuple[str, ...] = (),
     ) -> None:
         self._settings = settings
         self._build = build
         self._sightings = sightings
         self._runs_turns = runs_turns
         self._internal = internal
+        self._pulse = pulse or Pulse(None)
+        self._presence = Presence.here("worker", queues)
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._repeated: list[asyncio.Task[None]] = []
@@ -146,6 +152,10 @@ class WorkerProcess:
         if self._executor is not None:
             self._repeat("renew runs", self._executor.renew, RENEW_EVERY_S)
             self._repeat("sweep runs", self._executor.sweep, self._settings.sweep_every_s)
+        board = PresenceBoard(ports.redis)
+        self._resources.push_async_callback(self._leave, board)
+        self._repeat("presence", lambda: board.announce(self._presence), ANNOUNCE_EVERY_S)
+        self._repeat("pulse", self._beat, BEAT_EVERY_S)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
 
@@ -191,6 +201,16 @@ class WorkerProcess:
         if self._sightings:
             await asyncio.to_thread(self._sightings.close)
         await self._resources.aclose()
+
+    async def _beat(self) -> None:
+        self._pulse.beat(Condition.READY)
+
+    async def _leave(self, board: PresenceBoard) -> None:
+        self._pulse.end()
+        try:
+            await board.leave(self._presence)
+        except Unavailable as error:
+            _log.warning("This worker is seen for a little longer.", error=str(error))
 
     def _repeat(self, name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
         self._repeated.append(asyncio.create_task(_keep_doing(name, step, every_s), name=name))
