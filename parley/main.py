@@ -22,6 +22,7 @@ from parley.commands import (
     sessions,
     up,
 )
+from parley.secret_files import take_secret_files
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -61,6 +62,7 @@ def main() -> None:
 def run(arguments: list[str], *, verbose: bool = False) -> int:
     """Run one command; the exit code. Errors become one line on standard error."""
     try:
+        take_secret_files(os.environ)
         return app(complete_wait(arguments), prog_name="parley", standalone_mode=False) or 0
     except (StopRequested, KeyboardInterrupt, typer.Abort):
         return _INTERRUPTED

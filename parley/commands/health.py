@@ -25,7 +25,9 @@ def health(
     live: Annotated[
         bool, typer.Option("--live", help="Only whether it moves, not whether it is ready.")
     ] = False,
-    port: Annotated[int | None, typer.Option(min=1, max=65535, help="Where a server listens.")] = None,
+    port: Annotated[
+        int | None, typer.Option(envvar="PARLEY_PORT", min=1, max=65535, help="Where a server listens.")
+    ] = None,
 ) -> None:
     """Ask the role that runs beside this command, in the same container, how it is."""
     if role in _PATHS:

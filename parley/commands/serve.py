@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from orchestrator.errors import InvalidInput
-from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
-
-_FILE = "_FILE"
+from parley.roles import ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
 
 
 def serve(
@@ -21,7 +17,10 @@ def serve(
         str, typer.Option(envvar="PARLEY_HOST", help="Where the gateway or Flower listens.")
     ] = "127.0.0.1",
     port: Annotated[
-        int | None, typer.Option(min=1, max=65535, help="Port of the gateway (8600) or Flower (5555).")
+        int | None,
+        typer.Option(
+            envvar="PARLEY_PORT", min=1, max=65535, help="Port of the gateway (8600) or Flower (5555)."
+        ),
     ] = None,
     name: Annotated[str | None, typer.Option(help="A worker's name; %h stands for the host.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Tasks of a worker side by side.")] = None,
@@ -38,17 +37,5 @@ def make_environment(role: Role, seat: Seat) -> dict[str, str]:
     """The environment of the role. Raises InvalidInput for one that it must not start in."""
     environment = {**ONE_THREAD_EACH, **os.environ}
     if role is Role.FLOWER:
-        path = environment.get(FLOWER_AUTH + _FILE)
-        if path and FLOWER_AUTH not in environment:
-            environment[FLOWER_AUTH] = _read_secret(Path(path))
         check_flower(seat, environment)
     return environment
-
-
-def _read_secret(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except OSError as error:
-        raise InvalidInput(
-            f"{path} cannot be read: {error.strerror}; {FLOWER_AUTH}_FILE names it.", field="flower"
-        ) from error
