@@ -68,6 +68,7 @@ class Firing:
         self._told = ""
         self._pulse = Pulse(settings.pulse_file)
         self._announced_at = 0.0
+        self._closed = False
 
     def fire_due(self) -> int:
         """Fire what is due; how many firings were ours. Never raises for a store that is down."""
@@ -81,6 +82,10 @@ class Firing:
         return fired
 
     def close(self) -> None:
+        """Beat calls this in its signal handler, perhaps in the middle of a look, and once more at the end."""
+        if self._closed or _in_loop():
+            return
+        self._closed = True
         self._pulse.end()
         self._runner.run(self._resources.aclose())
         self._runner.close()
@@ -128,3 +133,11 @@ class Firing:
         if what != self._told:
             _log.warning("Scheduled jobs are not fired.", why=what)
         self._told = what
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
