@@ -10,6 +10,7 @@ from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
 from parley.commands import (
+    bench,
     chat,
     database,
     doctor,
@@ -20,6 +21,7 @@ from parley.commands import (
     runs,
     serve,
     sessions,
+    soak,
     up,
 )
 from parley.secret_files import take_secret_files
@@ -51,6 +53,8 @@ app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
 app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluate.eval_command)
+app.command("soak")(soak.soak)
+app.command("bench")(bench.bench)
 
 
 def main() -> None:
