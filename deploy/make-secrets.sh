@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes what docker-compose.yml takes as secrets: fresh passwords, and the addresses that carry them.
+# Makes what docker-compose.yml and k8s/overlays/dev take as secrets: fresh passwords, and the addresses that carry them.
 # Files that are there already are kept, so that a second run changes nothing.
 #
 #   deploy/make-secrets.sh [--rabbitmq] [FOLDER]
@@ -42,6 +42,11 @@ printf 'parley:%s' "$(word)" | keep flower_basic_auth
 printf '' | keep openai_api_key
 printf 'postgresql://parley:%s@postgres:5432/parley' "$(of postgres_password)" | keep database_url
 printf 'redis://parley:%s@redis:6379/0' "$(of redis_password)" | keep redis_url
+# KEDA looks at the stores from its own namespace.
+printf 'postgresql://parley:%s@postgres.parley-dev.svc:5432/parley?sslmode=disable' "$(of postgres_password)" |
+    keep scaler_database_url
+printf 'redis.parley-dev.svc:6379' | keep redis_address
+printf 'parley' | keep redis_username
 # Parley's account may do all that queues and scratchpads need, and nothing to the server itself.
 keep redis.acl <<ACL
 user default off

@@ -24,8 +24,10 @@ _GUARDED = """
     SELECT count(*) FROM pg_class
     WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace"""
 _WAITING = """
-    SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - ready_at)), 0)::float8
-    FROM lanes WHERE pending > 0 AND lease_owner IS NULL AND ready_at IS NOT NULL"""
+    SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - turns.accepted_at)), 0)::float8
+    FROM lanes JOIN turns ON turns.session_id = lanes.session_id AND turns.seq = lanes.done_seq + 1
+    WHERE lanes.check_at IS NOT NULL AND lanes.pending > 0 AND lanes.lease_owner IS NULL
+        AND lanes.gap_at IS NULL AND turns.status = 'queued'"""
 
 
 def examine_database(url: str) -> Iterator[Finding]:

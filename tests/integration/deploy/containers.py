@@ -51,9 +51,17 @@ class Container:
         return {**placed, "PATH": os.environ["PATH"], "TMPDIR": str(own), "PYTHONPATH": str(ROOT)}
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        """Run a command of the image in it, to its end."""
+        """Run it to its end."""
+        return self._run(_program(command or tuple(self.command)))
+
+    def check(self, check: Sequence[str]) -> int:
+        """Run a health check in it; the exit code."""
+        assert check[0] == "python", check
+        return self._run([sys.executable, *check[1:]]).returncode
+
+    def _run(self, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            _program(command or tuple(self.command)),
+            command,
             cwd="/",
             env=self.variables(),
             capture_output=True,
@@ -72,7 +80,7 @@ class Container:
         """What its health check says now."""
         assert self.process is not None
         assert self.process.poll() is None, f"{self.name} ended: {self.log.read_text()[-3000:]}"
-        return self.run(*_without_entry(check)).returncode == 0
+        return self.check(check) == 0
 
     def await_well(self, check: Sequence[str]) -> None:
         wait_until(
@@ -107,8 +115,3 @@ def _program(command: Sequence[str]) -> list[str]:
     """The image's entry point is the script `parley`, which is this."""
     assert read_dockerfile()[-1].last("ENTRYPOINT").words() == ["parley"]
     return [sys.executable, "-m", "parley", *command]
-
-
-def _without_entry(check: Sequence[str]) -> Sequence[str]:
-    assert check[0] == "parley", check
-    return check[1:]

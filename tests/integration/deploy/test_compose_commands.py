@@ -57,8 +57,8 @@ def test_a_deployment_comes_up_answers_is_diagnosed_and_stops(database_url: str,
 
         with ended(containers):
             for name in RUNNING:
-                check = services[name]["healthcheck"]["test"][2:]
-                assert containers[name].run(*check).returncode == 1, f"{name} is well before it runs"
+                check = services[name]["healthcheck"]["test"][1:]
+                assert containers[name].check(check) == 1, f"{name} is well before it runs"
                 containers[name].start()
             for name in RUNNING:
                 containers[name].await_well(services[name]["healthcheck"]["test"][1:])

@@ -95,7 +95,7 @@ def test_nothing_starts_before_the_schema_is_there(services: dict[str, Any]) -> 
         needed = services[name]["depends_on"]
         assert needed["migrate"]["condition"] == "service_completed_successfully", name
         assert needed["postgres"]["condition"] == needed["redis"]["condition"] == "service_healthy", name
-        assert services[name]["healthcheck"]["test"] == ["CMD", "parley", "health", name]
+        assert services[name]["healthcheck"]["test"] == ["CMD", "python", "-m", "parley.probe", name]
     assert services["migrate"]["restart"] == "no"
 
 
@@ -109,7 +109,7 @@ def test_a_worker_that_is_stopped_has_longer_than_a_turn_may_take(services: dict
 
 def test_every_variable_of_ours_is_a_setting(services: dict[str, Any]) -> None:
     known = {str(field.alias) for field in Settings.model_fields.values()}
-    known |= {f"{name}_FILE" for name in known} | {"PARLEY_HOST", "FLOWER_BASIC_AUTH_FILE"}
+    known |= {f"{name}_FILE" for name in known} | {"PARLEY_HOST", "PARLEY_AUTH", "FLOWER_BASIC_AUTH_FILE"}
     for name in OURS:
         assert set(services[name]["environment"]) <= known, name
 
