@@ -66,7 +66,7 @@ def test_images_are_pinned_and_no_secret_stands_in_the_file(services: dict[str, 
     for name, service in services.items():
         assert re.search(r":v?\d+\.\d+", service["image"]), name
         for variable, value in (service.get("environment") or {}).items():
-            if re.search(r"PASSWORD|AUTH|KEY|_URL", variable) and variable != "OPENAI_BASE_URL":
+            if re.search(r"PASSWORD|BASIC_AUTH|KEY|_URL", variable) and variable != "OPENAI_BASE_URL":
                 assert variable.endswith("_FILE"), f"{name}: {variable}"
                 assert value.removeprefix("/run/secrets/") in service["secrets"], f"{name}: {variable}"
 
