@@ -90,7 +90,6 @@ def test_submissions_that_it_confirmed_outlive_it(
             queue="submissions",
             ignore_result=True,
         )
-    backend.pool.force_close_all()
     node.kill()
     node.start()
     with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
@@ -104,8 +103,8 @@ async def test_it_may_be_killed_in_the_middle_of_a_load(
 ) -> None:
     migrate(database_url)
     with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute("DELETE FROM turns")
-        connection.execute("TRUNCATE sessions CASCADE")
+        tables = "sessions, turns, events, states, state_history"
+        connection.execute(f"TRUNCATE {tables} CASCADE")
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
     environment = {"PARLEY_BROKER_URL": node.url, "PARLEY_RUNNER_LINGER_S": "0.2"}
     with fleet(database_url, redis_url, tmp_path, environment) as crew:
