@@ -62,9 +62,9 @@ def _look_at_server(connection: psycopg.Connection[Any]) -> Finding:
     if number < OLDEST_VERSION:
         return bad("postgres", f"is version {number}", f"move to PostgreSQL {OLDEST_VERSION} or newer")
     if vector is None:
-        return bad(
+        return note(
             "postgres",
-            f"version {number} answers, but has no pgvector",
+            f"version {number} answers, without pgvector: documents are found by words alone",
             "install the extension's package on the server (the image pgvector/pgvector has it)",
         )
     return well("postgres", f"version {number} with pgvector answers")
