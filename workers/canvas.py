@@ -18,6 +18,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.ports.runs import Hint, Phase
 from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS, START_RUN
 from orchestrator.types import JsonObject
+from workers.shown import DISCREET
 
 
 class Canvas:
@@ -58,7 +59,7 @@ def register_internal_tasks(
 ) -> None:
     """Add the tasks; each is a thin shell over the worker's process."""
 
-    @app.task(name=START_RUN, bind=True)
+    @app.task(name=START_RUN, bind=True, **DISCREET)
     def start_run(self: Any, **arguments: Any) -> None:
         """Start a flow, or all flows of a trigger; a message that is delivered twice starts once."""
         start(arguments, f"message:{self.request.id}")

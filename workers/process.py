@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
+from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
@@ -27,6 +28,7 @@ from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
 from workers.outbox import OutboxSender
 from workers.patience import Patience
+from workers.pulse import BEAT_EVERY_S, Condition, Pulse
 from workers.runner import SessionRunner
 from workers.sightings import Sightings
 from workers.starting import read_start
@@ -66,12 +68,16 @@ class WorkerProcess:
         sightings: Sightings | None = None,
         runs_turns: bool = True,
         internal: InternalWork | None = None,
+        pulse: Pulse | None = None,
+        queues: tuple[str, ...] = (),
     ) -> None:
         self._settings = settings
         self._build = build
         self._sightings = sightings
         self._runs_turns = runs_turns
         self._internal = internal
+        self._pulse = pulse or Pulse(None)
+        self._presence = Presence.here("worker", queues)
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._repeated: list[asyncio.Task[None]] = []
@@ -155,6 +161,10 @@ class WorkerProcess:
                 self._repeat("look at turns", self._executor.look_at_turns, LOOK_AT_TURNS_EVERY_S)
         if self._internal is not None and self._internal.carries_out:
             self._open_webhooks(ports)
+        board = PresenceBoard(ports.redis)
+        self._resources.push_async_callback(self._leave, board)
+        self._repeat("presence", lambda: board.announce(self._presence), ANNOUNCE_EVERY_S)
+        self._repeat("pulse", self._beat, BEAT_EVERY_S)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
 
@@ -217,6 +227,16 @@ class WorkerProcess:
         if self._sightings:
             await asyncio.to_thread(self._sightings.close)
         await self._resources.aclose()
+
+    async def _beat(self) -> None:
+        self._pulse.beat(Condition.READY)
+
+    async def _leave(self, board: PresenceBoard) -> None:
+        self._pulse.end()
+        try:
+            await board.leave(self._presence)
+        except Unavailable as error:
+            _log.warning("This worker is seen for a little longer.", error=str(error))
 
     def _repeat(self, name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
         self._repeated.append(asyncio.create_task(_keep_doing(name, step, every_s), name=name))
