@@ -9,6 +9,7 @@ from fastapi import FastAPI
 
 from gateway import problems
 from gateway.doors import Doors
+from gateway.inspector import page as inspector
 from gateway.limits import BodyLimit
 from gateway.routes import approvals, health, runs, sessions, turns
 from orchestrator.bootstrap import open_ports
@@ -33,6 +34,7 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             circuits=ports.circuits.describe,
             runs=ports.runs,
             tell_of_runs=ports.messages.tell_of_runs,
+            flower_url=settings.flower_url,
         )
 
 
@@ -56,6 +58,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
     app.add_middleware(BodyLimit)
     for part in (sessions, turns, approvals, runs, health):
         app.include_router(part.router)
+    inspector.install(app)
     return app
 
 

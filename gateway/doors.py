@@ -28,13 +28,18 @@ class Domains(Protocol):
         """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
         ...
 
+    def names(self) -> list[str]:
+        """All of them, sorted."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Doors:
     """`probe` names what is not ready, and why; empty when all is well.
 
     `circuits` tells of models that workers do not ask at present. `tell_of_runs` wakes a worker for runs
-    that were started; it never raises, since workers look for such runs anyway.
+    that were started; it never raises, since workers look for such runs anyway. `flower_url` is where
+    people find Flower, for a link.
     """
 
     inbox: Inbox
@@ -48,6 +53,7 @@ class Doors:
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
     tell_of_runs: Callable[[Started], Awaitable[None]]
+    flower_url: str | None = None
 
 
 def _doors(request: Request) -> Doors:

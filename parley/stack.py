@@ -126,7 +126,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         role.worker(f"turns-{number}", "turns,submissions", threads=64)
         for number in range(1, plan.turn_workers + 1)
     ]
-    programs = [role.gateway(), *turn_workers, role.worker("internal", "internal,urgent", threads=16)]
+    programs = [role.gateway(flower), *turn_workers, role.worker("internal", "internal,urgent", threads=16)]
     if not plan.private:
         programs.append(role.beat())
     if flower is not None:
@@ -143,11 +143,12 @@ class _Roles:
     worker_grace_s: float
     """Longer than a worker gives the turns it has begun."""
 
-    def gateway(self) -> Program:
+    def gateway(self, flower: Flower | None) -> Program:
         plan = self.plan
         ready_url = f"{address_of(plan.host, plan.port)}/health/ready"
         command = ("-m", "gateway", "--host", plan.host, "--port", str(plan.port))
-        return self._program("gateway", command, lambda _: _answers(ready_url), _BRIEF_GRACE_S)
+        link = {} if flower is None else {"PARLEY_FLOWER_URL": flower.url}
+        return self._program("gateway", command, lambda _: _answers(ready_url), _BRIEF_GRACE_S, link)
 
     def worker(self, name: str, queues: str, *, threads: int) -> Program:
         command = (
@@ -188,14 +189,14 @@ class _Roles:
         command: tuple[str, ...],
         ready: Callable[[str], bool],
         grace_s: float,
-        secret: Mapping[str, str] | None = None,
+        additions: Mapping[str, str] | None = None,
     ) -> Program:
         return Program(
             name=name,
             command=(sys.executable, *command),
             log=self.plan.data_dir / "logs" / f"{name}.log",
             ready=ready,
-            environment={**self.environment, **(secret or {})},
+            environment={**self.environment, **(additions or {})},
             grace_s=grace_s,
         )
 
