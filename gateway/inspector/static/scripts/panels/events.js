@@ -1,0 +1,41 @@
+// The session's event log, newest last, as it grows.
+
+import { h } from "../dom.js";
+import { humanize } from "../words.js";
+import { nothing } from "./common.js";
+
+export const id = "events";
+export const label = "Events";
+
+const MOST = 400;
+const filter = { type: "" };
+
+export function render({ session, view, redraw }) {
+  const types = [...new Set(session.events.map((event) => event.type))].sort();
+  const chosen = session.events.filter((event) => filter.type === "" || event.type === filter.type);
+  const shown = chosen.slice(-MOST);
+  const select = h("select", { id: "event-type", "data-key": "events:type", on: { change: (event) => {
+    filter.type = event.target.value;
+    redraw();
+  } } }, h("option", { value: "" }, "All types"), types.map((type) => h("option", { value: type }, humanize(type))));
+  select.value = types.includes(filter.type) ? filter.type : "";
+  return [
+    h("div", { class: "filter" }, h("label", { class: "unseen", for: "event-type" }, "Type of events"), select),
+    chosen.length > MOST ? h("p", { class: "quote" }, `The newest ${MOST} of ${chosen.length}.`) : null,
+    shown.length ? h("ol", { class: "log", "aria-label": "Event log" }, shown.map((event) => showEvent(event, session, view))) : nothing("No events yet."),
+  ];
+}
+
+function showEvent(event, session, view) {
+  const seq = session.find(event.turn_id)?.turn?.seq;
+  const facts = Object.entries(event.payload ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
+  const about = facts.map(([name, value]) => `${name.replaceAll("_", " ")}: ${short(value)}`).join(", ");
+  return h("li", { "aria-current": view.event === event ? "step" : null, class: event.number === null ? "hint-event" : null },
+    h("span", { class: "number" }, event.number ?? "live"),
+    h("div", {}, h("span", { class: "type" }, humanize(event.type)), seq ? ` #${seq} ` : " ", h("span", { class: "about" }, about)));
+}
+
+function short(value) {
+  const text = String(value);
+  return text.length > 140 ? `${text.slice(0, 140)}…` : text;
+}
