@@ -11,7 +11,7 @@ from gateway import problems
 from gateway.doors import Doors
 from gateway.inspector import page as inspector
 from gateway.limits import BodyLimit
-from gateway.routes import approvals, health, runs, sessions, turns
+from gateway.routes import approvals, events, health, runs, sessions, socket, turns
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings, load_settings
 
@@ -35,6 +35,8 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             runs=ports.runs,
             tell_of_runs=ports.messages.tell_of_runs,
             flower_url=settings.flower_url,
+            events=ports.events,
+            live=ports.live,
         )
 
 
@@ -56,7 +58,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
     )
     problems.install(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, approvals, runs, health):
+    for part in (sessions, turns, events, socket, approvals, runs, health):
         app.include_router(part.router)
     inspector.install(app)
     return app

@@ -6,10 +6,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-from fastapi import Depends, Request
+from fastapi import Depends
+from starlette.requests import HTTPConnection
 
+from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.effects import Effects
+from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.runs import Runs, Started
 from orchestrator.ports.sessions import Sessions
@@ -53,11 +56,13 @@ class Doors:
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
     tell_of_runs: Callable[[Started], Awaitable[None]]
+    events: EventFeed
+    live: LiveEvents
     flower_url: str | None = None
 
 
-def _doors(request: Request) -> Doors:
-    return request.app.state.doors
+def _doors(connection: HTTPConnection) -> Doors:
+    return connection.app.state.doors
 
 
 def _tenant() -> TenantId:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue, StringConstraints
+from pydantic import Field, JsonValue, StringConstraints, model_validator
 
-from orchestrator.turns.request import Identifier, Request
+from orchestrator.turns.request import Action, Identifier, Key, PlainText, Request
 from orchestrator.turns.turn import IfBusy
 
 
@@ -37,3 +37,22 @@ class NewRunBody(Request):
     inputs: Annotated[list[JsonValue], Field(max_length=100_000, default_factory=list[JsonValue])]
     options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     parameters: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+
+
+class SocketMessage(Request):
+    """What a client sends over a WebSocket; one of the first three at least.
+
+    `dialogueAct`: the dact of a flow to start; `lastAction`: what the user did instead of writing.
+    """
+
+    currentMessage: PlainText | None = None  # noqa: N815  # the name is a contract
+    dialogueAct: Identifier | None = None  # noqa: N815
+    lastAction: Action | Identifier | None = None  # noqa: N815
+    conversation_id: str | None = None
+    idempotency_key: Key | None = None
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> SocketMessage:
+        if self.currentMessage is None and self.dialogueAct is None and self.lastAction is None:
+            raise ValueError("give currentMessage, lastAction or dialogueAct")
+        return self

@@ -11,10 +11,12 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.model_pool import ModelPool, read_endpoints
 from orchestrator.adapters.postgres.approvals import PostgresApprovals
 from orchestrator.adapters.postgres.effects import PostgresEffects
+from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
@@ -61,6 +63,7 @@ class Ports:
     runs: PostgresRuns
     redis: Redis
     live: RedisEvents
+    events: EventFeed
     wakeup: RedisWakeup
     waiter: TurnWaiter
     messages: Messages
@@ -102,6 +105,8 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         inbox = PostgresInbox(
             database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
         )
+        events = EventFeed(PostgresEventLog(database), live, inbox)
+        stack.push_async_callback(events.close)
         circuits = RedisCircuits(redis)
         yield Ports(
             settings=settings,
@@ -114,6 +119,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             runs=PostgresRuns(database),
             redis=redis,
             live=live,
+            events=events,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),
             messages=messages,

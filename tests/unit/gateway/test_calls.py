@@ -12,6 +12,7 @@ import orjson
 from gateway.app import create_app
 from gateway.doors import Doors
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
@@ -19,7 +20,7 @@ from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.errors import ParleyError
 from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.effects import MemoryEffects
-from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.sessions import MemorySessions
@@ -69,6 +70,8 @@ class House:
                 Database("postgresql://127.0.0.1:1/none")
             ),  # its calls are tested on real stores
             tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
+            events=EventFeed(MemoryEventLog(self.store), self.live, self.inbox),
+            live=self.live,
         )
 
     async def session(self, **body: object) -> str:
