@@ -202,6 +202,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         services,
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
+        live=ports.live,
     )
 
 
