@@ -6,6 +6,8 @@ import { showForm } from "./forms.js";
 import { showRows, showTable } from "./tables.js";
 import { humanize, showValue } from "./words.js";
 
+const FACTS_AT_ONCE = 12;
+
 const isObject = (value) => value !== null && typeof value === "object" && !Array.isArray(value);
 const areRows = (value) => Array.isArray(value) && value.length > 0 && value.every(isObject);
 
@@ -32,9 +34,9 @@ function table(frame, block, { title, readPage }) {
 function chart(frame, block, { title }) {
   const spec = frame.data ?? {};
   const rows = areRows(spec.data?.values) ? spec.data.values : [];
-  const place = h("div", { class: "drawing", role: "img", "aria-label": `Chart: ${title}` });
-  const root = h("div", { class: "chart" }, place);
-  drawChart(place, { ...spec, title: undefined }).catch((error) => {
+  const place = h("div", { class: "drawing", role: "img", "aria-label": `Chart: ${title}` }, h("p", { class: "note" }, "Drawing the chart"));
+  const root = h("div", { class: "chart-body" }, place);
+  drawChart(place, { ...spec, title: undefined }, `Chart: ${title}`).catch((error) => {
     place.replaceChildren(h("p", { class: "note" }, `This chart cannot be drawn here: ${error.message}`));
     data.open = true;
   });
@@ -58,16 +60,22 @@ function showAny(value, depth) {
   return showValue(value);
 }
 
-function showFacts(block) {
-  return h("dl", { class: "pairs" }, block.items.map(({ label, name, value }) => [h("dt", {}, label ?? humanize(name)), h("dd", {}, showValue(value))]));
+function showFacts(items) {
+  return h("dl", { class: "card-facts" }, items.map(({ label, name, value }) => h("div", {}, h("dt", {}, humanize(label ?? name)), h("dd", {}, showValue(value)))));
 }
 
+/** Facts at once up to a number, the rest and what is nested folded away. */
 function showCard(frame, block) {
-  const nested = isObject(frame.data) ? Object.fromEntries(Object.entries(frame.data).filter(([, one]) => one !== null && typeof one === "object")) : {};
-  if (Array.isArray(block.items)) {
-    return h("div", { class: "inside" }, showFacts(block), Object.keys(nested).length ? showPairs(nested) : null);
-  }
-  return h("div", { class: "inside" }, showAny(frame.data, 0));
+  const data = isObject(frame.data) ? frame.data : null;
+  const items = (block.items ?? Object.entries(data ?? {}).map(([name, value]) => ({ name, value })))
+    .filter(({ value }) => value !== null && value !== "" && typeof value !== "object");
+  const nested = Object.entries(data ?? {}).filter(([, value]) => value !== null && typeof value === "object" && Object.keys(value).length > 0);
+  if (items.length === 0 && nested.length === 0) return h("div", { class: "inside" }, showAny(frame.data, 0));
+  const rest = items.slice(FACTS_AT_ONCE);
+  return h("div", { class: "inside" },
+    showFacts(items.slice(0, FACTS_AT_ONCE)),
+    rest.length ? h("details", {}, h("summary", {}, `${rest.length} more`), showFacts(rest)) : null,
+    nested.map(([name, value]) => h("details", {}, h("summary", {}, humanize(name)), showAny(value, 0))));
 }
 
 function list(frame) {

@@ -1,13 +1,14 @@
 // Draws Vega-Lite specifications. Expressions are interpreted, not compiled; nothing is loaded from elsewhere.
 
 import { h } from "./dom.js";
+import { CHART_LIBRARY } from "./trusted.js";
 
 let library = null;
 
 /** The drawing library, loaded when the first chart is shown. */
 function loadLibrary() {
   library ??= new Promise((resolve, reject) => {
-    const script = h("script", { src: "/inspector/charts.js" });
+    const script = h("script", { src: CHART_LIBRARY });
     script.addEventListener("load", () => resolve(window.vegaEmbed));
     script.addEventListener("error", () => {
       library = null;
@@ -57,7 +58,7 @@ const tooltip = (handler, event, item, value) => {
 };
 
 /** Draw `spec` into `place`; resolves when it is drawn, rejects with a reason when it cannot be. */
-export async function drawChart(place, spec) {
+export async function drawChart(place, spec, label) {
   const embed = await loadLibrary();
   const sized = { ...spec, width: spec.width ?? "container", autosize: spec.autosize ?? { type: "fit-x", contains: "padding" } };
   const drawn = await embed(place, sized, {
@@ -71,5 +72,8 @@ export async function drawChart(place, spec) {
     config: colours(),
   });
   place.querySelector("svg")?.setAttribute("aria-hidden", "true"); // its data are offered as a table
+  place.setAttribute("role", "img");
+  place.setAttribute("aria-label", label);
+  place.removeAttribute("aria-roledescription");
   return drawn;
 }

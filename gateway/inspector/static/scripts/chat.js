@@ -5,6 +5,7 @@ import { button, byId, h, replace } from "./dom.js";
 import { showForm } from "./forms.js";
 import { readMessage, showCode, toPlain } from "./markdown.js";
 import { FINISHED } from "./session.js";
+import { drawThumb } from "./icons.js";
 import { humanize, showDuration } from "./words.js";
 
 const NEAR_END = 80;
@@ -17,7 +18,12 @@ export class Chat {
     this.scroller = byId("scroll");
     this.shown = new Map(); // key of an entry → {element, made}
     this.until = null; // in a replay: entries that may be seen, and how
-    this.scroller.addEventListener("scroll", () => this.offerEnd());
+    this.stays = true; // at the end, whatever grows: a chart is drawn after its answer has come
+    this.scroller.addEventListener("scroll", () => {
+      this.stays = this.isAtEnd();
+      this.offerEnd();
+    });
+    new ResizeObserver(() => this.stays && this.goToEnd()).observe(this.list);
     byId("go-to-end").addEventListener("click", () => this.goToEnd());
   }
 
@@ -135,13 +141,13 @@ export class Chat {
   showMeta(entry) {
     const { turn } = entry;
     const name = `message ${turn.seq}`;
-    const thumb = (rating, label, sign) => button(sign, () => this.rate(entry, rating), { class: "quiet", "aria-label": `${label}: ${name}`, title: label, "aria-pressed": String(entry.feedback === rating), "data-key": `${entry.key}:${rating}` });
+    const thumb = (rating, label) => button(drawThumb(rating), () => this.rate(entry, rating), { class: "quiet", "aria-label": `${label}: ${name}`, title: label, "aria-pressed": String(entry.feedback === rating), "data-key": `${entry.key}:${rating}` });
     return h("div", { class: "meta" },
       h("span", {}, `#${turn.seq}`),
       turn.duration_ms === null ? null : h("span", {}, showDuration(turn.duration_ms)),
-      turn.epoch === undefined || turn.epoch === null ? null : button(`State at ${turn.epoch}`, () => this.page.showEpoch(turn.epoch), { class: "quiet", "aria-label": `Show the state after ${name}`, "data-key": `${entry.key}:epoch` }),
-      thumb("up", "Good answer", "👍"),
-      thumb("down", "Bad answer", "👎"),
+      turn.epoch === undefined || turn.epoch === null ? null : button(`Epoch ${turn.epoch}`, () => this.page.showEpoch(turn.epoch), { class: "quiet", "aria-label": `Show the state after ${name}`, "data-key": `${entry.key}:epoch` }),
+      thumb("up", "Good answer"),
+      thumb("down", "Bad answer"),
       ["failed", "quarantined"].includes(turn.status) ? button("Retry", () => this.retry(entry), { class: "quiet" }) : null);
   }
 
@@ -191,6 +197,7 @@ export class Chat {
 
   goToEnd() {
     this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.stays = true;
     this.offerEnd();
   }
 

@@ -32,7 +32,7 @@ export class Sidebar {
     const tabbed = this.sessions.some((one) => one.session_id === open) ? open : this.sessions[0]?.session_id;
     replace(byId("sessions"), this.sessions.map((one) => h("li", { "aria-current": one.session_id === open ? "true" : null },
       button([
-        h("span", { class: "name" }, one.session_id),
+        h("span", { class: "name" }, one.session_id.replace(/^session_/, "")),
         h("span", { class: "about" }, [humanize(one.domain), one.status === "closed" ? "closed" : null, one.pending ? `${one.pending} waiting` : null, showAge(one.updated_at)].filter(Boolean).join(" · ")),
       ], () => this.page.go(one.session_id), { "data-key": `session:${one.session_id}`, tabindex: one.session_id === tabbed ? "0" : "-1" }))));
   }

@@ -4,6 +4,7 @@ import { button, h } from "./dom.js";
 import { humanize, showValue } from "./words.js";
 
 const LONGEST_CELL = 400;
+const SHORT_CELL = 30;
 const SHOWN_AT_ONCE = 25;
 
 function columnsOf(rows, named) {
@@ -20,7 +21,7 @@ function showRow(row, columns) {
   return h("tr", {}, columns.map(({ name, type }) => {
     const text = showValue(row[name]);
     const short = text.length > LONGEST_CELL ? `${text.slice(0, LONGEST_CELL)}…` : text;
-    return h("td", { class: type === "number" ? "number" : null }, short);
+    return h("td", { class: type === "number" ? "number" : text.length <= SHORT_CELL ? "short" : null }, short);
   }));
 }
 

@@ -20,8 +20,8 @@ export function showNumber(value) {
   return Number.isInteger(value) && Math.abs(value) < 10000 ? String(value) : plainNumber.format(value);
 }
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit", second: "2-digit" });
-const day = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
+const clock = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", second: "2-digit" });
+const day = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" });
 
 function toDate(time) {
   if (time === null || time === undefined || time === "") return null;
