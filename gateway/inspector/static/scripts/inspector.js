@@ -135,7 +135,7 @@ export class Inspector {
   countApprovals() {
     const waiting = approvals.count({ data: this.data.get(approvals.id)?.data });
     const tab = byId(`tab-${approvals.id}`);
-    tab.replaceChildren(approvals.label, waiting ? h("span", { class: "count" }, String(waiting), h("span", { class: "unseen" }, " waiting")) : "");
+    tab.replaceChildren(approvals.label, ...(waiting ? [" ", h("span", { class: "count" }, String(waiting), h("span", { class: "unseen" }, " waiting"))] : []));
   }
 
   /** Show a state of the past, or the present for null. */

@@ -33,7 +33,7 @@ function showFlow(flow, isTop) {
 
 function showSlot(slot) {
   const about = [slot.source, slot.confirmed ? "confirmed" : null, slot.text && slot.text !== String(slot.value) ? `“${slot.text}”` : null];
-  return [showValue(slot.value), h("span", { class: "source" }, about.filter(Boolean).join(", "))];
+  return [showValue(slot.value), " ", h("span", { class: "source" }, about.filter(Boolean).join(", "))];
 }
 
 function showQuestion(ambiguity) {
