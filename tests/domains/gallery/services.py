@@ -10,7 +10,7 @@ from orchestrator.types import JsonObject
 PAYLOADS = Path(__file__).with_name("payloads.txt").read_text(encoding="utf-8").splitlines()
 STORY = " ".join(
     f"In room {number} hangs a picture of the sea, and beneath it stands a chair that nobody may use."
-    for number in range(1, 31)
+    for number in range(1, 17)
 )
 
 
