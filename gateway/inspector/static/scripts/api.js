@@ -96,8 +96,8 @@ export class Api {
   closeSession(id) {
     return this.call("DELETE", `/v1/sessions/${seg(id)}`);
   }
-  history(id) {
-    return this.get(`/v1/sessions/${seg(id)}/history?limit=1000`);
+  history(id, limit) {
+    return this.get(`/v1/sessions/${seg(id)}/history?limit=${limit}`);
   }
   turns(id) {
     return this.get(`/v1/turns?session_id=${seg(id)}&limit=500`);
@@ -158,7 +158,8 @@ export class Api {
   }
 }
 
-async function readProblem(response) {
+/** What the gateway says is wrong. */
+export async function readProblem(response) {
   const body = await response.json().catch(() => ({}));
   const detail = typeof body.detail === "string" ? body.detail : `The gateway answered ${response.status}.`;
   return new Problem(response.status, body.code ?? "unknown", detail, body.field);

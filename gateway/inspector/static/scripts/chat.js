@@ -4,7 +4,7 @@ import { showBlock } from "./blocks.js";
 import { button, byId, h, replace } from "./dom.js";
 import { showForm } from "./forms.js";
 import { readMessage, showCode, toPlain } from "./markdown.js";
-import { FINISHED } from "./session.js";
+import { FINISHED, isSilent } from "./session.js";
 import { drawThumb } from "./icons.js";
 import { humanize, showDuration } from "./words.js";
 
@@ -39,8 +39,12 @@ export class Chat {
   }
 
   get entries() {
-    if (this.until === null) return this.session?.entries ?? [];
-    return this.session.entries.filter((entry) => this.until.has(entry.turnId));
+    const spoken = (this.session?.entries ?? []).filter((entry) => !isSilent(entry));
+    return this.until === null ? spoken : spoken.filter((entry) => this.until.has(entry.turnId));
+  }
+
+  get last() {
+    return (this.session?.entries ?? []).findLast((entry) => !isSilent(entry)) ?? null;
   }
 
   /** Show some entries only, each "asked" or "answered"; null ends that. */
@@ -76,7 +80,7 @@ export class Chat {
   /** Make a turn's element anew, unless it would look the same. */
   renew(entry) {
     const phase = this.until?.get(entry.turnId) ?? "answered";
-    const current = entry === this.session.last && this.until === null;
+    const current = entry === this.last && this.until === null;
     const made = JSON.stringify([entry.said, entry.turn, entry.streamed, entry.doing, entry.problem?.message, entry.feedback, current, phase]);
     const known = this.shown.get(entry.key);
     if (known?.made === made) return;
@@ -87,19 +91,18 @@ export class Chat {
 
   renewOne(entry) {
     if (!this.entries.includes(entry)) return;
+    if (!this.shown.has(entry.key)) return this.render();
     const atEnd = this.isAtEnd();
     this.renew(entry);
     this.showSuggestions();
     if (atEnd) this.goToEnd();
+    return undefined;
   }
 
   ask(entry) {
-    const text = entry.said ?? entry.turn?.text;
-    if (text !== null && text !== undefined && entry.action === null) {
-      return h("div", { class: "said" }, h("span", { class: "unseen" }, "You: "), text);
-    }
-    if (entry.action === null && entry.turn === null) return null;
-    return h("div", { class: "said action" }, h("span", { class: "unseen" }, "You chose: "), text || nameAction(entry));
+    if (entry.said === null) return null;
+    const chose = entry.action !== null;
+    return h("div", { class: chose ? "said action" : "said" }, h("span", { class: "unseen" }, chose ? "You chose: " : "You: "), entry.said);
   }
 
   answer(entry, current) {
@@ -169,7 +172,7 @@ export class Chat {
 
   /** Replies of the newest answer, as buttons. */
   showSuggestions() {
-    const entry = this.session?.last;
+    const entry = this.last;
     const usable = entry?.turn && FINISHED.has(entry.turn.status) && this.until === null && this.session.record?.status !== "closed";
     const form = entry?.turn?.interaction?.kind === "form";
     const actions = usable && !form ? (entry.turn.actions ?? []).filter((action) => action.name !== "show_page") : [];
@@ -204,11 +207,6 @@ export class Chat {
   offerEnd() {
     byId("to-end").hidden = this.isAtEnd();
   }
-}
-
-function nameAction(entry) {
-  const name = entry.action?.name ?? entry.turn?.action?.name;
-  return name ? humanize(name) : "An option";
 }
 
 /** A page of a frame is an array of rows, or an object that holds one. */

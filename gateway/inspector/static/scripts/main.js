@@ -91,9 +91,9 @@ class Page {
     this.session = session;
     this.chat.show(session);
     this.inspector.show(session);
-    this.composer.show(session);
     this.sidebar.draw();
     this.showRecord();
+    this.composer.show(session);
     this.showLive();
     if (session === null) return;
     session.addEventListener("turns", () => {
@@ -109,7 +109,7 @@ class Page {
 
   finished(entry) {
     this.chat.render();
-    this.chat.speak(entry);
+    if (entry.turn.reply) this.chat.speak(entry);
     if (entry.turn.frame?.display_type === "toast") notify(entry.turn.frame.display_name || entry.turn.reply);
     this.sidebar.renew();
   }

@@ -1,6 +1,7 @@
 // Plays a session again from its event log: step by step, or by itself. Shows, changes nothing.
 
 import { button, byId, h } from "./dom.js";
+import { readLog } from "./stream.js";
 import { humanize } from "./words.js";
 
 const PACES = [["0.5", "Slow"], ["1", "Normal"], ["3", "Fast"]];
@@ -20,8 +21,10 @@ export class Replay {
   }
 
   /** Begin before the first event. */
-  start(session) {
-    const steps = session.events.filter((event) => event.number !== null && event.turn_id);
+  async start(session) {
+    const log = await this.page.attempt(() => readLog(session.api, session.id));
+    if (log === undefined || this.page.session !== session) return undefined;
+    const steps = log.filter((event) => event.number !== null && event.turn_id);
     if (steps.length === 0) return this.page.notify("There are no events to replay yet.");
     this.session = session;
     this.steps = steps;

@@ -48,17 +48,36 @@ export class Session extends EventTarget {
 
   /** Every turn of the session with what was said in it. */
   async readTurns() {
-    const [turns, history] = await Promise.all([this.api.turns(this.id), this.api.history(this.id)]);
-    const said = new Map(history.filter((line) => line.role === "user").map((line) => [line.turn_id, line]));
+    const [turns, history] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000)]);
     for (const turn of turns.sort((one, other) => one.seq - other.seq)) {
       const entry = this.ensure(turn.turn_id);
       entry.turn = turn;
-      entry.at = said.get(turn.turn_id)?.at ?? entry.at;
-      entry.said ??= turn.text ?? said.get(turn.turn_id)?.content ?? null;
+      entry.said ??= turn.text;
       if (!FINISHED.has(turn.status)) this.await(entry);
     }
     this.sort();
+    this.recall(history);
     this.tell("turns");
+  }
+
+  /** Take from the history when turns came, and what was chosen where nothing was written. */
+  recall(history) {
+    for (const line of history.filter((one) => one.role === "user")) {
+      const entry = this.find(line.turn_id);
+      if (entry === undefined) continue;
+      entry.at ??= line.at;
+      if (line.form !== "action" || entry.said !== null) continue;
+      entry.action = JSON.parse(line.content);
+      entry.said = this.labelOf(entry);
+    }
+  }
+
+  /** What the button said that made an action: it stands in the answer before. */
+  labelOf(entry) {
+    const before = this.entries[this.entries.indexOf(entry) - 1];
+    const { name, payload } = entry.action;
+    const found = (before?.turn?.actions ?? []).find((one) => one.name === name && JSON.stringify(one.payload) === JSON.stringify(payload));
+    return found?.label ?? name.replaceAll("_", " ");
   }
 
   find(turnId) {
@@ -145,7 +164,9 @@ export class Session extends EventTarget {
     if (FINISHED.has(turn.status)) {
       entry.streamed = "";
       entry.doing = "";
+      entry.at ??= new Date().toISOString();
       this.refreshSoon();
+      if (entry.said === null && turn.reply) this.recallSoon();
     }
     this.sort();
     this.tell(before === undefined ? "turns" : "turn", entry);
@@ -211,6 +232,21 @@ export class Session extends EventTarget {
     }, pause));
   }
 
+  /** Another page has chosen something: the history says what. */
+  recallSoon() {
+    if (this.timers.has("recall")) return;
+    this.timers.set("recall", setTimeout(async () => {
+      this.timers.delete("recall");
+      try {
+        this.recall(await this.api.history(this.id, 50));
+        this.tell("turns");
+      } catch (problem) {
+        if (problem.status === undefined) throw problem;
+        this.tell("problem", problem);
+      }
+    }, STATE_PAUSE_MS));
+  }
+
   refreshSoon() {
     if (this.timers.has("record")) return;
     this.timers.set("record", setTimeout(async () => {
@@ -224,6 +260,11 @@ export class Session extends EventTarget {
       }
     }, STATE_PAUSE_MS));
   }
+}
+
+/** Whether a turn has nothing to show in the conversation: the system's own, such as deciding on a proposal. */
+export function isSilent(entry) {
+  return entry.said === null && entry.action === null && entry.streamed === "" && !entry.turn?.reply;
 }
 
 /** The first so many characters, as people and the gateway count them. */

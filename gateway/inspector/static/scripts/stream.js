@@ -1,5 +1,7 @@
 // Follows a session's events over fetch, so that a key can be sent along; goes on where it was cut off.
 
+import { readProblem } from "./api.js";
+
 const FIRST_PAUSE_MS = 300;
 const LONGEST_PAUSE_MS = 8000;
 
@@ -47,6 +49,15 @@ export function follow(api, sessionId, last, onEvent, onStatus) {
   const stop = new AbortController();
   run(api, sessionId, last, onEvent, onStatus, stop.signal);
   return () => stop.abort();
+}
+
+/** Every event that there is now. */
+export async function readLog(api, sessionId) {
+  const response = await api.request(`/v1/sessions/${encodeURIComponent(sessionId)}/events?follow=false`);
+  if (!response.ok) throw await readProblem(response);
+  const events = [];
+  await read(response, new AbortController().signal, (event) => events.push(event));
+  return events;
 }
 
 async function run(api, sessionId, last, onEvent, onStatus, signal) {

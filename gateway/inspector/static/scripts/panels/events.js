@@ -30,7 +30,7 @@ function showEvent(event, session, view) {
   const seq = session.find(event.turn_id)?.turn?.seq;
   const facts = Object.entries(event.payload ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
   const about = facts.map(([name, value]) => `${name.replaceAll("_", " ")}: ${short(value)}`).join(", ");
-  return h("li", { "aria-current": view.event === event ? "step" : null, class: event.number === null ? "hint-event" : null },
+  return h("li", { "aria-current": event.number !== null && view.event?.number === event.number ? "step" : null, class: event.number === null ? "hint-event" : null },
     h("span", { class: "number" }, event.number ?? "live"),
     h("div", {}, h("span", { class: "type" }, humanize(event.type)), seq ? ` #${seq} ` : " ", h("span", { class: "about" }, about)));
 }

@@ -16,7 +16,7 @@ export async function load({ session }) {
 export function render({ data, session }) {
   return [
     section("Effects", data.effects.length ? h("ol", { class: "entries" }, [...data.effects].reverse().map((one) => showEffect(one))) : nothing("Nothing was changed outside this session.")),
-    section("Calls", data.journal.length ? h("ol", { class: "entries" }, [...data.journal].reverse().map((step) => showStep(step, session))) : nothing("No tool or model was called yet.")),
+    section("Calls", data.journal.length ? h("ol", { class: "entries" }, data.journal.map((step) => showStep(step, session))) : nothing("No tool or model was called yet.")),
   ];
 }
 
@@ -32,9 +32,8 @@ function showEffect(effect) {
 
 function showStep(step, session) {
   const seq = session.find(step.turn_id)?.turn?.seq;
-  const key = step.key ?? step.step;
+  const { key } = step;
   return h("li", { class: "entry" },
-    h("header", {}, h("h4", {}, key), chip(step.status), h("span", { class: "when" }, [seq ? `#${seq}` : null, showTime(step.finished_at ?? step.started_at ?? step.at)].filter(Boolean).join(" "))),
-    step.kind ? h("p", { class: "quote" }, humanize(step.kind)) : null,
-    step.result === null || step.result === undefined ? null : fold("Result", step.result, `step:${step.turn_id}:${key}`));
+    h("header", {}, h("h4", {}, key), chip(step.status), h("span", { class: "when" }, [seq ? `#${seq}` : null, showTime(step.at)].filter(Boolean).join(" "))),
+    h("p", { class: "quote" }, humanize(step.kind)));
 }

@@ -9,12 +9,9 @@ export const label = "Plan";
 
 /** The latest plan, or null when there is none. */
 export async function load({ session }) {
-  try {
-    return await session.api.plan(session.id);
-  } catch (problem) {
-    if (problem.status === 404) return null;
-    throw problem;
-  }
+  const flows = [...(session.record.state?.stack ?? []), ...(session.record.state?.completed ?? [])];
+  const hasPlan = flows.some((flow) => flow.steps?.length) || session.events.some((event) => event.type === "plan");
+  return hasPlan ? session.api.plan(session.id) : null;
 }
 
 export function render({ data: plan, view }) {
