@@ -22,6 +22,7 @@ def test_a_plan_shows_its_steps_its_progress_and_its_revisions(visit: Callable[.
     plan = here.panel("Plan")
     expect(plan).to_contain_text("This session has no plan")
     here.seed(*TRIP[:-1])
+    expect(here.turns).to_have_count(len(TRIP) - 1)
     here.say(TRIP[-1], "Shall I book it")
 
     progress = plan.get_by_role("progressbar", name="Progress of the plan")

@@ -105,7 +105,7 @@ def test_two_pages_on_one_session_agree(visit: Callable[..., Visit]) -> None:
 
 def test_a_form_is_filled_in_and_sent(visit: Callable[..., Visit]) -> None:
     here = visit().new_session("gallery")
-    here.say("register a guest", "the guest, the room")
+    here.say("register a guest", "I need a few things to register a guest")
     form = here.page.get_by_role("form", name="What is still needed")
     form.get_by_label("What is the guest's name?").fill("Ada Lovelace")
     form.get_by_label("Which room?").select_option(label="east")

@@ -26,10 +26,16 @@ function openDialog(title, make) {
 }
 
 function form(close, read, ...children) {
-  return h("form", { on: { submit: (event) => {
+  const submit = (event) => {
     event.preventDefault();
-    close(read(event.target));
-  } } }, children);
+    close(read(event.currentTarget));
+  };
+  const takeKey = (event) => {
+    if (event.key !== "Enter" || event.target.tagName !== "SELECT") return;
+    event.preventDefault(); // in a list, too, Enter sends the form
+    event.currentTarget.requestSubmit();
+  };
+  return h("form", { on: { submit, keydown: takeKey } }, children);
 }
 
 function buttons(close, label, tone = "primary") {

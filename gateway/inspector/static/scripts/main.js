@@ -24,6 +24,7 @@ class Page {
     this.api = new Api(askForKey);
     this.session = null;
     this.states = new Map();
+    this.wanted = null; // the epoch that is to be shown
     this.notify = notify;
     this.chat = new Chat(this);
     this.inspector = new Inspector(this);
@@ -80,6 +81,9 @@ class Page {
     this.session?.close();
     this.session = null;
     this.states.clear();
+    this.wanted = null;
+    this.composer.allow(false);
+    this.showLive();
     const session = id === null ? null : new Session(this.api, id);
     if (session !== null && (await this.attempt(() => session.open().then(() => true))) === undefined) return this.show(null);
     if (new URLSearchParams(window.location.hash.slice(1)).get("session") !== id) return session?.close(); // gone elsewhere meanwhile
@@ -198,15 +202,21 @@ class Page {
     return this.states.get(epoch);
   }
 
+  /** Show the state after an epoch; null is the present. The last wish counts. */
   async showEpoch(epoch) {
-    if (this.session === null) return;
-    if (epoch === null || epoch >= this.session.epoch) {
-      if (!this.replay.running) this.inspector.look(null, null);
-      return this.chat.mark(null);
-    }
-    const state = await this.stateAt(epoch);
-    this.inspector.look(epoch, state);
-    this.chat.mark(epoch);
+    const { session } = this;
+    if (session === null) return;
+    this.wanted = epoch === null || epoch >= session.epoch ? null : Math.max(0, epoch);
+    const { wanted } = this;
+    const state = wanted === null ? null : await this.stateAt(wanted);
+    if (this.session !== session || this.wanted !== wanted) return;
+    if (wanted !== null || !this.replay.running) this.inspector.look(wanted, state);
+    this.chat.mark(wanted);
+  }
+
+  /** So many epochs on from the one that was wished for last. */
+  stepEpoch(by) {
+    if (this.session !== null) this.showEpoch((this.wanted ?? this.session.epoch) + by);
   }
 
   async rollBack(epoch) {
@@ -231,15 +241,14 @@ class Page {
   }
 
   get shortcuts() {
-    const epochBy = (step) => () => this.session && this.showEpoch(Math.max(0, (this.inspector.view.epoch ?? this.session.epoch) + step));
     return [
       { keys: ["?"], about: "Show these shortcuts", run: () => this.help() },
       { keys: ["n"], about: "New session", run: () => this.begin() },
       { keys: ["/"], about: "Write a message", run: () => this.composer.focus() },
       { keys: ["s"], about: "Go to the sessions", run: () => this.focusSessions() },
       ...PANELS.map((panel, at) => ({ keys: [String(at + 1)], about: `Panel: ${panel.label}`, run: () => this.focusPanel(panel.id) })),
-      { keys: ["["], about: "One epoch back", run: epochBy(-1) },
-      { keys: ["]"], about: "One epoch on", run: epochBy(1) },
+      { keys: ["["], about: "One epoch back", run: () => this.stepEpoch(-1) },
+      { keys: ["]"], about: "One epoch on", run: () => this.stepEpoch(1) },
       { keys: ["r"], about: "Replay, or end it", run: () => (this.replay.running ? this.replay.stop() : this.session && this.replay.start(this.session)) },
       { keys: ["t"], about: "Light or dark", run: toggleTheme },
       { keys: ["Esc"], about: "Back to now; leave the message box" },

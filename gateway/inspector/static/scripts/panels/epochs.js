@@ -13,14 +13,13 @@ export function render({ session, view, page }) {
   const last = session.epoch;
   if (last === 0) return nothing("Every turn makes an epoch. There is none yet.");
   const epoch = view.epoch ?? last;
-  const go = (to) => page.showEpoch(Math.min(Math.max(to, 0), last));
-  const slider = h("input", { type: "range", min: "0", max: String(last), step: "1", "aria-label": "Epoch", "data-key": "epochs:slider", on: { change: (event) => go(Number(event.target.value)) } });
+  const slider = h("input", { type: "range", min: "0", max: String(last), step: "1", "aria-label": "Epoch", "data-key": "epochs:slider", on: { change: (event) => page.showEpoch(Number(event.target.value)) } });
   slider.value = String(epoch);
   return h("div", { class: "epochs" },
     h("div", { class: "stepper" },
-      button("Earlier", () => go(epoch - 1), { disabled: epoch <= 0, "data-key": "epochs:back" }),
+      button("Earlier", () => page.stepEpoch(-1), { disabled: epoch <= 0, "data-key": "epochs:back" }),
       slider,
-      button("Later", () => go(epoch + 1), { disabled: epoch >= last, "data-key": "epochs:on" }),
+      button("Later", () => page.stepEpoch(1), { disabled: epoch >= last, "data-key": "epochs:on" }),
       h("output", { "aria-live": "polite" }, `${epoch} of ${last}`)),
     h("p", { class: "quote" }, "The other panels show the session as it was after this epoch."),
     view.epoch === null ? nothing("This is the present. Step back to see what has changed since.") : showPast({ session, view, page }));
