@@ -7,13 +7,19 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from fastapi import FastAPI
 
-from gateway import problems
+from gateway import openapi, problems
 from gateway.doors import Doors
 from gateway.inspector import page as inspector
 from gateway.limits import BodyLimit
-from gateway.routes import approvals, events, health, runs, sessions, socket, turns
-from orchestrator.bootstrap import open_ports
+from gateway.routes import approvals, events, feedback, health, looking, runs, sessions, socket, turns
+from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.adapters.postgres.archive import PostgresArchive
+from orchestrator.adapters.postgres.feedback import PostgresFeedback
+from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
+from orchestrator.adapters.redis.scratchpad import RedisScratchpad
+from orchestrator.bootstrap import make_services, open_ports
 from orchestrator.settings import Settings, load_settings
+from orchestrator.telemetry import log_signal
 
 OpenDoors = Callable[[], AbstractAsyncContextManager[Doors]]
 
@@ -37,6 +43,11 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             flower_url=settings.flower_url,
             events=ports.events,
             live=ports.live,
+            archive=PostgresArchive(ports.database),
+            feedback=PostgresFeedback(ports.database),
+            scratchpad=RedisScratchpad(ports.redis, PostgresScratchpadArchive(ports.database)),
+            pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
+            record_signal=log_signal,
         )
 
 
@@ -55,12 +66,14 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
         summary="A distributed runtime for task-oriented conversational agents",
         lifespan=lifespan,
         redoc_url=None,
+        generate_unique_id_function=openapi.operation_id,
     )
     problems.install(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, events, socket, approvals, runs, health):
+    for part in (sessions, turns, looking, feedback, events, socket, approvals, runs, health):
         app.include_router(part.router)
     inspector.install(app)
+    app.openapi = lambda: openapi.describe(app)
     return app
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.messages import Messages
@@ -174,15 +174,9 @@ BuildAgent = Callable[[str, Ports], TurnAgent]
 """Makes the agent of a domain; may take seconds, so it runs in a thread. Raises ConfigurationError."""
 
 
-def build_agent(name: str, ports: Ports) -> TurnAgent:
-    """The agent of a domain, with its services over this process's stores.
-
-    Raises:
-        ConfigurationError: the domain's folder has mistakes; it names all of them.
-    """
-    loaded = load_domain(ports.domains.place(name))
+def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], dict[str, object]]:
+    """Gives a tenant's instances of a domain's services, over this process's stores."""
     domain = loaded.domain
-
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
 
     def services(tenant_id: TenantId) -> dict[str, object]:
@@ -193,6 +187,19 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             for service, cls in loaded.services.items()
         }
 
+    return services
+
+
+def build_agent(name: str, ports: Ports) -> TurnAgent:
+    """The agent of a domain, with its services over this process's stores.
+
+    Raises:
+        ConfigurationError: the domain's folder has mistakes; it names all of them.
+    """
+    loaded = load_domain(ports.domains.place(name))
+    domain = loaded.domain
+
+    services = make_services(loaded, ports)
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
     tool_ports = ToolPorts(transports, ports.tool_limits, ports.tool_cache)

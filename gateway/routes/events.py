@@ -26,6 +26,14 @@ SLOW_FOR_S = 30.0
 Number = Annotated[int, Query(ge=0, le=2**53)]
 LastEventId = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**53)]
 
+_STREAM: JsonObject = {
+    "text/event-stream": {
+        "schema": {"type": "string"},
+        "example": 'id: 3\nevent: answer\ndata: {"type":"answer","turn_id":"turn_1","payload":'
+        '{"reply":"On which day?"},"number":3}\n\n',
+    }
+}
+
 _log = get_logger(__name__)
 
 
@@ -39,7 +47,12 @@ def event_object(event: Event) -> JsonObject:
     }
 
 
-@router.get("/{session_id}/events", response_class=EventSourceResponse, response_model=None)
+@router.get(
+    "/{session_id}/events",
+    response_class=EventSourceResponse,
+    response_model=None,
+    responses={200: {"description": "Events; the data of each are an `Event`.", "content": _STREAM}},
+)
 async def stream_events(
     session_id: SessionId,
     doors: TheDoors,

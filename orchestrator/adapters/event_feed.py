@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import suppress
-from dataclasses import dataclass
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
 
 from orchestrator.errors import Unavailable
 from orchestrator.ports.events import EventLog, LiveEvents
@@ -28,12 +29,13 @@ _log = get_logger(__name__)
 
 @dataclass(slots=True, eq=False)
 class _Follower:
-    """`last`: the highest number that it has handed out."""
+    """`last`: the highest number that it has handed out. `context`: in which the store is asked for it."""
 
     tenant_id: TenantId
     session_id: SessionId
     last: int
     hearing: Hearing
+    context: Context = field(default_factory=copy_context)
 
 
 class EventFeed:
@@ -74,7 +76,8 @@ class EventFeed:
             Unavailable: the log cannot be read; go on later, after the last number seen.
         """
         async with self._live.listen(session_id, with_streamed=True) as hearing:
-            follower = _Follower(tenant_id, session_id, await self._start(session_id, after), hearing)
+            start = await self._start(tenant_id, session_id, after)
+            follower = _Follower(tenant_id, session_id, start, hearing)
             self._add(follower)
             try:
                 while True:
@@ -86,10 +89,10 @@ class EventFeed:
             finally:
                 self._followers.discard(follower)
 
-    async def _start(self, session_id: SessionId, after: int | None) -> int:
+    async def _start(self, tenant_id: TenantId, session_id: SessionId, after: int | None) -> int:
         if after == 0:
             return 0
-        numbers = await self._log.last_numbers([session_id])
+        numbers = await self._log.last_numbers(tenant_id, [session_id])
         end = numbers.get(session_id, 0)
         return end if after is None else min(after, end)
 
@@ -127,17 +130,25 @@ class EventFeed:
         answering = True
         while self._followers:
             await asyncio.sleep(self._look_every_s)
+            by_tenant: dict[TenantId, list[_Follower]] = {}
+            for follower in self._followers:
+                by_tenant.setdefault(follower.tenant_id, []).append(follower)
             try:
-                numbers = await self._log.last_numbers(list({one.session_id for one in self._followers}))
+                for tenant_id, followers in by_tenant.items():
+                    looking = self._look_for(tenant_id, followers)
+                    await asyncio.create_task(looking, context=followers[0].context)
             except Unavailable as error:
                 if answering:
                     _log.warning("The event logs cannot be looked at.", error=str(error))
                 answering = False
-                continue
-            answering = True
-            for follower in self._followers:
-                if numbers.get(follower.session_id, 0) > follower.last:
-                    follower.hearing.nudge()
+            else:
+                answering = True
+
+    async def _look_for(self, tenant_id: TenantId, followers: list[_Follower]) -> None:
+        numbers = await self._log.last_numbers(tenant_id, list({one.session_id for one in followers}))
+        for follower in followers:
+            if numbers.get(follower.session_id, 0) > follower.last:
+                follower.hearing.nudge()
 
     async def close(self) -> None:
         """Look no more."""

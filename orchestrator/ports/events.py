@@ -46,6 +46,8 @@ class EventLog(Protocol):
         """Durable events with numbers above `after`, in order."""
         ...
 
-    async def last_numbers(self, session_ids: Sequence[SessionId]) -> Mapping[SessionId, int]:
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
         """The number of each session's last event; 0 while it has none. Unknown sessions are left out."""
         ...

@@ -24,9 +24,11 @@ class MemoryEventLog:
             return []
         return session.events[after : after + limit]
 
-    async def last_numbers(self, session_ids: Sequence[SessionId]) -> Mapping[SessionId, int]:
-        sessions = self._store.sessions
-        return {name: len(sessions[name].events) for name in session_ids if name in sessions}
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
+        found = [self._store.sessions[name] for name in session_ids if name in self._store.sessions]
+        return {one.session_id: len(one.events) for one in found if one.tenant_id == tenant_id}
 
 
 class MemoryLiveEvents:

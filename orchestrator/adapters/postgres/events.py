@@ -40,9 +40,10 @@ class PostgresEventLog:
                 for row in await connection.execute(query)
             ]
 
-    async def last_numbers(self, session_ids: Sequence[SessionId]) -> Mapping[SessionId, int]:
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
+        arguments = {"tenant_id": tenant_id, "session_ids": list(session_ids)}
         with translated():
-            rows = await self._database.fetch_all(
-                statement("last_events"), {"session_ids": list(session_ids)}
-            )
+            rows = await self._database.fetch_all(statement("last_events"), arguments)
         return {SessionId(session_id): number for session_id, number in rows}

@@ -14,6 +14,7 @@ from gateway.doors import Doors
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
@@ -21,11 +22,15 @@ from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.nlu.system1 import System1
 from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.telemetry import drop_signal
 from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.archive import MemoryArchive
 from orchestrator.testing.effects import MemoryEffects
 from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
+from orchestrator.testing.feedback import MemoryFeedback
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.scratchpad import MemoryScratchpad
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
@@ -79,6 +84,11 @@ class Desk:
             tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
             events=EventFeed(MemoryEventLog(store), live, inbox),
             live=live,
+            archive=MemoryArchive(store),
+            feedback=MemoryFeedback(store),
+            scratchpad=MemoryScratchpad(),
+            pages=FramePages(DomainRegistry("travel"), lambda _: lambda _: {}),
+            record_signal=drop_signal,
         )
 
     async def get(self, path: str, **query: str) -> Any:
