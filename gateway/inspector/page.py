@@ -11,6 +11,7 @@ from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
+from gateway import shapes
 from gateway.doors import TheDoors, TheTenant
 from gateway.inspector.charts import ChartScript
 from gateway.inspector.headers import HEADERS
@@ -51,7 +52,7 @@ async def read_chart_script(request: Request) -> Response:
     return Response(body, headers=headers, media_type="text/javascript; charset=utf-8")
 
 
-@router.get("/v1/inspector", tags=["operate"])
+@router.get("/v1/inspector", tags=["operate"], responses={200: {"model": shapes.InspectorFacts}})
 async def read_inspector_facts(doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """What the inspector offers: domains for new sessions, and where Flower answers, if it does."""
     return {

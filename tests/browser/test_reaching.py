@@ -15,8 +15,13 @@ pytestmark = pytest.mark.timeout(240)
 
 PAYLOADS = (Path(__file__).parents[1] / "domains" / "gallery" / "payloads.txt").read_text().splitlines()
 PANELS = ("Stack", "Plan", "Runs", "Notes", "Journal", "Events", "Epochs", "Approvals")
-CONTROL = re.compile(r"^\s*- (button|textbox|combobox|slider|tab|tabpanel|link|checkbox|spinbutton|dialog|region|img)\b(.*)$")
-FORBIDDEN = "iframe, object, embed, video, audio, marquee, base, template, #turns :is(script, style, link, meta, img, form, input)"
+CONTROL = re.compile(
+    r"^\s*- (button|textbox|combobox|slider|tab|tabpanel|link|checkbox|spinbutton|dialog|region|img)\b(.*)$"
+)
+FORBIDDEN = (
+    "iframe, object, embed, video, audio, marquee, base, template, "
+    "#turns :is(script, style, link, meta, img, form, input)"
+)
 
 
 def nameless(page: Page) -> list[str]:
@@ -29,7 +34,9 @@ def nameless(page: Page) -> list[str]:
 
 def broken(page: Page) -> list[str]:
     """What hostile text has achieved in a page."""
-    found = [f"window.broken is {page.evaluate('window.broken')}"] if page.evaluate("'broken' in window") else []
+    found = (
+        [f"window.broken is {page.evaluate('window.broken')}"] if page.evaluate("'broken' in window") else []
+    )
     found += page.locator(FORBIDDEN).evaluate_all("all => all.map((one) => one.outerHTML.slice(0, 200))")
     found += page.locator("*").evaluate_all(
         "all => all.flatMap((one) => one.getAttributeNames().filter((name) => name.startsWith('on')))"
@@ -129,7 +136,9 @@ def test_a_flight_is_booked_by_keyboard_alone(visit: Callable[..., Visit], addre
 # Looks.
 
 
-def test_light_and_dark_follow_the_system_until_somebody_chooses(visit: Callable[..., Visit], address: str) -> None:
+def test_light_and_dark_follow_the_system_until_somebody_chooses(
+    visit: Callable[..., Visit], address: str
+) -> None:
     here = visit(color_scheme="dark")
     here.page.goto(address)
     root = here.page.locator("html")
@@ -209,16 +218,14 @@ def test_the_policy_stops_what_would_get_through(attack: Visit) -> None:
     page = attack.page
     for attempt in (
         "document.body.innerHTML = '<img src=x onerror=window.broken=1>'",
-        "eval('window.broken = 1')",
-        "new Function('window.broken = 1')()",
-        "document.head.append(Object.assign(document.createElement('script'), {text: 'window.broken = 1'}))",
+        "window.eval('window.broken = 1')",
+        "window.Function('window.broken = 1')()",
+        "{ const one = document.createElement('script'); one.text = 'window.broken = 1'; document.head.append(one) }",
+        "document.createElement('script').src = 'https://example.invalid/x.js'",
     ):
-        refused = page.evaluate(
-            "async (code) => { const s = document.createElement('div'); try { await import('data:text/javascript,' + encodeURIComponent(code)); return 'ran'; } catch (error) { return 'refused'; } }",
-            attempt,
-        )
-        assert refused == "refused"
-    assert page.evaluate("try { document.body.innerHTML = '<b>x</b>'; 'ran' } catch (error) { error.name }") == "TypeError"
+        assert page.evaluate(f"() => {{ try {{ {attempt} }} catch (error) {{ return error.name }} }}") in {
+            "EvalError",
+            "TypeError",
+        }, attempt
     assert page.evaluate("fetch('https://example.invalid/').then(() => 'ran', () => 'refused')") == "refused"
     assert not page.evaluate("'broken' in window")
-    attack.strangers.clear()

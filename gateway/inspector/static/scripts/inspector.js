@@ -47,6 +47,7 @@ export class Inspector {
       byId(`panel-${panel.id}`).hidden = !selected;
     }
     byId(`tab-${id}`).scrollIntoView({ block: "nearest", inline: "nearest" });
+    this.page.noteAddress();
     this.refresh(id);
   }
 

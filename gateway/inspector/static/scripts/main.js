@@ -36,10 +36,20 @@ class Page {
   async start() {
     startTheme(() => this.session !== null && this.chat.show(this.session));
     this.listen();
+    await Promise.all([this.openFromAddress(), this.sidebar.renew(), this.readFacts()]);
+  }
+
+  async readFacts() {
     this.facts = await this.attempt(() => this.api.facts());
     byId("flower-link").hidden = !this.facts?.flower_url;
     if (this.facts?.flower_url) byId("flower-link").href = this.facts.flower_url;
-    await Promise.all([this.sidebar.renew(), this.openFromAddress()]);
+  }
+
+  /** Keep the panel in the address, so that a reload and a link lead back to it. */
+  noteAddress() {
+    if (this.session === null) return;
+    const hash = new URLSearchParams({ session: this.session.id, panel: this.inspector.current });
+    window.history.replaceState(null, "", `#${hash}`);
   }
 
   listen() {
@@ -153,7 +163,7 @@ class Page {
   }
 
   async begin() {
-    this.facts ??= await this.attempt(() => this.api.facts());
+    if (this.facts === undefined) await this.readFacts();
     if (this.facts === undefined) return;
     const wanted = await askForSession(this.facts);
     if (wanted === null) return;
