@@ -218,8 +218,8 @@ def test_the_policy_stops_what_would_get_through(attack: Visit) -> None:
     page = attack.page
     for attempt in (
         "document.body.innerHTML = '<img src=x onerror=window.broken=1>'",
-        "window.eval('window.broken = 1')",
-        "window.Function('window.broken = 1')()",
+        "window.setTimeout('window.broken = 1')",
+        "document.body.setAttribute('onclick', 'window.broken = 1')",
         "{ const one = document.createElement('script'); one.text = 'window.broken = 1'; document.head.append(one) }",
         "document.createElement('script').src = 'https://example.invalid/x.js'",
     ):

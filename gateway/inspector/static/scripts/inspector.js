@@ -37,7 +37,8 @@ export class Inspector {
     rove(tabs, "[role=tab]", { onMove: (tab) => this.select(tab.id.slice(4)) });
   }
 
-  select(id) {
+  /** Go to a panel; it is noted in the address unless it comes from there. */
+  select(id, noted = true) {
     this.current = id;
     for (const panel of PANELS) {
       const selected = panel.id === id;
@@ -47,7 +48,7 @@ export class Inspector {
       byId(`panel-${panel.id}`).hidden = !selected;
     }
     byId(`tab-${id}`).scrollIntoView({ block: "nearest", inline: "nearest" });
-    this.page.noteAddress();
+    if (noted) this.page.noteAddress();
     this.refresh(id);
   }
 

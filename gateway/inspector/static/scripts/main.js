@@ -85,7 +85,7 @@ class Page {
   async openFromAddress() {
     const wanted = new URLSearchParams(window.location.hash.slice(1));
     const id = wanted.get("session");
-    if (wanted.get("panel") !== null && PANELS.some((panel) => panel.id === wanted.get("panel"))) this.inspector.select(wanted.get("panel"));
+    if (wanted.get("panel") !== null && PANELS.some((panel) => panel.id === wanted.get("panel"))) this.inspector.select(wanted.get("panel"), false);
     if (id === (this.session?.id ?? null) && id !== null) return;
     this.replay.stop();
     this.session?.close();
