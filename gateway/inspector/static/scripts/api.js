@@ -100,7 +100,7 @@ export class Api {
     return this.get(`/v1/sessions/${seg(id)}/history?limit=${limit}`);
   }
   turns(id) {
-    return this.get(`/v1/turns?session_id=${seg(id)}&limit=500`);
+    return this.get(`/v1/sessions/${seg(id)}/turns?limit=500`);
   }
   turn(turnId, waitS = 0) {
     return this.get(`/v1/turns/${seg(turnId)}${waitS ? `?wait=${waitS}` : ""}`);

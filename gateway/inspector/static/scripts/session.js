@@ -53,6 +53,7 @@ export class Session extends EventTarget {
       const entry = this.ensure(turn.turn_id);
       entry.turn = turn;
       entry.said ??= turn.text;
+      entry.at ??= turn.accepted_at;
       if (!FINISHED.has(turn.status)) this.await(entry);
     }
     this.sort();

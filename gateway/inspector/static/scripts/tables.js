@@ -8,7 +8,7 @@ const SHORT_CELL = 30;
 const SHOWN_AT_ONCE = 25;
 
 function columnsOf(rows, named) {
-  if (named?.length) return named;
+  if (named?.length) return named.map((one) => ({ ...one, label: humanize(one.label ?? one.name) }));
   const names = [...new Set(rows.slice(0, 50).flatMap((row) => Object.keys(row)))];
   return names.map((name) => ({
     name,

@@ -8,6 +8,7 @@ export const id = "epochs";
 export const label = "Epochs";
 
 const MOST = 300;
+const ORDER = ["stack", "completed", "ambiguity", "approvals", "effects", "flags"];
 
 export function render({ session, view, page }) {
   const last = session.epoch;
@@ -26,7 +27,7 @@ export function render({ session, view, page }) {
 }
 
 function showPast({ session, view, page }) {
-  const changes = findChanges(view.state ?? {}, session.record.state ?? {});
+  const changes = findChanges(view.state ?? {}, session.record.state ?? {}).sort((one, other) => weigh(one) - weigh(other));
   return [
     h("div", { class: "line-buttons" },
       button("Back to now", () => page.showEpoch(null), { "data-key": "epochs:now" }),
@@ -34,6 +35,12 @@ function showPast({ session, view, page }) {
     section(changes.length ? `${changes.length} changes since then` : "Nothing has changed since then",
       h("ul", { class: "changes" }, changes.slice(0, MOST).map(showChange))),
   ];
+}
+
+/** What people look for comes first. */
+function weigh({ path }) {
+  const at = ORDER.indexOf(path.split(" › ")[0]);
+  return at < 0 ? ORDER.length : at;
 }
 
 function showChange({ path, before, after }) {

@@ -8,6 +8,7 @@ export const id = "events";
 export const label = "Events";
 
 const MOST = 400;
+const IDENTIFIER = /^[a-z]+_[0-9a-f]{16,}$/; // says nothing to people
 const filter = { type: "" };
 
 export function render({ session, view, redraw }) {
@@ -28,9 +29,9 @@ export function render({ session, view, redraw }) {
 
 function showEvent(event, session, view) {
   const seq = session.find(event.turn_id)?.turn?.seq;
-  const facts = Object.entries(event.payload ?? {}).filter(([, value]) => value !== null && typeof value !== "object");
+  const facts = Object.entries(event.payload ?? {}).filter(([name, value]) => value !== null && value !== "" && typeof value !== "object" && name !== "seq" && !IDENTIFIER.test(value));
   const about = facts.map(([name, value]) => `${name.replaceAll("_", " ")}: ${short(value)}`).join(", ");
-  return h("li", { "aria-current": event.number !== null && view.event?.number === event.number ? "step" : null, class: event.number === null ? "hint-event" : null },
+  return h("li", { title: JSON.stringify(event.payload), "aria-current": event.number !== null && view.event?.number === event.number ? "step" : null, class: event.number === null ? "hint-event" : null },
     h("span", { class: "number" }, event.number ?? "live"),
     h("div", {}, h("span", { class: "type" }, humanize(event.type)), seq ? ` #${seq} ` : " ", h("span", { class: "about" }, about)));
 }

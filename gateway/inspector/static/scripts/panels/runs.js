@@ -9,7 +9,8 @@ import { chip, fold, nothing } from "./common.js";
 export const id = "runs";
 export const label = "Runs";
 
-const ROW = 44;
+const ROW = 38;
+const HALF = ROW / 2;
 const INDENT = 34;
 const SPINE = 10;
 const chosen = { run: null, items: null };
@@ -59,7 +60,7 @@ function showNode(run, redraw, page) {
 }
 
 function drawEdges(rows, edges, places) {
-  const middle = (at) => at * ROW + 20;
+  const middle = (at) => at * ROW + HALF;
   const spine = rows.flatMap((row, at) => (row.depth === 0 ? [middle(at)] : []));
   return s("svg", { width: "100%", height: rows.length * ROW, "aria-hidden": "true" },
     spine.length > 1 ? s("line", { class: "spine", x1: SPINE, x2: SPINE, y1: spine[0], y2: spine.at(-1) }) : null,
@@ -68,7 +69,7 @@ function drawEdges(rows, edges, places) {
       const fromX = rows[top].depth * INDENT + (rows[top].depth === 0 ? SPINE : 16);
       const toX = rows[bottom].depth * INDENT;
       const path = fromX < toX
-        ? `M${fromX},${middle(top) + (rows[top].depth === 0 ? 0 : 17)} V${middle(bottom) - 8} Q${fromX},${middle(bottom)} ${fromX + 8},${middle(bottom)} H${toX}`
+        ? `M${fromX},${middle(top) + (rows[top].depth === 0 ? 0 : 15)} V${middle(bottom) - 8} Q${fromX},${middle(bottom)} ${fromX + 8},${middle(bottom)} H${toX}`
         : `M${toX},${middle(top)} C${toX - 18},${middle(top)} ${toX - 18},${middle(bottom)} ${toX},${middle(bottom)}`;
       return s("path", { class: again ? "edge again" : "edge", d: path });
     }));
