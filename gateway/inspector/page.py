@@ -12,7 +12,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from gateway import shapes
-from gateway.doors import TheDoors, TheTenant
+from gateway.doors import TheCaller, TheDoors
 from gateway.inspector.charts import ChartScript
 from gateway.inspector.headers import HEADERS
 from orchestrator.types import JsonObject
@@ -53,13 +53,13 @@ async def read_chart_script(request: Request) -> Response:
 
 
 @router.get("/v1/inspector", tags=["operate"], responses={200: {"model": shapes.InspectorFacts}})
-async def read_inspector_facts(doors: TheDoors, tenant: TheTenant) -> JsonObject:
-    """What the inspector offers: domains for new sessions, and where Flower answers, if it does."""
+async def read_inspector_facts(doors: TheDoors, caller: TheCaller) -> JsonObject:
+    """What the inspector offers: domains for new sessions, and to operators where Flower answers."""
     return {
-        "tenant_id": tenant,
+        "tenant_id": caller.tenant_id,
         "domains": doors.domains.names(),
         "default_domain": doors.domains.resolve(None),
-        "flower_url": doors.flower_url,
+        "flower_url": doors.flower_url if caller.only_user is None else None,
     }
 
 
