@@ -10,9 +10,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import psutil
 import pytest
 from playwright.sync_api import Browser, Page, Playwright, sync_playwright
 
@@ -62,11 +64,16 @@ def _environment(model: ScriptedModel) -> dict[str, str]:
 
 
 @pytest.fixture(scope="session")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of the stack."""
+    return tmp_path_factory.mktemp("inspector") / "data"
+
+
+@pytest.fixture(scope="session")
+def address(folder: Path) -> Iterator[str]:
     """Where `parley up` says that the inspector is."""
-    folder = tmp_path_factory.mktemp("inspector")
     script = Script(rules=(Rule(prompt="res_naturalize", replies=(Computed(_say_it_again),)),))
-    command = [sys.executable, "-m", "parley", "up", "--data-dir", str(folder / "data")]
+    command = [sys.executable, "-m", "parley", "up", "--data-dir", str(folder)]
     command += ["--domain", str(GALLERY), "--port", str(_free_port())]
     with (
         ScriptedModel(script) as model,
@@ -89,6 +96,38 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         finally:
             up.send_signal(signal.SIGTERM)
             up.communicate()
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A second gateway of the same stack, which asks for keys."""
+
+    address: str
+    operator: str
+    user: str
+
+
+@pytest.fixture
+def guarded(address: str, folder: Path) -> Iterator[Guarded]:
+    note = json.loads((folder / "run" / "gateway.json").read_bytes())
+    environment = {**psutil.Process(note["pid"]).environ(), "PARLEY_AUTH": "required"}
+    port = str(_free_port())
+
+    def make_key(*options: str) -> str:
+        command = [sys.executable, "-m", "parley", "keys", "create", "browser", *options]
+        return subprocess.check_output(command, env=environment, cwd=ROOT, text=True).strip()
+
+    keys = make_key("--operator"), make_key("--user", "ada")
+    command = [sys.executable, "-m", "gateway", "--port", port]
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.PIPE, text=True) as gateway:
+        try:
+            assert gateway.stderr is not None
+            while "Uvicorn running" not in (line := gateway.stderr.readline()):
+                assert line, "The gateway ended."
+            yield Guarded(f"http://127.0.0.1:{port}", *keys)
+        finally:
+            gateway.terminate()
+            gateway.communicate()
 
 
 @pytest.fixture(scope="session")

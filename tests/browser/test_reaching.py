@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from tests.browser.conftest import Guarded
 from tests.browser.steps import Visit
 
 pytestmark = pytest.mark.timeout(240)
@@ -159,6 +160,56 @@ def test_a_telephone_shows_one_part_at_a_time(visit: Callable[..., Visit]) -> No
     assert here.page.evaluate("document.documentElement.scrollWidth") <= 390
     here.page.get_by_role("button", name="Sessions", exact=True).click()
     expect(here.page.get_by_role("button", name="New session")).to_be_visible()
+
+
+# Keys.
+
+
+def test_a_gateway_that_asks_for_a_key_is_given_one(guarded: Guarded, visit: Callable[..., Visit]) -> None:
+    """RT-22: events come with the key as well; a wrong one is asked for again."""
+    here = visit()
+    here.address = guarded.address
+    page = here.page
+    page.goto(guarded.address)
+    dialog = page.get_by_role("dialog", name="API key")
+    dialog.get_by_label("Key", exact=True).fill("not-a-key")
+    dialog.get_by_role("button", name="Use this key").click()
+    expect(dialog).to_contain_text("does not accept this key")
+    dialog.get_by_label("Key", exact=True).fill(guarded.operator)
+    dialog.get_by_role("button", name="Use this key").click()
+    expect(dialog).to_be_hidden()
+    expect(page.get_by_role("link", name="Flower")).to_be_visible()
+
+    page.keyboard.press("n")
+    page.get_by_role("dialog", name="New session").get_by_label("Domain").select_option("travel")
+    page.get_by_role("button", name="Begin").click()
+    expect(page.locator("#live-text")).to_have_text("Live")
+    here.say("I want to fly to Madrid", "fly from")
+    page.reload()
+    here.answered(0, "fly from")
+    assert guarded.operator not in page.content()
+    here.complaints[:] = [text for text in here.complaints if "401" not in text]
+
+
+def test_a_users_key_shows_his_own_sessions_alone(guarded: Guarded, visit: Callable[..., Visit]) -> None:
+    visit().new_session("travel")
+    here = visit()
+    here.address = guarded.address
+    page = here.page
+    page.goto(guarded.address)
+    page.get_by_role("dialog").get_by_label("Key", exact=True).fill(guarded.user)
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="New session").first.click()
+    page.get_by_role("dialog", name="New session").get_by_label("Domain").select_option("travel")
+    page.get_by_role("button", name="Begin").click()
+    expect(page.locator("#live-text")).to_have_text("Live")
+    here.say("I want to fly to Madrid", "fly from")
+
+    expect(page.get_by_role("list", name="Recent sessions").get_by_role("button")).to_have_count(1)
+    expect(page.get_by_role("link", name="Flower")).to_be_hidden()
+    for name in PANELS:
+        expect(here.panel(name).locator(":scope > *").first).to_be_visible()
+    here.complaints[:] = [text for text in here.complaints if "401" not in text]
 
 
 # Hostile text.

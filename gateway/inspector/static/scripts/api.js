@@ -33,13 +33,14 @@ export class Api {
     else sessionStorage.setItem(STORED_KEY, this.key);
   }
 
-  /** A response of the gateway, whatever its status but 401, for which the user is asked once for a key. */
+  /** A response of the gateway; as long as it is 401 the user is asked for a key, unless he gives none. */
   async request(path, options = {}) {
-    const tried = this.key;
-    const response = await fetch(path, { ...options, headers: this.headers(options.headers), cache: "no-store" });
-    if (response.status !== 401) return response;
-    if (this.key === tried && !(await this.obtainKey(tried !== null))) return response;
-    return fetch(path, { ...options, headers: this.headers(options.headers), cache: "no-store" });
+    for (;;) {
+      const tried = this.key;
+      const response = await fetch(path, { ...options, headers: this.headers(options.headers), cache: "no-store" });
+      if (response.status !== 401) return response;
+      if (this.key === tried && !(await this.obtainKey(tried !== null))) return response;
+    }
   }
 
   headers(more = {}) {
