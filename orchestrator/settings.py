@@ -170,6 +170,8 @@ class Settings(BaseSettings):
     """Running turns get this long to end when a worker is asked to stop; the rest is handed back."""
     runner_linger_s: float = Field(5.0, alias="PARLEY_RUNNER_LINGER_S", ge=0)
     """How long a runner without work waits before it ends and has to be woken again."""
+    flower_url: str | None = Field(None, alias="PARLEY_FLOWER_URL", pattern=r"^https?://\S+$")
+    """Where people find Flower; the inspector links to it."""
     remote_control: bool = Field(False, alias="PARLEY_REMOTE_CONTROL")
     """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""
     defer_above_s: float = Field(0.25, alias="PARLEY_DEFER_ABOVE_S", gt=0)
