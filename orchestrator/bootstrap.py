@@ -9,23 +9,35 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.context_gathering import RunsContextGathering
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.embedders import open_embedder
+from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.model_pool import ModelPool, read_endpoints
 from orchestrator.adapters.postgres.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.documents import PostgresDocuments
 from orchestrator.adapters.postgres.effects import PostgresEffects
+from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.inbox import PostgresInbox
+from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.preferences import PostgresPreferences
+from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.adapters.redis.access import RedisRequestLimits, RedisTickets
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
+from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.adapters.redis.spending import RedisSpending
 from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.adapters.redis.wakeup import RedisWakeup
@@ -36,6 +48,7 @@ from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import BreakerPolicy
@@ -60,8 +73,14 @@ class Ports:
     approvals: PostgresApprovals
     outbox: PostgresOutbox
     runs: PostgresRuns
+    keys: PostgresKeys
+    webhooks: PostgresWebhooks
+    pressure: PostgresPressure
     redis: Redis
+    tickets: RedisTickets
+    request_limits: RedisRequestLimits
     live: RedisEvents
+    events: EventFeed
     wakeup: RedisWakeup
     waiter: TurnWaiter
     messages: Messages
@@ -73,6 +92,9 @@ class Ports:
     """What was opened later and is closed with these."""
     models: ModelPool
     circuits: RedisCircuits
+    scratchpad: RedisScratchpad
+    preferences: PostgresPreferences
+    context: BusinessContext
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -86,11 +108,14 @@ class Ports:
 
 
 @asynccontextmanager
-async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
-    """Open what every door needs; the stores need not answer yet."""
+async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> AsyncGenerator[Ports]:
+    """Open what every door needs; the stores need not answer yet.
+
+    `tenant_bound`: the database is asked for the acting tenant only, by a user whom policies bind.
+    """
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database(settings.database_url, size=settings.database_pool_size)
+            Database(settings.database_url, size=settings.database_pool_size, tenant_bound=tenant_bound)
         )
         redis = await stack.enter_async_context(connect(settings.redis_url))
         taking = await stack.enter_async_context(
@@ -103,6 +128,8 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         inbox = PostgresInbox(
             database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
         )
+        events = EventFeed(PostgresEventLog(database), live, inbox)
+        stack.push_async_callback(events.close)
         circuits = RedisCircuits(redis)
         yield Ports(
             settings=settings,
@@ -113,8 +140,14 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             approvals=PostgresApprovals(database),
             outbox=PostgresOutbox(database),
             runs=PostgresRuns(database),
+            keys=PostgresKeys(database),
+            webhooks=PostgresWebhooks(database),
+            pressure=PostgresPressure(database),
             redis=redis,
+            tickets=RedisTickets(redis),
+            request_limits=RedisRequestLimits(redis),
             live=live,
+            events=events,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),
             messages=messages,
@@ -125,6 +158,9 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             closing=stack,
             models=_open_models(settings, redis, circuits, stack),
             circuits=circuits,
+            scratchpad=RedisScratchpad(redis, PostgresScratchpadArchive(database)),
+            preferences=PostgresPreferences(database),
+            context=BusinessContext(PostgresDocuments(database), open_embedder(settings, stack)),
         )
 
 
@@ -170,15 +206,9 @@ BuildAgent = Callable[[str, Ports], TurnAgent]
 """Makes the agent of a domain; may take seconds, so it runs in a thread. Raises ConfigurationError."""
 
 
-def build_agent(name: str, ports: Ports) -> TurnAgent:
-    """The agent of a domain, with its services over this process's stores.
-
-    Raises:
-        ConfigurationError: the domain's folder has mistakes; it names all of them.
-    """
-    loaded = load_domain(ports.domains.place(name))
+def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], dict[str, object]]:
+    """Gives a tenant's instances of a domain's services, over this process's stores."""
     domain = loaded.domain
-
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
 
     def services(tenant_id: TenantId) -> dict[str, object]:
@@ -189,6 +219,19 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             for service, cls in loaded.services.items()
         }
 
+    return services
+
+
+def build_agent(name: str, ports: Ports) -> TurnAgent:
+    """The agent of a domain, with its services over this process's stores.
+
+    Raises:
+        ConfigurationError: the domain's folder has mistakes; it names all of them.
+    """
+    loaded = load_domain(ports.domains.place(name))
+    domain = loaded.domain
+
+    services = make_services(loaded, ports)
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
     tool_ports = ToolPorts(transports, ports.tool_limits, ports.tool_cache)
@@ -199,6 +242,8 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
         record_signal=count_signal,
+        gather=RunsContextGathering(ports.runs, ports.messages.tell_of_runs),
+        live=ports.live,
     )
 
 

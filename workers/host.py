@@ -19,6 +19,7 @@ from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 from workers.canvas import Canvas
 from workers.catalogue import MakeCatalogue
 from workers.process import InternalWork, WorkerProcess
+from workers.pulse import Condition, Pulse
 from workers.sightings import Sightings
 
 TRY_AGAIN_AFTER_S = 1.0
@@ -38,6 +39,7 @@ class Host:
         self._make_catalogue = make_catalogue
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
+        self._pulse = Pulse(settings.pulse_file)
 
     def open(self, consumer: Any) -> None:
         """Open the process before it says that it is ready; waits for the stores.
@@ -54,6 +56,7 @@ class Host:
                 self._open(sightings)
             except Unavailable as error:
                 _log.warning("The stores do not answer yet.", error=str(error))
+                self._pulse.beat(Condition.WAITING)
                 time.sleep(TRY_AGAIN_AFTER_S)
             else:
                 return
@@ -87,6 +90,8 @@ class Host:
                     sightings=sightings,
                     runs_turns=TURNS in queues,
                     internal=internal,
+                    pulse=self._pulse,
+                    queues=tuple(queues),
                 )
             return self._process
 

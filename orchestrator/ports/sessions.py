@@ -29,16 +29,25 @@ class Sessions(Protocol):
         """With its working state as an object. Raises NotFound."""
         ...
 
-    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[SessionRecord]:
-        """Newest activity first, without states."""
+    async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
+        """Whose session it is, where it was made for a user. Raises NotFound."""
+        ...
+
+    async def list(
+        self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
+    ) -> list[SessionRecord]:
+        """Newest activity first, without states; with `user_id` this user's only."""
         ...
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord: ...
 
     async def history(
-        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+        self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200
     ) -> list[JsonObject]:
-        """Utterances, oldest first: ``{turn_id, seq, role, form, content, at}``."""
+        """The last utterances, oldest first: ``{turn_id, seq, role, form, content, at}``.
+
+        `before`: of turns with a lower `seq` only, to page back.
+        """
         ...
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:

@@ -43,8 +43,17 @@ class MemorySessions:
         session = self._store.session(tenant_id, session_id)
         return _record(session, None if session.state is None else orjson.loads(session.state))
 
-    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[SessionRecord]:
-        own = [session for session in self._store.sessions.values() if session.tenant_id == tenant_id]
+    async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
+        return self._store.session(tenant_id, session_id).user_id
+
+    async def list(
+        self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
+    ) -> list[SessionRecord]:
+        own = [
+            session
+            for session in self._store.sessions.values()
+            if session.tenant_id == tenant_id and user_id in {None, session.user_id}
+        ]
         newest = sorted(own, key=lambda session: session.updated_at, reverse=True)
         return [_record(session) for session in newest[:limit]]
 
@@ -54,9 +63,10 @@ class MemorySessions:
         return await self.get(tenant_id, session_id)
 
     async def history(
-        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+        self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200
     ) -> list[JsonObject]:
-        return [dict(line) for line in self._store.session(tenant_id, session_id).utterances[-limit:]]
+        said = self._store.session(tenant_id, session_id).utterances
+        return [dict(line) for line in said if before is None or line["seq"] < before][-limit:]
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
         plans = self._store.session(tenant_id, session_id).plans.values()

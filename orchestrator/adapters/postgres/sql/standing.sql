@@ -1,36 +1,7 @@
 -- How the whole system stands, for metrics and alerts (RT-24).
 --
 -- Effect: one row. `oldest_turn_s`: the age of the oldest unfinished turn among the 1,000 lanes that have
---         been due for longest; sessions at rest are not visited. `debt` counts housekeeping that is ready
---         and waits, `debt_oldest_s` for how long.
-WITH busy AS (
-    SELECT session_id, pending, done_seq, lease_until > clock_timestamp() AS held
-    FROM lanes
-    WHERE check_at IS NOT NULL AND pending > 0
-), oldest AS (
-    SELECT max(extract(epoch FROM clock_timestamp() - first.accepted_at)) AS age
-    FROM (SELECT session_id, done_seq FROM lanes
-          WHERE check_at IS NOT NULL AND pending > 0 ORDER BY check_at LIMIT 1000) AS due
-    CROSS JOIN LATERAL (SELECT accepted_at FROM turns
-                        WHERE turns.session_id = due.session_id AND seq > due.done_seq AND finished_at IS NULL
-                        ORDER BY seq LIMIT 1) AS first
-), sending AS (
-    SELECT kind, count(*) AS waiting, max(extract(epoch FROM clock_timestamp() - created_at)) AS age
-    FROM outbox
-    WHERE acknowledged_at IS NULL
-    GROUP BY kind
-), owed AS (
-    SELECT urgency, count(*) AS waiting, max(extract(epoch FROM clock_timestamp() - ready_at)) AS age
-    FROM internal_runs
-    WHERE finished_at IS NULL AND started_at IS NULL AND open_predecessors = 0
-    GROUP BY urgency
-)
-SELECT (SELECT coalesce(sum(pending), 0) FROM busy)::bigint AS unfinished_turns,
-       (SELECT count(*) FROM busy WHERE held) AS held_lanes,
-       (SELECT count(*) FROM busy WHERE held IS NOT TRUE) AS waiting_lanes,
-       coalesce((SELECT age FROM oldest), 0)::float8 AS oldest_turn_s,
-       (SELECT count(*) FROM turns WHERE quarantined_at IS NOT NULL) AS quarantined_turns,
-       (SELECT count(*) FROM workers) AS workers,
-       (SELECT count(*) FROM approvals WHERE status = 'pending') AS pending_approvals,
-       coalesce((SELECT json_object_agg(kind, json_build_array(waiting, age)) FROM sending), '{}') AS outbox,
-       coalesce((SELECT json_object_agg(urgency, json_build_array(waiting, age)) FROM owed), '{}') AS runs
+--         been due for longest; sessions at rest are not visited. `outbox` and `runs`: by kind and by
+--         urgency, how many wait and for how long the first of them has. A function, since the gateway
+--         itself sees one tenant at a time.
+SELECT * FROM parley_standing()
