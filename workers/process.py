@@ -9,7 +9,7 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from prometheus_client import start_http_server
 
@@ -24,7 +24,7 @@ from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, Parl
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
-from orchestrator.types import JsonObject, SessionId
+from orchestrator.types import JsonObject, SessionId, TurnId
 from workers.catalogue import MakeCatalogue
 from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
@@ -285,13 +285,14 @@ class WorkerProcess:
         """Starting is a matter of the store alone, so no message can be lost between."""
         arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
         try:
-            await self._start(arguments, f"outbox:{message.id}")
+            await self._start(arguments, f"outbox:{message.id}", turn_id=message.turn_id)
         except (InvalidInput, NotFound, ConfigurationError) as error:
             _log.error("A turn asked for an Internal flow that cannot be started.", error=str(error))
 
-    async def _start(self, arguments: JsonObject, key: str) -> None:
+    async def _start(self, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None) -> None:
         executor = self._required()
-        await executor.start(read_start(arguments, executor.catalogue), key=key)
+        runs = read_start(arguments, executor.catalogue)
+        await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
 
 
 async def _keep_doing(name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
