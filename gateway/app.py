@@ -13,16 +13,18 @@ from gateway import openapi, problems
 from gateway.admission import admit
 from gateway.authentication import Access, Rates, TokenReader
 from gateway.binding import requires_callers
-from gateway.doors import Doors
+from gateway.doors import Doors, MemoryDoors
 from gateway.headers import LOOPBACK_HOSTS, OwnHosts, SafeHeaders
 from gateway.limits import BodyLimit
 from gateway.routes import (
     access,
     approvals,
+    documents,
     events,
     feedback,
     health,
     looking,
+    preferences,
     runs,
     sessions,
     socket,
@@ -38,6 +40,23 @@ from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings, load_settings
 from orchestrator.telemetry import log_signal
+
+PARTS = (
+    sessions,
+    turns,
+    looking,
+    feedback,
+    events,
+    socket,
+    approvals,
+    runs,
+    documents,
+    preferences,
+    webhooks,
+    access,
+    health,
+)
+"""In the order in which the documentation shows them."""
 
 OpenDoors = Callable[[], AbstractAsyncContextManager[Doors]]
 
@@ -76,6 +95,7 @@ async def open_doors(settings: Settings, tokens: TokenReader | None = None) -> A
             scratchpad=RedisScratchpad(ports.redis, PostgresScratchpadArchive(ports.database)),
             pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
             record_signal=log_signal,
+            memory=MemoryDoors(ports.context, ports.preferences),
         )
 
 
@@ -114,8 +134,7 @@ def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:
     )
     problems.install(app)
     _add_middleware(app, front)
-    reading = (looking, feedback, events, socket)
-    for part in (sessions, turns, *reading, approvals, runs, webhooks, access, health):
+    for part in PARTS:
         app.include_router(part.router)
     app.openapi = lambda: openapi.describe(app)
     return app

@@ -240,6 +240,7 @@ class Plans(Section):
     max_sub_flows: PositiveInt
     tree_search: Switch
     tree_candidates: PositiveInt
+    tree_variants: PositiveInt
     tree_model_calls: PositiveInt
 
 

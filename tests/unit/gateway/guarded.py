@@ -11,27 +11,11 @@ import httpx
 from gateway.app import Front, create_app
 from gateway.authentication import Access, Rates, TokenReader
 from gateway.doors import Doors
-from orchestrator.adapters.domain_registry import DomainRegistry
-from orchestrator.adapters.event_feed import EventFeed
-from orchestrator.adapters.frame_pages import FramePages
-from orchestrator.adapters.messages import Messages
-from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
-from orchestrator.adapters.waiting import TurnWaiter
-from orchestrator.telemetry import drop_signal
 from orchestrator.testing.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
-from orchestrator.testing.approvals import MemoryApprovals
-from orchestrator.testing.archive import MemoryArchive
-from orchestrator.testing.effects import MemoryEffects
-from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
-from orchestrator.testing.feedback import MemoryFeedback
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.scratchpad import MemoryScratchpad
-from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.access import Scope
-from orchestrator.types import JsonObject, TenantId, UserId
+from orchestrator.types import TenantId, UserId
+from tests.unit.gateway.memory_doors import make_doors
 
 
 class GuardedHouse:
@@ -54,35 +38,7 @@ class GuardedHouse:
         self.app: Any = None
 
     def doors(self) -> Doors:
-        inbox, live = MemoryInbox(self.store), MemoryLiveEvents()
-
-        async def probe() -> dict[str, str]:
-            return {}
-
-        async def circuits() -> list[JsonObject]:
-            return []
-
-        return Doors(
-            inbox=inbox,
-            sessions=MemorySessions(self.store),
-            wakeup=MemoryWakeup(),
-            wait=TurnWaiter(inbox, live).finished,
-            domains=DomainRegistry("travel"),
-            effects=MemoryEffects(self.store),
-            approvals=MemoryApprovals(self.store),
-            probe=probe,
-            circuits=circuits,
-            runs=PostgresRuns(Database("postgresql://127.0.0.1:1/none")),
-            tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
-            events=EventFeed(MemoryEventLog(self.store), live, inbox),
-            live=live,
-            archive=MemoryArchive(self.store),
-            feedback=MemoryFeedback(self.store),
-            scratchpad=MemoryScratchpad(),
-            pages=FramePages(DomainRegistry("travel"), lambda _: lambda _: {}),
-            record_signal=drop_signal,
-            access=self.access,
-        )
+        return make_doors(self.store, access=self.access)
 
     async def key(self, tenant: str = "acme", *, user: str | None = None, operator: bool = False) -> str:
         scopes = frozenset({Scope.OPERATOR if operator else Scope.USER})

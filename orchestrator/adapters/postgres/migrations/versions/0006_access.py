@@ -7,7 +7,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0006"
-down_revision: str | None = "0008"
+down_revision: str | None = "0005"
 branch_labels = None
 depends_on = None
 
