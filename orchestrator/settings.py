@@ -154,6 +154,12 @@ class Settings(BaseSettings):
     """How long a runner without work waits before it ends and has to be woken again."""
     remote_control: bool = Field(False, alias="PARLEY_REMOTE_CONTROL")
     """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""
+    defer_above_s: float = Field(0.25, alias="PARLEY_DEFER_ABOVE_S", gt=0)
+    """Housekeeping is put off while recent turns wait longer than this for a worker (95th percentile)."""
+    defer_at_most_s: float = Field(60.0, alias="PARLEY_DEFER_AT_MOST_S", ge=0)
+    """Housekeeping that waited so long is done all the same, a little at a time."""
+    housekeeping_nice: int = Field(10, alias="PARLEY_HOUSEKEEPING_NICE", ge=0, le=19)
+    """How far processes that run no turns stand back from those that do when processors are scarce."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)

@@ -1,11 +1,12 @@
 """One worker process: its loop, its ports, its runner and the work that it repeats.
 
-Celery's threads call `run_session`, `submit_turn` and `reconcile`; everything else happens on the loop.
+Celery's threads call `run_session` and `submit_turn`; everything else happens on the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
@@ -25,6 +26,7 @@ from workers.catalogue import MakeCatalogue
 from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
 from workers.outbox import OutboxSender
+from workers.patience import Patience
 from workers.runner import SessionRunner
 from workers.sightings import Sightings
 from workers.starting import read_start
@@ -32,6 +34,7 @@ from workers.submission import TurnRequest, submit
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0
+LOOK_AT_TURNS_EVERY_S = 0.5
 OUTBOX_EVERY_S = 5.0
 TOLD_FOR_S = 10.0
 STALLED_AFTER_LEASES = 2
@@ -97,10 +100,6 @@ class WorkerProcess:
         """Accept a turn, and wait for it if the request says so."""
         return self._thread.submit(submit(request, self._ports, self._ports.domains.default)).result()
 
-    def reconcile(self) -> int:
-        """Look for work that nobody holds; returns how many sessions were offered."""
-        return self._thread.submit(self._sweep()).result()
-
     def start_run(self, arguments: JsonObject, key: str) -> None:
         """Start Internal flows; the same key starts them once."""
         self._thread.submit(self._start(arguments, key)).result()
@@ -144,12 +143,16 @@ class WorkerProcess:
         )
         if self._runs_turns:
             await self._warm_up()
+        else:
+            os.nice(self._settings.housekeeping_nice)
         self._repeat("renew", self._lanes.renew, RENEW_EVERY_S)
         self._repeat("sweep", self._sweep, self._settings.sweep_every_s)
         self._repeat("outbox", self._send_outbox, 0.0)
         if self._executor is not None:
             self._repeat("renew runs", self._executor.renew, RENEW_EVERY_S)
             self._repeat("sweep runs", self._executor.sweep, self._settings.sweep_every_s)
+            if self._internal is not None and self._internal.carries_out:
+                self._repeat("look at turns", self._executor.look_at_turns, LOOK_AT_TURNS_EVERY_S)
         if self._internal is not None and self._internal.carries_out:
             self._open_webhooks(ports)
         if sightings:
@@ -181,6 +184,12 @@ class WorkerProcess:
             self._internal.dispatch,
             local=self._internal.carries_out,
             max_attempts=self._settings.max_attempts,
+            patience=Patience(
+                ports.pressure,
+                above_s=self._settings.defer_above_s,
+                at_most_s=self._settings.defer_at_most_s,
+            ),
+            live=ports.live,
         )
 
     def _required(self) -> InternalExecutor:
