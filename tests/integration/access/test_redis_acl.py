@@ -66,35 +66,36 @@ async def test_gateway_workers_and_senders_work_together(
     assert done["status"] == "done"
 
 
-@pytest.mark.parametrize("user", [user.name for user in USERS])
-@pytest.mark.parametrize(
-    "command",
-    [
-        ("FLUSHALL",),
-        ("FLUSHDB",),
-        ("CONFIG", "GET", "*"),
-        ("CONFIG", "SET", "dir", "/"),
-        ("KEYS", "*"),
-        ("MONITOR",),
-        ("DEBUG", "SLEEP", "0"),
-        ("SHUTDOWN", "NOSAVE"),
-        ("ACL", "LIST"),
-        ("CLIENT", "KILL", "TYPE", "normal"),
-        ("REPLICAOF", "127.0.0.1", "1"),
-        ("MODULE", "LIST"),
-        ("SCRIPT", "FLUSH"),
-        ("SET", "somebody-elses", "1"),
-        ("GET", "somebody-elses"),
-        ("PUBLISH", "somebody-elses", "1"),
-        ("EVAL", "return redis.call('get', 'somebody-elses')", "0"),
-    ],
-    ids=lambda words: "-".join(words[:2]).lower() if isinstance(words, tuple) else str(words),
+HARMFUL = (
+    ("FLUSHALL",),
+    ("FLUSHDB",),
+    ("CONFIG", "GET", "*"),
+    ("CONFIG", "SET", "dir", "/"),
+    ("KEYS", "*"),
+    ("MONITOR",),
+    ("DEBUG", "SLEEP", "0"),
+    ("SHUTDOWN", "NOSAVE"),
+    ("ACL", "LIST"),
+    ("CLIENT", "KILL", "TYPE", "normal"),
+    ("REPLICAOF", "127.0.0.1", "1"),
+    ("MODULE", "LIST"),
+    ("SCRIPT", "FLUSH"),
+    ("SET", "somebody-elses", "1"),
+    ("GET", "somebody-elses"),
+    ("PUBLISH", "somebody-elses", "1"),
+    ("EVAL", "return redis.call('get', 'somebody-elses')", "0"),
 )
-def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str, command: tuple[str, ...]) -> None:
-    with redis.Redis.from_url(urls[user]) as client, pytest.raises(redis.ResponseError) as refusal:
-        client.execute_command(*command)
-    told = str(refusal.value).lower()
-    assert any(words in told for words in ("permission", "noperm", "can't access"))
+
+
+@pytest.mark.parametrize("user", [user.name for user in USERS])
+def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str) -> None:
+    with redis.Redis.from_url(urls[user]) as client:
+        assert client.ping()  # what follows is refused for what it is
+        for command in HARMFUL:
+            with pytest.raises(redis.ResponseError) as refusal:
+                client.execute_command(*command)
+            told = str(refusal.value).lower()
+            assert any(words in told for words in ("permission", "noperm", "can't access")), (command, told)
 
 
 @pytest.mark.parametrize(
