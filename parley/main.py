@@ -19,6 +19,7 @@ from parley.commands import (
     health,
     keys,
     operate,
+    redis_acl,
     runs,
     serve,
     sessions,
@@ -55,6 +56,7 @@ app.add_typer(webhooks.webhooks, name="webhooks")
 app.add_typer(keys.keys, name="keys")
 app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
+app.command("redis-acl")(redis_acl.redis_acl)
 app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluate.eval_command)
 app.command("soak")(soak.soak)
