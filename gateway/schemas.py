@@ -59,7 +59,7 @@ class Correction(Request):
 
     reply: Annotated[str, StringConstraints(min_length=1, max_length=10_000, pattern=NO_NUL)] | None = None
     dact: Identifier | None = None
-    slots: dict[Identifier, JsonValue] | None = None
+    slots: dict[str, JsonValue] | None = None
 
 
 class NewFeedback(Request):
