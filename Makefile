@@ -9,7 +9,7 @@ PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)
 DOMAIN ?= travel
 PYTEST_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench bench-search bench-length chaos clean
+.PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners chaos clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -44,6 +44,9 @@ bench-search: $(VENV)/.installed-dev
 
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
+
+bench-listeners: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.listeners
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers
