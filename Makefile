@@ -8,8 +8,9 @@ UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
 PYTEST_ARGUMENTS ?=
+SOAK_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners chaos clean
+.PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners soak chaos clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -47,6 +48,9 @@ bench-length: $(VENV)/.installed-dev
 
 bench-listeners: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.listeners
+
+soak: $(VENV)/.installed
+	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers

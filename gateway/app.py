@@ -8,9 +8,21 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from fastapi import FastAPI
 
 from gateway import openapi, problems
-from gateway.doors import Doors
+from gateway.doors import Doors, MemoryDoors
 from gateway.limits import BodyLimit
-from gateway.routes import approvals, events, feedback, health, looking, runs, sessions, socket, turns
+from gateway.routes import (
+    approvals,
+    documents,
+    events,
+    feedback,
+    health,
+    looking,
+    preferences,
+    runs,
+    sessions,
+    socket,
+    turns,
+)
 from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.postgres.archive import PostgresArchive
 from orchestrator.adapters.postgres.feedback import PostgresFeedback
@@ -19,6 +31,21 @@ from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.bootstrap import make_services, open_ports
 from orchestrator.settings import Settings, load_settings
 from orchestrator.telemetry import log_signal
+
+PARTS = (
+    sessions,
+    turns,
+    looking,
+    feedback,
+    events,
+    socket,
+    approvals,
+    runs,
+    documents,
+    preferences,
+    health,
+)
+"""In the order in which the documentation shows them."""
 
 OpenDoors = Callable[[], AbstractAsyncContextManager[Doors]]
 
@@ -46,6 +73,7 @@ async def open_doors(settings: Settings) -> AsyncGenerator[Doors]:
             scratchpad=RedisScratchpad(ports.redis, PostgresScratchpadArchive(ports.database)),
             pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
             record_signal=log_signal,
+            memory=MemoryDoors(ports.context, ports.preferences),
         )
 
 
@@ -68,7 +96,7 @@ def create_app(open_doors: OpenDoors) -> FastAPI:
     )
     problems.install(app)
     app.add_middleware(BodyLimit)
-    for part in (sessions, turns, looking, feedback, events, socket, approvals, runs, health):
+    for part in PARTS:
         app.include_router(part.router)
     app.openapi = lambda: openapi.describe(app)
     return app

@@ -11,12 +11,14 @@ from starlette.requests import HTTPConnection
 
 from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.archive import Archive
 from orchestrator.ports.effects import Effects
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.preferences import PreferenceStore
 from orchestrator.ports.runs import Runs, Started
 from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
@@ -35,6 +37,14 @@ class Domains(Protocol):
     def resolve(self, name: str | None) -> str:
         """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDoors:
+    """What is remembered beyond a session."""
+
+    context: BusinessContext
+    preferences: PreferenceStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +73,7 @@ class Doors:
     scratchpad: Scratchpad
     pages: FramePages
     record_signal: RecordSignal
+    memory: MemoryDoors
 
 
 def _doors(connection: HTTPConnection) -> Doors:

@@ -85,10 +85,14 @@ class EntityValue:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A gazetteer: the valid values of one key entity."""
+    """A gazetteer: the valid values of one key entity.
+
+    `learned_from`: the output of flows that tells which values a session has besides, by entity.
+    """
 
     name: str
     values: tuple[EntityValue, ...]
+    learned_from: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
