@@ -72,13 +72,14 @@ def passage_object(passage: Passage) -> JsonObject:
     return {**asdict(passage), "labels": list(passage.labels), "updated_at": _show_time(passage.updated_at)}
 
 
+_WORDS = {"type": "string", "minLength": 1, "pattern": r"^[^\x00]*\S[^\x00]*$"}
 _UPLOAD = {
     "requestBody": {
         "required": True,
         "content": {
             "application/json": {"schema": DocumentBody.model_json_schema()},
-            "text/markdown": {"schema": {"type": "string"}, "example": "# Pets\n\nSmall dogs are welcome."},
-            "text/plain": {"schema": {"type": "string"}},
+            "text/markdown": {"schema": _WORDS, "example": "# Pets\n\nSmall dogs are welcome."},
+            "text/plain": {"schema": _WORDS},
         },
     },
     "responses": {

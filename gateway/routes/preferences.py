@@ -37,7 +37,16 @@ class PreferenceBody(BaseModel):
     about where it came from.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["value"], "properties": {"value": {"not": {"type": "null"}}}},
+                {"required": ["text"], "properties": {"text": {"pattern": r"\S"}}},
+            ]
+        },
+    )
 
     key: Key
     kind: PreferenceKind = PreferenceKind.RULE

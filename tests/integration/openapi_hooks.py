@@ -15,6 +15,13 @@ _TRUE = (True, 1, "true", "True", "1", "on", "yes")
 
 
 @schemathesis.hook
+def filter_query(context: Any, query: dict[str, Any]) -> bool:
+    """Names that the document does not know are nobody's: proxies and browsers add some."""
+    known = {parameter.name for parameter in context.operation.query}
+    return query is None or set(query) <= known
+
+
+@schemathesis.hook
 def map_case(context: Any, case: Any) -> Any:
     """Keep requests that are right as right, and those that are wrong as wrong."""
     body = case.body if isinstance(case.body, dict) else {}
@@ -24,6 +31,9 @@ def map_case(context: Any, case: Any) -> Any:
         case.body = body = {**body, "domain": "travel"}
     if isinstance(body.get("idempotency_key"), str) and "Idempotency-Key" in (case.headers or {}):
         del case.headers["Idempotency-Key"]
+    domain = (case.query or {}).get("domain")
+    if isinstance(domain, str) and 0 < len(domain) <= 128:
+        case.query = {**case.query, "domain": "travel"}
     _end_soon(case)
     _use_known(case)
     return case
