@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from orchestrator.adapters.postgres.pool import engine_url
 from orchestrator.errors import Unavailable
 
-HEAD = "0005"
+HEAD = "0006"
 """The newest revision; a test compares it with the scripts."""
 _LOCK = 0x5041524C4D494752
 
@@ -26,6 +26,19 @@ def migrate(database_url: str) -> None:
                 _upgrade(database_url)
     except psycopg.OperationalError as error:
         raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+
+
+def check_schema(database_url: str) -> None:
+    """Raises Unavailable unless the database is at our schema, or at a later release's."""
+    try:
+        with psycopg.connect(database_url, connect_timeout=10) as connection:
+            found = current_revision(connection)
+    except psycopg.OperationalError as error:
+        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+    if found is None or found < HEAD:
+        raise Unavailable(
+            f"The database is at {found or 'no schema'}, this release needs {HEAD}; run `parley migrate`."
+        )
 
 
 def current_revision(connection: psycopg.Connection[Any]) -> str | None:
@@ -48,5 +61,7 @@ def _upgrade(database_url: str) -> None:
         with engine.begin() as connection:
             configuration.attributes["connection"] = connection
             command.upgrade(configuration, "head")
+            # No table may be without policies, whichever migration made it (RT-22).
+            connection.exec_driver_sql("SELECT parley_guard_all()")
     finally:
         engine.dispose()
