@@ -30,7 +30,7 @@ include-operation-id = "roll_back"
 checks.ensure_resource_availability.enabled = false
 """
 SHORT = ("--phases", "examples,fuzzing", "-n", "3")
-LONG = ("-n", "10")
+LONG = ("-n", "8")
 
 
 def operations() -> list[dict[str, Any]]:
