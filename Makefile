@@ -10,7 +10,7 @@ DOMAIN ?= travel
 PYTEST_ARGUMENTS ?=
 SOAK_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench bench-search bench-length soak chaos clean
+.PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners soak chaos clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -45,6 +45,9 @@ bench-search: $(VENV)/.installed-dev
 
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
+
+bench-listeners: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.listeners
 
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)

@@ -123,6 +123,9 @@ class Turn(Shape):
                     "tools": [],
                     "frame": None,
                     "actions": [],
+                    "interaction": {"kind": "none"},
+                    "code_snippet": None,
+                    "properties": {"templates": ["book_flight"], "naturalized": False, "streamed": False},
                     "ambiguity": {"level": "specific", "slot": "date", "flow_id": "flow_1"},
                     "flags": {"keep_going": False},
                     "duration_ms": 2.1,
@@ -143,6 +146,9 @@ class Turn(Shape):
     tools: list[ToolCall]
     frame: JsonMap | None
     actions: list[JsonMap]
+    interaction: JsonMap = Field(description="How the open question is answered.")
+    code_snippet: JsonMap | None
+    properties: JsonMap = Field(description="How the answer came about.")
     ambiguity: JsonMap | None
     flags: JsonMap
     duration_ms: float | None
@@ -339,6 +345,56 @@ class RunItem(Shape):
     reason: str | None
     error: str | None
     attempts: int
+
+
+class Uploaded(Shape):
+    document_id: str
+    created: bool
+    run_id: str = Field(description="Of the Internal flow that makes it findable.")
+
+
+class Document(Shape):
+    document_id: str
+    title: str
+    domain: str
+    user_id: str | None
+    labels: list[str]
+    origin: JsonMap
+    characters: int
+    chunks: int
+    status: Literal["stored", "embedded"]
+    updated_at: datetime
+
+
+class WholeDocument(Document):
+    text: str
+
+
+class Passage(Shape):
+    document_id: str
+    position: int
+    title: str
+    text: str
+    score: float
+    labels: list[str]
+    origin: JsonMap
+    updated_at: datetime
+
+
+class Preference(Shape):
+    key: str
+    kind: str
+    value: JsonValue
+    text: str
+    source: str
+    labels: list[str]
+    origin: JsonMap
+    updated_at: datetime
+
+
+class Remembered(Shape):
+    user_id: str
+    preferences: list[Preference]
 
 
 class Alive(Shape):
