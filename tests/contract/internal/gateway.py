@@ -15,7 +15,7 @@ from tests.contract.internal.flows import make_catalogue
 def serve(host: str, port: int) -> None:
     settings = load_settings()
     flows = KnownFlows(settings.domain, make_catalogue())
-    uvicorn.run(create_app(lambda: open_doors(settings, flows)), host=host, port=port, access_log=False)
+    uvicorn.run(create_app(lambda: open_doors(settings, flows=flows)), host=host, port=port, access_log=False)
 
 
 if __name__ == "__main__":
