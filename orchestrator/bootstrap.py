@@ -51,6 +51,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.ports.freshness import Freshener
 from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
@@ -95,6 +96,9 @@ class Ports:
     scratchpad: RedisScratchpad
     preferences: PostgresPreferences
     context: BusinessContext
+
+    freshener: Freshener | None = None
+    """Where Internal flows can be carried out: what renews their results for a turn."""
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -242,6 +246,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
         record_signal=count_signal,
+        freshener=ports.freshener,
         gather=RunsContextGathering(ports.runs, ports.messages.tell_of_runs),
         live=ports.live,
     )

@@ -26,6 +26,7 @@ from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TurnId
 from workers.catalogue import MakeCatalogue
+from workers.freshener import RunsFreshener
 from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
 from workers.outbox import OutboxSender
@@ -134,8 +135,10 @@ class WorkerProcess:
     async def _open(self) -> None:
         self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
         self._lane = await self._resources.enter_async_context(open_lane(ports))
-        self._agents = AgentCatalogue(self._build, ports)
         self._executor = self._open_internal(ports)
+        if self._executor is not None:
+            ports = replace(ports, freshener=RunsFreshener(self._executor, ports.runs, ports.inbox))
+        self._agents = AgentCatalogue(self._build, ports)
         kinds = {} if self._executor is None else {"internal_flow": self._start_run}
         self._outbox = OutboxSender(ports.outbox, kinds)
         self._lanes = LaneRunner(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.failure import cascade, show_part
+from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.plans import begin_step, look_after_plan
 from orchestrator.agent.running import RunningTurn
@@ -41,6 +42,7 @@ async def _execute(turn: RunningTurn, modules: Modules) -> bool:
     if active is not None:
         begin_step(turn)
         active.note_turn(turn.work.turn_id)
+        await ensure_fresh(turn, modules, active)
     ending = await modules.pex.execute(turn.world)
     match ending:
         case Stacked():

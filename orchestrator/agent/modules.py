@@ -13,6 +13,7 @@ from orchestrator.pex.module import PEX
 from orchestrator.planning import Planner
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.freshness import Freshener
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
@@ -32,6 +33,7 @@ class Modules:
     res: RES
     planner: Planner
     gather: ContextGathering | None = None
+    freshener: Freshener | None = None
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
     live: LiveEvents | None = None

@@ -6,6 +6,7 @@ import orjson
 
 from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.cache import Decoded
+from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.result import make_result
 from orchestrator.agent.running import RunningTurn
@@ -19,8 +20,6 @@ from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 from orchestrator.world.world import World
 
-SUMMARY_DUE = "summary_due"
-"""The trigger of the Internal flows that summarise a session and learn from it."""
 SUMMARIZE_EVERY_TURNS = 20
 
 
