@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from orchestrator.agent.agent import Agent
-from orchestrator.agent.modules import Modules
+from orchestrator.agent.modules import MemoryPorts, Modules
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
@@ -30,6 +30,9 @@ from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.types import Dact
 from orchestrator.world.registry import Registry
 
+REMEMBER = "Memory.remember"
+"""What the tool is by which users have something remembered; see `orchestrator.memory.tools`."""
+
 
 def build_agent(
     domain: Domain,
@@ -40,6 +43,7 @@ def build_agent(
     engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
     clock: Callable[[], float] = time.time,
+    memory: MemoryPorts | None = None,
     record_signal: RecordSignal = drop_signal,
 ) -> Agent:
     """Make the agent of a domain; takes a second or two, because System 1 is trained here.
@@ -52,6 +56,7 @@ def build_agent(
         engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
         clock: unix seconds.
+        memory: what is remembered beyond the working state; None: nothing.
         record_signal: receives what is worth evaluating.
 
     Raises:
@@ -78,7 +83,18 @@ def build_agent(
             planner=planner,
             clock=clock,
             record_signal=record_signal,
+            memory=memory,
+            remembering=_find_remembering(domain),
         )
+    )
+
+
+def _find_remembering(domain: Domain) -> frozenset[str]:
+    tools = {tool.tool_id for tool in domain.tools.values() if tool.target == REMEMBER}
+    return frozenset(
+        flow.spec.dact
+        for flow in domain.flows.values()
+        if any(use.tool_id in tools for use in flow.spec.tools)
     )
 
 

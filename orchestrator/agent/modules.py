@@ -15,6 +15,9 @@ from orchestrator.nlu.module import NLU
 from orchestrator.pex.ending import Failed
 from orchestrator.pex.module import PEX
 from orchestrator.planning import Planner
+from orchestrator.ports.documents import ContextSearch
+from orchestrator.ports.preferences import PreferenceStore
+from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
@@ -24,8 +27,20 @@ Gather: TypeAlias = Callable[[RunningTurn, BaseFlow, Failed], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryPorts:
+    """What a turn may ask of what is remembered beyond it; nothing is read before it is asked for."""
+
+    preferences: PreferenceStore
+    context: ContextSearch
+    scratchpad: Scratchpad
+
+
+@dataclass(frozen=True, slots=True)
 class Modules:
-    """One per domain and process. `clock`: unix seconds. `gather`: None: that rung is skipped."""
+    """One per domain and process. `clock`: unix seconds. `gather`: None: that rung is skipped.
+
+    `memory`: None: nothing is remembered beyond the working state.
+    """
 
     domain: Domain
     registry: Registry
@@ -37,3 +52,6 @@ class Modules:
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
     cache: StateCache = field(default_factory=StateCache)
+    memory: MemoryPorts | None = None
+    remembering: frozenset[str] = frozenset()
+    """The flows by which users have something remembered."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import Protocol
 
+from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.prompting.calling import CallContext
 from orchestrator.res.answer import Answer
@@ -17,7 +18,7 @@ from orchestrator.types import Json
 from orchestrator.world.world import World
 
 NATURALIZE = "res_naturalize"
-HISTORY = 6
+HISTORY = 7
 MOST_SENTENCES = 6
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
 _LIST = re.compile(r"^\s*(?:[-*+|>#]|\d+[.)])\s|^```", re.MULTILINE)
@@ -64,7 +65,7 @@ def _is_wanted(world: World, answer: Answer, templates: Templates) -> bool:
 def _variables(world: World, draft: str) -> dict[str, Json]:
     config = world.domain.config
     code = config.language.default
-    messages = world.state.messages[-HISTORY:]
+    messages = ContextCoordinator.of(world.state).with_summary(HISTORY)
     return {
         "persona": f"{config.persona.name}; {config.persona.tone}",
         "language": LANGUAGES.get(code, f"the language “{code}”"),

@@ -226,7 +226,7 @@ class _Loop:
             "criteria": list(self.skill.criteria),
             "finish": FINISH,
             "utterance": world.text,
-            "history": ContextCoordinator(world.state.messages).compile_history(1),
+            "history": ContextCoordinator.of(world.state).compile_history(1, keep_system=True),
             "slots": flow.values(),
             "done": [] if agreed is None else [agreed],
         }
