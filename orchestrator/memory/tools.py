@@ -9,6 +9,8 @@ from orchestrator.domain.services import FailureCategory, Service, ToolCall, Too
 from orchestrator.domain.services import UserMemory as Port
 from orchestrator.types import JsonObject
 
+EVERYTHING = "everything"
+
 
 class Memory(Service):
     """Remembers, tells and forgets on the user's request."""
@@ -19,8 +21,8 @@ class Memory(Service):
     async def recall(self, *, call: ToolCall, about: str = "") -> JsonObject:
         return {"known": await self._port.recall(call, about)}
 
-    async def forget(self, *, call: ToolCall, about: str = "", everything: bool = False) -> JsonObject:
-        forgotten = await self._port.forget(call, about, everything=everything)
+    async def forget(self, *, call: ToolCall, about: str = "", scope: str = "") -> JsonObject:
+        forgotten = await self._port.forget(call, about, everything=scope == EVERYTHING)
         return {"forgotten": forgotten}
 
     @property
