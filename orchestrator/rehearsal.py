@@ -59,6 +59,7 @@ class Rehearsal:
     store: MemoryStore = field(default_factory=MemoryStore)
     signals: list[Signal] = field(default_factory=list[Signal])
     records: dict[TenantId, MemoryRecords] = field(default_factory=dict[TenantId, MemoryRecords])
+    live: MemoryLiveEvents = field(default_factory=MemoryLiveEvents)
     agent: TurnAgent | None = None
     transports: Transports | None = None
     preferences: MemoryPreferences = field(default_factory=MemoryPreferences)
@@ -107,6 +108,7 @@ class Rehearsal:
             clock=lambda: rehearsal.now,
             memory=rehearsal.make_memory(),
             record_signal=rehearsal.signals.append,
+            live=rehearsal.live,
         )
         return rehearsal
 
@@ -174,7 +176,7 @@ class Conversation:
                 user_id=self.user_id,
             )
         )
-        runner = LaneRunner(MemoryLane(rehearsal.store), MemoryLiveEvents(), MemoryWakeup(), self._find_agent)
+        runner = LaneRunner(MemoryLane(rehearsal.store), rehearsal.live, MemoryWakeup(), self._find_agent)
         await runner.run(self.session_id)
         return turn_object(await inbox.turn(DEFAULT_TENANT, receipt.turn_id))
 

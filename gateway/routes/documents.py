@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from gateway import memory_shapes as shapes
 from gateway.doors import Doors, TheDoors, TheTenant
 from orchestrator.dialogue.labels import Label
 from orchestrator.errors import InvalidInput
@@ -80,19 +81,15 @@ _UPLOAD = {
             "text/plain": {"schema": {"type": "string"}},
         },
     },
-    "responses": {
-        "201": {
-            "content": {
-                "application/json": {
-                    "example": {"document_id": "doc_3f2a", "created": True, "run_id": "run_8c1d"}
-                }
-            }
-        }
-    },
 }
 
 
-@router.post("", status_code=HTTPStatus.CREATED, openapi_extra=_UPLOAD)
+@router.post(
+    "",
+    status_code=HTTPStatus.CREATED,
+    openapi_extra=_UPLOAD,
+    responses={200: {"model": shapes.Uploaded}, 201: {"model": shapes.Uploaded}},
+)
 async def upload_document(
     request: Request,
     response: Response,
@@ -125,7 +122,7 @@ async def upload_document(
     return {"document_id": added.document_id, "created": added.created, "run_id": run_id}
 
 
-@router.get("")
+@router.get("", responses={200: {"model": list[shapes.Document]}})
 async def list_documents(
     doors: TheDoors,
     tenant: TheTenant,
@@ -140,7 +137,7 @@ async def list_documents(
     return [document_object(record) for record in found]
 
 
-@router.get("/search")
+@router.get("/search", responses={200: {"model": list[shapes.Passage]}})
 async def search_documents(
     q: Question,
     doors: TheDoors,
@@ -154,7 +151,7 @@ async def search_documents(
     return [passage_object(passage) for passage in found]
 
 
-@router.get("/{document_id}")
+@router.get("/{document_id}", responses={200: {"model": shapes.WholeDocument}})
 async def show_document(
     document_id: Identifier, doors: TheDoors, tenant: TheTenant, user_id: Owner = None
 ) -> JsonObject:

@@ -23,6 +23,7 @@ from orchestrator.pex.tools import ToolRunner
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.planning import Planner
 from orchestrator.planning.advisor import Advisor
+from orchestrator.ports.events import LiveEvents
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
@@ -45,6 +46,7 @@ def build_agent(
     clock: Callable[[], float] = time.time,
     memory: MemoryPorts | None = None,
     record_signal: RecordSignal = drop_signal,
+    live: LiveEvents | None = None,
 ) -> Agent:
     """Make the agent of a domain; takes a second or two, because System 1 is trained here.
 
@@ -58,6 +60,7 @@ def build_agent(
         clock: unix seconds.
         memory: what is remembered beyond the working state; None: nothing.
         record_signal: receives what is worth evaluating.
+        live: hears the words of long answers while they are written.
 
     Raises:
         ConfigurationError: a schema or a template cannot be compiled.
@@ -85,6 +88,7 @@ def build_agent(
             record_signal=record_signal,
             memory=memory,
             remembering=_find_remembering(domain),
+            live=live,
         )
     )
 

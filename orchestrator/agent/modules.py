@@ -16,6 +16,7 @@ from orchestrator.pex.ending import Failed
 from orchestrator.pex.module import PEX
 from orchestrator.planning import Planner
 from orchestrator.ports.documents import ContextSearch
+from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.preferences import PreferenceStore
 from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.res.module import RES
@@ -40,6 +41,7 @@ class Modules:
     """One per domain and process. `clock`: unix seconds. `gather`: None: that rung is skipped.
 
     `memory`: None: nothing is remembered beyond the working state.
+    `live`: hears answers while they are written; None: nobody does.
     """
 
     domain: Domain
@@ -51,6 +53,7 @@ class Modules:
     gather: Gather | None = None
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
+    live: LiveEvents | None = None
     cache: StateCache = field(default_factory=StateCache)
     memory: MemoryPorts | None = None
     remembering: frozenset[str] = frozenset()

@@ -11,14 +11,21 @@ import pytest
 from gateway.app import create_app
 from gateway.doors import Doors, MemoryDoors
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashed import HashedEmbedder
 from orchestrator.ports.runs import NewRun, Started
+from orchestrator.telemetry import drop_signal
 from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.archive import MemoryArchive
 from orchestrator.testing.documents import MemoryDocuments
 from orchestrator.testing.effects import MemoryEffects
+from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
+from orchestrator.testing.feedback import MemoryFeedback
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.preferences import MemoryPreferences
+from orchestrator.testing.scratchpad import MemoryScratchpad
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
@@ -43,14 +50,15 @@ class Embedding:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    store = MemoryStore()
+    store, live = MemoryStore(), MemoryLiveEvents()
+    inbox = MemoryInbox(store)
     context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
 
     async def nothing(*_: object) -> list[JsonObject]:
         return []
 
     doors = Doors(
-        inbox=MemoryInbox(store),
+        inbox=inbox,
         sessions=MemorySessions(store),
         wakeup=MemoryWakeup(),
         wait=nothing,  # pyright: ignore[reportArgumentType] - these routes wait for nothing
@@ -61,6 +69,13 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
         circuits=nothing,
         runs=Embedding(context),  # pyright: ignore[reportArgumentType] - only `start` is used
         tell_of_runs=nothing,  # pyright: ignore[reportArgumentType]
+        events=EventFeed(MemoryEventLog(store), live, inbox),
+        live=live,
+        archive=MemoryArchive(store),
+        feedback=MemoryFeedback(store),
+        scratchpad=MemoryScratchpad(),
+        pages=FramePages(DomainRegistry("travel"), lambda _: lambda _: {}),
+        record_signal=drop_signal,
         kept_memory=MemoryDoors(context, MemoryPreferences()),
     )
 
