@@ -128,7 +128,8 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
 
 def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     """What is sent after the commit: notes for the shared scratchpad, and Internal flows that are due."""
-    return (*_notes(turn), *_due(turn.state))
+    due = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if find_due(turn.state) else ()
+    return (*_notes(turn), *due)
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
@@ -139,15 +140,13 @@ def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
 
 
-def _due(state: DialogueState) -> tuple[OutboxEntry, ...]:
-    """The flows of a summary: every so many turns, or so much text; while one is at work, another is not
-    started (IF-11).
+def find_due(state: DialogueState) -> bool:
+    """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
+    is not started (IF-11).
     """
     covered = state.summary.through_turn if state.summary is not None else 0
     since = state.turn - covered
-    if since <= 0 or (since % SUMMARIZE_EVERY_TURNS and not _long_enough(state, covered)):
-        return ()
-    return (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),)
+    return since > 0 and (since % SUMMARIZE_EVERY_TURNS == 0 or _long_enough(state, covered))
 
 
 def _long_enough(state: DialogueState, covered: int) -> bool:

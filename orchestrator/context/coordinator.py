@@ -40,6 +40,10 @@ class ContextCoordinator:
         summary, recent = self.summary(), self.recent(count)
         return recent if summary is None else [summary, *recent]
 
+    def show_recent(self, count: int = RECENT) -> str:
+        """The summary and the last messages as text, one line each."""
+        return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary(count))
+
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
         """The last turns as text, one line per message; with `keep_system` also the system's entries,
         the summary first.

@@ -226,7 +226,7 @@ class _Loop:
             "criteria": list(self.skill.criteria),
             "finish": FINISH,
             "utterance": world.text,
-            "history": ContextCoordinator.of(world.state).compile_history(1, keep_system=True),
+            "history": ContextCoordinator.of(world.state).show_recent(),
             "slots": flow.values(),
             "done": [] if agreed is None else [agreed],
         }
