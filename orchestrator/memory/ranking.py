@@ -81,7 +81,9 @@ def _bm25(count: Counter[str], rarity: dict[str, float], usual: float) -> float:
 
 def _vary(scored: list[_Scored], limit: int) -> list[_Scored]:
     """The best first; each next one counts less the more it is like what is chosen (maximal marginal relevance)."""
-    left = sorted(scored, key=lambda one: (-one.score, one.candidate.document_id, one.candidate.position))
+    left: list[_Scored] = sorted(
+        scored, key=lambda one: (-one.score, one.candidate.document_id, one.candidate.position)
+    )
     chosen: list[_Scored] = []
     while left and len(chosen) < limit:
         taken = max(left, key=lambda one: one.score - VARIETY * one.alike)
