@@ -129,7 +129,7 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
 def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     """What is sent after the commit: notes for the shared scratchpad, and Internal flows that are due."""
     due = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if find_due(turn.state) else ()
-    return (*_notes(turn), *due)
+    return (*turn.outbox, *_notes(turn), *due)
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:

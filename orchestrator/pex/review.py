@@ -60,4 +60,4 @@ def _assume(run: Execution, found: dict[str, Preference]) -> None:
         join_labels(world.state, found[name].labels, "what is remembered of you")
     if taken:
         told = {name: flow.slots[name].value for name in taken}
-        world.remark(RemarkKind.ASSUMED, flow_id=flow.flow_id, slots=told)
+        world.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=told)

@@ -22,6 +22,8 @@ _OF_SESSION = (
     "approvals",
     "journal",
     "outbox",
+    "webhook_feeds",
+    "webhooks",
     "scratchpad_entries",
     "state_history",
     "states",

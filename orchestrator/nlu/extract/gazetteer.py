@@ -100,8 +100,14 @@ class Gazetteer:
         known = self._by_kind.get(kind)
         if not known or len(key) > 80:
             return ()
-        best = process.extractOne(key, known.keys(), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
-        return known[best[0]] if best else ()
+        best = choose_nearest(key, known)
+        return () if best is None else known[best]
+
+
+def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
+    """The one of several folded names that is nearest to a misspelt one; None when none is near enough."""
+    best = process.extractOne(key, list(keys), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
+    return None if best is None else best[0]
 
 
 def is_code(value: Json) -> bool:

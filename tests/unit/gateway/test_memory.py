@@ -10,26 +10,14 @@ import pytest
 
 from gateway.app import create_app
 from gateway.doors import Doors, MemoryDoors
-from orchestrator.adapters.domain_registry import DomainRegistry
-from orchestrator.adapters.event_feed import EventFeed
-from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashed import HashedEmbedder
 from orchestrator.ports.runs import NewRun, Started
-from orchestrator.telemetry import drop_signal
-from orchestrator.testing.approvals import MemoryApprovals
-from orchestrator.testing.archive import MemoryArchive
 from orchestrator.testing.documents import MemoryDocuments
-from orchestrator.testing.effects import MemoryEffects
-from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
-from orchestrator.testing.feedback import MemoryFeedback
-from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.preferences import MemoryPreferences
-from orchestrator.testing.scratchpad import MemoryScratchpad
-from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.types import JsonObject
+from tests.unit.gateway.memory_doors import make_doors
 
 BAGGAGE = {"title": "Baggage", "text": "A cabin bag of 8 kg is free.", "domain": "travel"}
 
@@ -50,33 +38,17 @@ class Embedding:
 
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
-    store, live = MemoryStore(), MemoryLiveEvents()
-    inbox = MemoryInbox(store)
+    store = MemoryStore()
     context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
 
-    async def nothing(*_: object) -> list[JsonObject]:
-        return []
+    async def tell_nobody(*_: object) -> None:
+        return
 
-    doors = Doors(
-        inbox=inbox,
-        sessions=MemorySessions(store),
-        wakeup=MemoryWakeup(),
-        wait=nothing,  # pyright: ignore[reportArgumentType] - these routes wait for nothing
-        domains=DomainRegistry("travel"),
-        effects=MemoryEffects(store),
-        approvals=MemoryApprovals(store),
-        probe=nothing,  # pyright: ignore[reportArgumentType]
-        circuits=nothing,
-        runs=Embedding(context),  # pyright: ignore[reportArgumentType] - only `start` is used
-        tell_of_runs=nothing,  # pyright: ignore[reportArgumentType]
-        events=EventFeed(MemoryEventLog(store), live, inbox),
-        live=live,
-        archive=MemoryArchive(store),
-        feedback=MemoryFeedback(store),
-        scratchpad=MemoryScratchpad(),
-        pages=FramePages(DomainRegistry("travel"), lambda _: lambda _: {}),
-        record_signal=drop_signal,
-        kept_memory=MemoryDoors(context, MemoryPreferences()),
+    doors = make_doors(
+        store,
+        runs=Embedding(context),
+        tell_of_runs=tell_nobody,
+        memory=MemoryDoors(context, MemoryPreferences()),
     )
 
     @asynccontextmanager

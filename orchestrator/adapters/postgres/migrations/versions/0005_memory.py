@@ -10,7 +10,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0005"
-down_revision: str | None = "0004"
+down_revision: str | None = "0008"
 branch_labels = None
 depends_on = None
 

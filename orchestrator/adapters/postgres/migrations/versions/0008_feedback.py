@@ -7,7 +7,7 @@ from alembic import op
 from sqlalchemy.dialects import postgresql
 
 revision = "0008"
-down_revision: str | None = "0005"
+down_revision: str | None = "0004"
 branch_labels = None
 depends_on = None
 
