@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.memory.business_context import BusinessContext
+from orchestrator.ports.documents import NewDocument
 from orchestrator.rehearsal import Rehearsal
 from orchestrator.testing.scripted_model import Answer, Fail, Reply, Request, Rule, ToolUse
+from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.skilled import SKILL, answer, call, finish, judged, talk
 from tests.transcripts.test_transcripts import trained
 
@@ -487,7 +490,9 @@ async def test_what_the_components_give() -> None:
 
 async def test_what_a_skill_reads_brings_its_labels() -> None:
     """PX-3, CO-4: a document that somebody else wrote, looked up by a skill, makes the session untrusted."""
-    async with talk(call("memory_manager", operation="documents", text="the spare pump"), answer(answer="x")) as t:
+    async with talk(
+        call("memory_manager", operation="documents", text="the spare pump"), answer(answer="x")
+    ) as t:
         context = t.rehearsal.make_memory().context
         assert isinstance(context, BusinessContext)
         added = await context.documents.add(
