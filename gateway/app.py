@@ -39,9 +39,7 @@ from gateway.tokens import read_tokens
 from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.postgres.archive import PostgresArchive
 from orchestrator.adapters.postgres.feedback import PostgresFeedback
-from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.standing import PostgresStanding
-from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings, load_settings
 from orchestrator.telemetry import log_signal
@@ -105,7 +103,7 @@ async def open_doors(
             live=ports.live,
             archive=PostgresArchive(ports.database),
             feedback=PostgresFeedback(ports.database),
-            scratchpad=RedisScratchpad(ports.redis, PostgresScratchpadArchive(ports.database)),
+            scratchpad=ports.scratchpad,
             pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
             record_signal=log_signal,
             memory=MemoryDoors(ports.context, ports.preferences),

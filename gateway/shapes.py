@@ -347,56 +347,6 @@ class RunItem(Shape):
     attempts: int
 
 
-class Uploaded(Shape):
-    document_id: str
-    created: bool
-    run_id: str = Field(description="Of the Internal flow that makes it findable.")
-
-
-class Document(Shape):
-    document_id: str
-    title: str
-    domain: str
-    user_id: str | None
-    labels: list[str]
-    origin: JsonMap
-    characters: int
-    chunks: int
-    status: Literal["stored", "embedded"]
-    updated_at: datetime
-
-
-class WholeDocument(Document):
-    text: str
-
-
-class Passage(Shape):
-    document_id: str
-    position: int
-    title: str
-    text: str
-    score: float
-    labels: list[str]
-    origin: JsonMap
-    updated_at: datetime
-
-
-class Preference(Shape):
-    key: str
-    kind: str
-    value: JsonValue
-    text: str
-    source: str
-    labels: list[str]
-    origin: JsonMap
-    updated_at: datetime
-
-
-class Remembered(Shape):
-    user_id: str
-    preferences: list[Preference]
-
-
 class Alive(Shape):
     status: Literal["live"]
 

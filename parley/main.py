@@ -14,6 +14,7 @@ from parley.commands import (
     chat,
     database,
     doctor,
+    documents,
     domain,
     evaluate,
     health,
@@ -52,6 +53,7 @@ app.command("rollback")(sessions.rollback)
 app.add_typer(operate.turns, name="turns")
 app.add_typer(operate.approvals, name="approvals")
 app.add_typer(runs.runs, name="runs")
+app.add_typer(documents.documents, name="documents")
 app.add_typer(webhooks.webhooks, name="webhooks")
 app.add_typer(keys.keys, name="keys")
 app.add_typer(domain.app, name="domain")

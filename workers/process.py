@@ -22,6 +22,7 @@ from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
+from orchestrator.ports.scratchpad import Entry
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TurnId
@@ -29,7 +30,7 @@ from workers.catalogue import MakeCatalogue
 from workers.freshener import RunsFreshener
 from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
-from workers.outbox import OutboxSender
+from workers.outbox import Deliver, OutboxSender
 from workers.patience import Patience
 from workers.pulse import BEAT_EVERY_S, Condition, Pulse
 from workers.runner import SessionRunner
@@ -139,7 +140,9 @@ class WorkerProcess:
         if self._executor is not None:
             ports = replace(ports, freshener=RunsFreshener(self._executor, ports.runs, ports.inbox))
         self._agents = AgentCatalogue(self._build, ports)
-        kinds = {} if self._executor is None else {"internal_flow": self._start_run}
+        kinds: dict[str, Deliver] = {"notes": self._put_notes}
+        if self._executor is not None:
+            kinds["internal_flow"] = self._start_run
         self._outbox = OutboxSender(ports.outbox, kinds)
         self._lanes = LaneRunner(
             self._lane, ports.live, ports.wakeup, self._agents.get, outbox_filled=self._outbox.nudge
@@ -283,6 +286,13 @@ class WorkerProcess:
     async def _send_outbox(self) -> None:
         await self._outbox.wait(OUTBOX_EVERY_S)
         await self._outbox.send_due()
+
+    async def _put_notes(self, message: OutboxMessage) -> None:
+        """What a turn noted goes into its session's scratchpad, once however often it is sent."""
+        entries = tuple(Entry.from_json(body) for body in message.payload["entries"])
+        await self._ports.scratchpad.put(
+            message.tenant_id, message.session_id, entries, operation=f"outbox:{message.id}"
+        )
 
     async def _start_run(self, message: OutboxMessage) -> None:
         """Starting is a matter of the store alone, so no message can be lost between."""

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
-from gateway import shapes
+from gateway import memory_shapes as shapes
 from gateway.doors import Doors, TheDoors, TheTenant
 from orchestrator.dialogue.labels import Label
 from orchestrator.errors import InvalidInput
@@ -81,15 +81,6 @@ _UPLOAD = {
             "text/markdown": {"schema": _WORDS, "example": "# Pets\n\nSmall dogs are welcome."},
             "text/plain": {"schema": _WORDS},
         },
-    },
-    "responses": {
-        "201": {
-            "content": {
-                "application/json": {
-                    "example": {"document_id": "doc_3f2a", "created": True, "run_id": "run_8c1d"}
-                }
-            }
-        }
     },
 }
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
-from gateway import shapes
+from gateway import memory_shapes as shapes
 from gateway.doors import TheDoors, TheTenant
 from orchestrator.dialogue.labels import Label
 from orchestrator.dialogue.validation import is_bounded_json
@@ -96,14 +96,14 @@ def preference_object(preference: Preference) -> JsonObject:
     }
 
 
-@router.get("", responses={200: {"model": shapes.Remembered}})
+@router.get("", responses={200: {"model": shapes.Preferences}})
 async def show_preferences(user_id: Identifier, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Everything remembered of a user, with where it came from."""
     found = await doors.memory.preferences.of_user(tenant, UserId(user_id))
     return {"user_id": user_id, "preferences": [preference_object(one) for one in found]}
 
 
-@router.put("", status_code=HTTPStatus.OK, responses={200: {"model": shapes.Remembered}})
+@router.put("", status_code=HTTPStatus.OK, responses={200: {"model": shapes.Preferences}})
 async def replace_preferences(
     user_id: Identifier, body: PreferencesBody, doors: TheDoors, tenant: TheTenant
 ) -> JsonObject:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from orchestrator.agent.agent import Agent
-from orchestrator.agent.modules import Modules
+from orchestrator.agent.modules import MemoryPorts, Modules
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
@@ -33,6 +33,9 @@ from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.types import Dact
 from orchestrator.world.registry import Registry
 
+REMEMBER = "Memory.remember"
+"""What the tool is by which users have something remembered; see `orchestrator.memory.tools`."""
+
 
 def build_agent(
     domain: Domain,
@@ -45,6 +48,7 @@ def build_agent(
     gather: ContextGathering | None = None,
     freshener: Freshener | None = None,
     clock: Callable[[], float] = time.time,
+    memory: MemoryPorts | None = None,
     record_signal: RecordSignal = drop_signal,
     live: LiveEvents | None = None,
 ) -> Agent:
@@ -60,6 +64,7 @@ def build_agent(
         gather: has Internal flows look for context; None leaves that rung of recovery out.
         freshener: renews summaries and memories that a flow needs; None leaves them as old as they are.
         clock: unix seconds.
+        memory: what is remembered beyond the working state; None: nothing.
         record_signal: receives what is worth evaluating.
         live: hears the words of long answers while they are written.
 
@@ -89,8 +94,19 @@ def build_agent(
             freshener=freshener,
             clock=clock,
             record_signal=record_signal,
+            memory=memory,
+            remembering=_find_remembering(domain),
             live=live,
         )
+    )
+
+
+def _find_remembering(domain: Domain) -> frozenset[str]:
+    tools = {tool.tool_id for tool in domain.tools.values() if tool.target == REMEMBER}
+    return frozenset(
+        flow.spec.dact
+        for flow in domain.flows.values()
+        if any(use.tool_id in tools for use in flow.spec.tools)
     )
 
 

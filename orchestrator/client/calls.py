@@ -239,6 +239,34 @@ def rotate_webhook_secret() -> Call:
     return Call("POST", "/v1/webhooks/secret")
 
 
+def add_document(text: str, title: str, domain: str | None, user_id: str | None, labels: list[str]) -> Call:
+    body = _given(text=text, title=title, domain=domain, user_id=user_id, labels=labels)
+    return Call("POST", "/v1/documents", body)
+
+
+def documents(user_id: str | None, domain: str | None, after: str, limit: int) -> Call:
+    query = _query(user_id=user_id, domain=domain, after=after, limit=limit)
+    return Call("GET", "/v1/documents", query=query)
+
+
+def search_documents(question: str, user_id: str | None, domain: str | None, limit: int) -> Call:
+    query = _query(q=question, user_id=user_id, domain=domain, limit=limit)
+    return Call("GET", "/v1/documents/search", query=query)
+
+
+def delete_document(document_id: str, user_id: str | None) -> Call:
+    return Call("DELETE", f"/v1/documents/{quote(document_id, safe='')}", query=_query(user_id=user_id))
+
+
+def preferences(user_id: str) -> Call:
+    return Call("GET", f"/v1/users/{quote(user_id, safe='')}/preferences")
+
+
+def replace_preferences(user_id: str, preferences: list[JsonObject]) -> Call:
+    body: JsonObject = {"preferences": preferences}
+    return Call("PUT", f"/v1/users/{quote(user_id, safe='')}/preferences", body)
+
+
 def ready() -> Call:
     return Call("GET", "/health/ready")
 

@@ -188,6 +188,42 @@ class Methods(ABC, Generic[One, Many]):
         """Run it once more by hand; the identifier of the new run."""
         return self._send(calls.redo_run(run_id))
 
+    def add_document(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        domain: str | None = None,
+        user_id: str | None = None,
+        labels: tuple[str, ...] = (),
+    ) -> One:
+        """Keep a document and have it embedded; the same text is kept once."""
+        return self._send(calls.add_document(text, title, domain, user_id, list(labels)))
+
+    def documents(
+        self, *, user_id: str | None = None, domain: str | None = None, after: str = "", limit: int = 100
+    ) -> Many:
+        """Documents without their texts, by identifier."""
+        return self._send(calls.documents(user_id, domain, after, limit))
+
+    def search_documents(
+        self, question: str, *, user_id: str | None = None, domain: str | None = None, limit: int = 10
+    ) -> Many:
+        """The passages that answer a question, best first."""
+        return self._send(calls.search_documents(question, user_id, domain, limit))
+
+    def delete_document(self, document_id: str, *, user_id: str | None = None) -> Any:
+        """Remove a document."""
+        return self._send(calls.delete_document(document_id, user_id))
+
+    def preferences(self, user_id: str) -> One:
+        """Everything that is remembered of a user."""
+        return self._send(calls.preferences(user_id))
+
+    def replace_preferences(self, user_id: str, preferences: list[JsonObject]) -> One:
+        """Let these be all that is remembered; an empty list forgets everything."""
+        return self._send(calls.replace_preferences(user_id, preferences))
+
     def whoami(self) -> One:
         """The caller as the gateway knows him."""
         return self._send(calls.whoami())

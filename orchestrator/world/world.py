@@ -13,6 +13,7 @@ from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
 from orchestrator.memory.notes import Notes, Preferences
+from orchestrator.ports.documents import ContextSearch
 from orchestrator.ports.events import LiveEvents
 from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import RecordSignal, Signal, SignalType
@@ -67,9 +68,11 @@ class World:
     finished: list[BaseFlow] = field(default_factory=list[BaseFlow])
     """All flows that left the stack in this turn, for the archive."""
     recent_turns: ValueFinder | None = None
-    memory: ValueFinder | None = None
     """Where a missing slot's value may be known from (PX-4)."""
     preferences: Preferences | None = None
+    """What is remembered of the user; likewise."""
+    context: ContextSearch | None = None
+    """Business context."""
     can_gather: bool = False
     """Whether Internal flows can be sent for more context (PX-16)."""
     climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
