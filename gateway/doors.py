@@ -6,14 +6,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-from fastapi import Depends, Request
+from fastapi import Depends
+from starlette.requests import HTTPConnection
 
+from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.ports.approvals import Approvals
+from orchestrator.ports.archive import Archive
 from orchestrator.ports.effects import Effects
+from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.runs import Runs, Started
+from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
+from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.turn import TurnRecord
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
 
@@ -48,10 +56,17 @@ class Doors:
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
     tell_of_runs: Callable[[Started], Awaitable[None]]
+    events: EventFeed
+    live: LiveEvents
+    archive: Archive
+    feedback: FeedbackStore
+    scratchpad: Scratchpad
+    pages: FramePages
+    record_signal: RecordSignal
 
 
-def _doors(request: Request) -> Doors:
-    return request.app.state.doors
+def _doors(connection: HTTPConnection) -> Doors:
+    return connection.app.state.doors
 
 
 def _tenant() -> TenantId:

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.model_pool import ModelPool, read_endpoints
 from orchestrator.adapters.postgres.approvals import PostgresApprovals
 from orchestrator.adapters.postgres.effects import PostgresEffects
+from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
@@ -61,6 +63,7 @@ class Ports:
     runs: PostgresRuns
     redis: Redis
     live: RedisEvents
+    events: EventFeed
     wakeup: RedisWakeup
     waiter: TurnWaiter
     messages: Messages
@@ -102,6 +105,8 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         inbox = PostgresInbox(
             database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
         )
+        events = EventFeed(PostgresEventLog(database), live, inbox)
+        stack.push_async_callback(events.close)
         circuits = RedisCircuits(redis)
         yield Ports(
             settings=settings,
@@ -114,6 +119,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             runs=PostgresRuns(database),
             redis=redis,
             live=live,
+            events=events,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),
             messages=messages,
@@ -168,15 +174,9 @@ BuildAgent = Callable[[str, Ports], TurnAgent]
 """Makes the agent of a domain; may take seconds, so it runs in a thread. Raises ConfigurationError."""
 
 
-def build_agent(name: str, ports: Ports) -> TurnAgent:
-    """The agent of a domain, with its services over this process's stores.
-
-    Raises:
-        ConfigurationError: the domain's folder has mistakes; it names all of them.
-    """
-    loaded = load_domain(ports.domains.place(name))
+def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], dict[str, object]]:
+    """Gives a tenant's instances of a domain's services, over this process's stores."""
     domain = loaded.domain
-
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
 
     def services(tenant_id: TenantId) -> dict[str, object]:
@@ -187,6 +187,19 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             for service, cls in loaded.services.items()
         }
 
+    return services
+
+
+def build_agent(name: str, ports: Ports) -> TurnAgent:
+    """The agent of a domain, with its services over this process's stores.
+
+    Raises:
+        ConfigurationError: the domain's folder has mistakes; it names all of them.
+    """
+    loaded = load_domain(ports.domains.place(name))
+    domain = loaded.domain
+
+    services = make_services(loaded, ports)
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
     tool_ports = ToolPorts(transports, ports.tool_limits, ports.tool_cache)
@@ -196,6 +209,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         services,
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
+        live=ports.live,
     )
 
 

@@ -52,6 +52,7 @@ class Rehearsal:
     store: MemoryStore = field(default_factory=MemoryStore)
     signals: list[Signal] = field(default_factory=list[Signal])
     records: dict[TenantId, MemoryRecords] = field(default_factory=dict[TenantId, MemoryRecords])
+    live: MemoryLiveEvents = field(default_factory=MemoryLiveEvents)
     agent: TurnAgent | None = None
     transports: Transports | None = None
 
@@ -96,6 +97,7 @@ class Rehearsal:
             system1=system1,
             clock=lambda: rehearsal.now,
             record_signal=rehearsal.signals.append,
+            live=rehearsal.live,
         )
         return rehearsal
 
@@ -157,7 +159,7 @@ class Conversation:
                 user_id=self.user_id,
             )
         )
-        runner = LaneRunner(MemoryLane(rehearsal.store), MemoryLiveEvents(), MemoryWakeup(), self._find_agent)
+        runner = LaneRunner(MemoryLane(rehearsal.store), rehearsal.live, MemoryWakeup(), self._find_agent)
         await runner.run(self.session_id)
         return turn_object(await inbox.turn(DEFAULT_TENANT, receipt.turn_id))
 

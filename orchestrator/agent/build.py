@@ -23,6 +23,7 @@ from orchestrator.pex.tools import ToolRunner
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.planning import Planner
 from orchestrator.planning.advisor import Advisor
+from orchestrator.ports.events import LiveEvents
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
@@ -41,6 +42,7 @@ def build_agent(
     system1: System1 | None = None,
     clock: Callable[[], float] = time.time,
     record_signal: RecordSignal = drop_signal,
+    live: LiveEvents | None = None,
 ) -> Agent:
     """Make the agent of a domain; takes a second or two, because System 1 is trained here.
 
@@ -53,6 +55,7 @@ def build_agent(
         system1: one that is trained already, to share.
         clock: unix seconds.
         record_signal: receives what is worth evaluating.
+        live: hears the words of long answers while they are written.
 
     Raises:
         ConfigurationError: a schema or a template cannot be compiled.
@@ -78,6 +81,7 @@ def build_agent(
             planner=planner,
             clock=clock,
             record_signal=record_signal,
+            live=live,
         )
     )
 

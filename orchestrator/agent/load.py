@@ -45,6 +45,7 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
         notes=FlowNotes(state),
         can_gather=modules.gather is not None,
         text=work.input.text or "",
+        live=modules.live,
     )
     state.turn += 1
     world.event("started", seq=work.seq)

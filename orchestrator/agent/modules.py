@@ -15,6 +15,7 @@ from orchestrator.nlu.module import NLU
 from orchestrator.pex.ending import Failed
 from orchestrator.pex.module import PEX
 from orchestrator.planning import Planner
+from orchestrator.ports.events import LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
@@ -25,7 +26,10 @@ Gather: TypeAlias = Callable[[RunningTurn, BaseFlow, Failed], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """One per domain and process. `clock`: unix seconds. `gather`: None: that rung is skipped."""
+    """One per domain and process. `clock`: unix seconds. `gather`: None: that rung is skipped.
+
+    `live`: hears answers while they are written; None: nobody does.
+    """
 
     domain: Domain
     registry: Registry
@@ -36,4 +40,5 @@ class Modules:
     gather: Gather | None = None
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
+    live: LiveEvents | None = None
     cache: StateCache = field(default_factory=StateCache)

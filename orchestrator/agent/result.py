@@ -8,6 +8,8 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.res.answer import Answer
+from orchestrator.res.display import show_code
+from orchestrator.res.naturalize import NATURALIZE
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject
 
@@ -26,8 +28,15 @@ def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
         "flows": [_show_flow(flow) for flow in state.stack.flows],
         "completed": [flow.dact for flow in world.completed],
         "tools": [tool.serialize() for tool in world.tools],
-        "frame": answer.frame.serialize() if answer.frame is not None else None,
+        "frame": answer.frame,
         "actions": answer.actions,
+        "interaction": answer.interaction,
+        "code_snippet": show_code(answer.frame),
+        "properties": {
+            "templates": answer.templates,
+            "naturalized": NATURALIZE in answer.templates,
+            "streamed": answer.streamed,
+        },
         "ambiguity": _show_question(answer.question),
         "flags": {**state.flags.serialize(), **world.flags},
         "duration_ms": round((time.monotonic() - turn.began) * 1000, 3),

@@ -11,7 +11,8 @@ from orchestrator.types import Json, JsonObject
 class Frame:
     """`data` is an object, or a list of row objects (the first page only; `table_id` leads to the rest).
 
-    `display_type`: table, chart, card, list, form, confirmation, toast. `source`: the tools it came from.
+    `display_type`: table, chart, card, list, form, confirmation, toast. `chart_type`: ``auto`` lets the
+    answer choose it by the data. `source`: the tools it came from.
     """
 
     frame_id: str

@@ -147,7 +147,7 @@ class Thresholds(Section):
     """A declared answer is given from here on."""
     fuzzy: Share
     """Similarity from which a misspelt name is repaired."""
-    stream_tokens: PositiveInt
+    stream_threshold_tokens: PositiveInt
     """Answers longer than this are streamed."""
 
 
@@ -270,6 +270,9 @@ class Generation(Section):
 
     naturalize: Switch
     suggested_replies: NonNegativeInt
+    """How many next steps are offered when nothing is open."""
+    tell_degraded: bool
+    """Whether users are told, once, that no model answers at the moment (RS-5)."""
     page_rows: PositiveInt
 
 

@@ -141,11 +141,24 @@ class PromptEngineer:
         asked = [prompt.digest, dict(variables), voter.model if voter is not None else None]
         return await self._once(prompt, call, asked, ask)
 
-    async def text(self, prompt_id: str, variables: Mapping[str, Json], call: CallContext) -> str:
-        """Ask for plain text."""
+    async def text(
+        self,
+        prompt_id: str,
+        variables: Mapping[str, Json],
+        call: CallContext,
+        *,
+        publish: Callable[[str], Awaitable[None]] | None = None,
+    ) -> str:
+        """Ask for plain text.
+
+        `publish`: gets the pieces while the model writes them, and nothing when the answer is known
+        from an earlier attempt. An answer that breaks off is not asked for again.
+        """
         prompt = self._prompts.get(prompt_id)
 
         async def ask() -> str:
+            if publish is not None:
+                return await self._told(prompt_id, variables, call, publish)
             return await self._obtain(
                 prompt, call, lambda prompt: self._request(prompt, variables, call), judge_text
             )
@@ -210,6 +223,24 @@ class PromptEngineer:
                         empty = False
                         yield delta.text
             _check_ending(prompt_id, finish_reason, empty=empty)
+
+    async def _told(
+        self,
+        prompt_id: str,
+        variables: Mapping[str, Json],
+        call: CallContext,
+        publish: Callable[[str], Awaitable[None]],
+    ) -> str:
+        """Stream an answer, hand its pieces on, and give the whole of it."""
+        pieces: list[str] = []
+        async with aclosing(self.stream(prompt_id, variables, call)) as stream:
+            async for piece in stream:
+                pieces.append(piece)
+                await publish(piece)
+        text = "".join(pieces).strip()
+        if not text:
+            raise ModelOutputInvalid(prompt_id, "it is empty")
+        return text
 
     async def _once(
         self, prompt: Prompt, call: CallContext, asked: Json, ask: Callable[[], Awaitable[Json]]

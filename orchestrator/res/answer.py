@@ -5,24 +5,34 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import Question
-from orchestrator.dialogue.frame import Frame
 from orchestrator.types import JsonObject
+
+NO_INTERACTION: JsonObject = {"kind": "none"}
 
 
 @dataclass(slots=True)
 class Answer:
-    """`parts`: paragraphs in order, the open question last. `templates`: the names that made them."""
+    """`parts`: paragraphs in order, the open question last. `templates`: the names that made them.
+
+    `frame`: what is shown beside the words, with its block. `interaction`: how the open question is
+    answered. `fixed`: places of paragraphs that no model may rewrite.
+    """
 
     parts: list[str] = field(default_factory=list[str])
     templates: list[str] = field(default_factory=list[str])
     actions: list[JsonObject] = field(default_factory=list[JsonObject])
     question: Question | None = None
-    frame: Frame | None = None
+    frame: JsonObject | None = None
+    interaction: JsonObject = field(default_factory=NO_INTERACTION.copy)
+    fixed: set[int] = field(default_factory=set[int])
+
+    streamed: bool = False
+    """Whether its words were told while they were written."""
 
     leads: bool = False
     """Whether the last paragraph leads over to the next sentence."""
 
-    def add(self, text: str, *, leads: bool = False) -> None:
+    def add(self, text: str, *, leads: bool = False, fixed: bool = False) -> None:
         """Add a paragraph; after one that leads over, a single line continues it."""
         if not text or text in self.parts:
             return
@@ -30,6 +40,8 @@ class Answer:
             self.parts[-1] += f" {text}"
         else:
             self.parts.append(text)
+        if fixed:
+            self.fixed.add(len(self.parts) - 1)
         self.leads = leads
 
     @property

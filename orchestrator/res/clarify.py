@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
+from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.res.answer import Answer
+from orchestrator.res.forms import make_form
 from orchestrator.res.generate import try_template
 from orchestrator.res.show import show_slot, show_slots
 from orchestrator.res.templates import Templates
-from orchestrator.res.words import list_facts, name_doing, name_slot
+from orchestrator.res.words import list_facts, name_doing, name_purpose, name_slot
 from orchestrator.types import Json, JsonObject
 from orchestrator.world.remark import RemarkKind
 from orchestrator.world.world import World
@@ -36,22 +37,39 @@ def clarify(world: World, answer: Answer, templates: Templates) -> None:
     limit = world.domain.config.ambiguity.escalation_turns
     question = handler.ask(limit=limit, again=world.asks_again)
     if entry is None or question is None:
-        answer.actions = [write_action(option) for option in _approval_options(world)]
+        _offer_approval(world, answer)
         return
     flow = world.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
-    text = _WORDING[entry.level](Asking(world, entry, flow, templates))
+    form = make_form(flow, question)
+    asking = Asking(world, entry, flow, templates)
+    text = _WORDING[entry.level](asking) if form is None else _ask_form(asking, form)
     if question.escalate:
-        answer.parts.append(
-            templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else "")
-        )
+        answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
         world.flags["escalated"] = True
     answer.add(text)
+    answer.interaction = form or _describe(question)
     answer.question = question
     options = list(question.options)
     if question.escalate and flow is not None:
         answer.add(templates.render("offer_way_out", doing=name_doing(flow)))
         options += ways_out(flow)
     answer.actions = [write_action(option) for option in options]
+
+
+def _describe(question: Question) -> JsonObject:
+    return {
+        "kind": question.kind.value,
+        "level": question.level.value,
+        "slot": question.slot,
+        "flow_id": question.flow_id,
+    }
+
+
+def _offer_approval(world: World, answer: Answer) -> None:
+    options = _approval_options(world)
+    answer.actions = [write_action(option) for option in options]
+    if options:
+        answer.interaction = {"kind": "approval", **options[0].payload}
 
 
 def _approval_options(world: World) -> list[Option]:
@@ -116,6 +134,13 @@ def _ask_specific(asking: Asking) -> str:
     if slot is not None and slot.prompt:
         return slot.prompt
     return templates.render("ask", slot=name_slot(entry.slot or "value"))
+
+
+def _ask_form(asking: Asking, form: JsonObject) -> str:
+    _, _, flow, templates = asking
+    assert flow is not None
+    names = [field["label"] for field in form["fields"]]
+    return templates.render("ask_form", names=names, purpose=name_purpose(flow))
 
 
 def _ask_confirmation(asking: Asking) -> str:

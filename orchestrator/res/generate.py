@@ -35,6 +35,7 @@ def context_of(world: World, flow: BaseFlow) -> JsonObject:
         "data": data,
         "outputs": flow.outputs,
         "facts": list_facts(flow, {**flow.values(), **data}, world.registry, world.now),
+        "found": _list_found(flow, data),
         "rows": _rows_as_text(frame.data) if frame is not None and frame.display_type == "table" else None,
         "warning": frame.warning if frame is not None else None,
         "now": world.now,
@@ -113,6 +114,15 @@ def _try(
         world.signal("res", SignalType.TEMPLATE, flow.flow_id, template=name, ok=False, why=str(error))
         return None
     return text
+
+
+def _list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
+    """Plain results of the tools that no slot has a place for."""
+    return [
+        {"name": name_slot(name), "value": "yes" if value is True else "no" if value is False else value}
+        for name, value in data.items()
+        if name not in flow.spec.slots and isinstance(value, (str, int, float))
+    ]
 
 
 def _rows_as_text(data: Json) -> list[str]:

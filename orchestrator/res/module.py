@@ -10,6 +10,7 @@ from orchestrator.res.finish import finish
 from orchestrator.res.generate import tell_completed, tell_remark
 from orchestrator.res.naturalize import Writer, naturalize
 from orchestrator.res.start import start
+from orchestrator.res.suggest import suggest
 from orchestrator.res.templates import Templates
 from orchestrator.telemetry import SignalType
 from orchestrator.world.remark import RemarkKind
@@ -51,11 +52,12 @@ class RES:
 
     async def respond(self, world: World) -> Answer:
         """What is done, what there is to say, and the open question last."""
-        answer = Answer()
+        answer = Answer(frame=display(world, self._templates))
         self._generate(world, answer)
-        await naturalize(world, answer, self._templates, self._writer)
+        self._note_limits(world, answer)
+        await naturalize(world, answer, self._writer)
         clarify(world, answer, self._templates)
-        answer.frame = display(world)
+        suggest(world, answer)
         if not answer.message:
             answer.add(self._templates.render("anything_else"))
         finish(world, answer)
@@ -68,11 +70,24 @@ class RES:
                 if part.flow_id in world.silent:
                     continue
                 name, text = tell_completed(world, part, self._templates)
-                answer.add(text)
+                answer.add(text, fixed=self._templates.is_fixed(name))
             else:
                 name, text = tell_remark(world, part, self._templates)
-                answer.add(text, leads=part.kind in LEADING)
+                answer.add(text, leads=part.kind in LEADING, fixed=self._templates.is_fixed(name))
             answer.templates.append(name)
+
+    def _note_limits(self, world: World, answer: Answer) -> None:
+        """Say what a client cannot know by itself: a chart that is none, a model that did not serve (RS-5)."""
+        note = answer.frame["block"]["note"] if answer.frame is not None else None
+        if note:
+            told = self._templates.render("warning", warning=note)
+            if not any(told in part or part in told for part in answer.parts[-1:]):
+                answer.add(told, fixed=True)
+        if world.flags.get("degraded") and world.domain.config.generation.tell_degraded:
+            text = self._templates.render("degraded")
+            if not any(text in message.text for message in world.state.messages if message.role == "agent"):
+                answer.add(text, fixed=True)
+                answer.templates.append("degraded")
 
     def apologise(self, world: World, done: list[str]) -> Answer:
         """The safe message for an unexpected error (AG-4); `done`: what tools have done for good."""

@@ -36,6 +36,9 @@ def unanswered(
         "tools": [],
         "frame": None,
         "actions": [],
+        "interaction": {"kind": "none"},
+        "code_snippet": None,
+        "properties": {},
         "ambiguity": None,
         "flags": {},
         "duration_ms": 0,
@@ -46,7 +49,8 @@ def turn_object(record: TurnRecord) -> JsonObject:
     """The turn in the form of the interfaces; parts that are not known yet are empty.
 
     Keys: session_id, turn_id, seq, epoch, status, text, reply, flows, completed, tools, frame,
-    actions, ambiguity, flags, duration_ms, and error when there is one.
+    actions, interaction, code_snippet, properties, ambiguity, flags, duration_ms, and error when there
+    is one.
     """
     body: JsonObject = {
         "session_id": record.session_id,
@@ -61,6 +65,9 @@ def turn_object(record: TurnRecord) -> JsonObject:
         "tools": [],
         "frame": None,
         "actions": [],
+        "interaction": {"kind": "none"},
+        "code_snippet": None,
+        "properties": {},
         "ambiguity": None,
         "flags": {},
         "duration_ms": None,

@@ -13,6 +13,7 @@ from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
 from orchestrator.memory.notes import Notes, Preferences
+from orchestrator.ports.events import LiveEvents
 from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
@@ -57,6 +58,8 @@ class World:
     record_signal: RecordSignal
     notes: Notes
     text: str = ""
+    live: LiveEvents | None = None
+    """Who hears the words of an answer while they are written (RS-4); None: nobody."""
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
     story: list[Remark | BaseFlow] = field(default_factory=list["Remark | BaseFlow"])
     """What there is to tell, in order: remarks, and flows with results (RS-1)."""

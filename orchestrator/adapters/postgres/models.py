@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from orchestrator.adapters.postgres import models_feedback as feedback_models
 from orchestrator.adapters.postgres import models_internal as internal
 from orchestrator.adapters.postgres.columns import count_column as _count
 from orchestrator.adapters.postgres.columns import metadata as metadata  # noqa: PLC0414  # part of this module's API
@@ -36,6 +37,7 @@ def _added_text(name: str) -> Column[str]:
     return Column(name, Text, nullable=False, server_default="")
 
 
+feedback = feedback_models.feedback
 internal_runs = internal.internal_runs
 internal_items = internal.internal_items
 

@@ -13,6 +13,8 @@ from gateway.app import create_app
 from gateway.doors import Doors
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
@@ -20,11 +22,15 @@ from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.nlu.system1 import System1
 from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.telemetry import drop_signal
 from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.archive import MemoryArchive
 from orchestrator.testing.effects import MemoryEffects
-from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
+from orchestrator.testing.feedback import MemoryFeedback
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.scratchpad import MemoryScratchpad
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
@@ -54,7 +60,7 @@ class Desk:
 
     def doors(self) -> Doors:
         store: MemoryStore = self.store
-        inbox = MemoryInbox(store)
+        inbox, live = MemoryInbox(store), MemoryLiveEvents()
 
         async def probe() -> dict[str, str]:
             return {}
@@ -66,7 +72,7 @@ class Desk:
             inbox=inbox,
             sessions=MemorySessions(store),
             wakeup=self.wakeup,
-            wait=TurnWaiter(inbox, MemoryLiveEvents()).finished,
+            wait=TurnWaiter(inbox, live).finished,
             domains=DomainRegistry("travel"),
             effects=MemoryEffects(store),
             approvals=MemoryApprovals(store),
@@ -76,6 +82,13 @@ class Desk:
                 Database("postgresql://127.0.0.1:1/none")
             ),  # its calls are tested on real stores
             tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
+            events=EventFeed(MemoryEventLog(store), live, inbox),
+            live=live,
+            archive=MemoryArchive(store),
+            feedback=MemoryFeedback(store),
+            scratchpad=MemoryScratchpad(),
+            pages=FramePages(DomainRegistry("travel"), lambda _: lambda _: {}),
+            record_signal=drop_signal,
         )
 
     async def get(self, path: str, **query: str) -> Any:

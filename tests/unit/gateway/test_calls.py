@@ -12,16 +12,22 @@ import orjson
 from gateway.app import create_app
 from gateway.doors import Doors
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.errors import ParleyError
+from orchestrator.telemetry import Signal
 from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.archive import MemoryArchive
 from orchestrator.testing.effects import MemoryEffects
-from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
+from orchestrator.testing.feedback import MemoryFeedback
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.scratchpad import MemoryScratchpad
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
@@ -46,6 +52,7 @@ class House:
         self.sessions = MemorySessions(store)
         self.missing: dict[str, str] = {}
         self.models_down: list[JsonObject] = []
+        self.signals: list[Signal] = []
         self.http: httpx.AsyncClient
 
     async def probe(self) -> dict[str, str]:
@@ -69,6 +76,13 @@ class House:
                 Database("postgresql://127.0.0.1:1/none")
             ),  # its calls are tested on real stores
             tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
+            events=EventFeed(MemoryEventLog(self.store), self.live, self.inbox),
+            live=self.live,
+            archive=MemoryArchive(self.store),
+            feedback=MemoryFeedback(self.store),
+            scratchpad=MemoryScratchpad(),
+            pages=FramePages(DomainRegistry("travel"), lambda _: lambda _: {}),
+            record_signal=self.signals.append,
         )
 
     async def session(self, **body: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.res.naturalize import find_fault
+from orchestrator.res.facts import find_fault
 
 DRAFT = "Booked. Your reference is PX7K2M: DY1742 from Oslo to Madrid, Friday 27 November, 07:10–10:35, EUR 129.90."
 
@@ -34,3 +34,38 @@ def test_the_same_facts_in_other_words(text: str):
 )
 def test_facts_that_are_lost_added_or_drowned(text: str):
     assert find_fault(DRAFT, text) is not None
+
+
+@pytest.mark.parametrize(
+    ("draft", "text"),
+    [
+        ("You fly from Oslo to Madrid.", "You fly from Oslo to Paris."),
+        ("You fly from Oslo to Madrid.", "You fly to Madrid."),
+        ("The booking is confirmed.", "The booking is not confirmed."),
+        ("I could not find it.", "I could find it."),
+        ("Your bags are booked.", "Your bags are booked, and Anna sends her love."),
+    ],
+)
+def test_names_and_yes_or_no_are_facts_too(draft: str, text: str):
+    assert find_fault(draft, text) is not None
+
+
+@pytest.mark.parametrize(
+    ("draft", "text"),
+    [
+        ("You fly from Oslo to Madrid.", "From Oslo you'll fly to Madrid. Enjoy!"),
+        ("Oslo is where you leave from.", "You leave from Oslo."),
+        ("Nothing is open.", "There is nothing open now."),
+    ],
+)
+def test_other_words_are_free(draft: str, text: str):
+    assert find_fault(draft, text) is None
+
+
+def test_values_in_small_letters_are_kept_where_the_draft_has_them():
+    assert find_fault("In business, then.", "As you like.", values=("business",)) is not None
+    assert find_fault("As you like.", "Fine by me.", values=("business",)) is None
+
+
+def test_capitals_are_no_names_where_the_language_writes_nouns_with_them():
+    assert find_fault("The seat is 4A.", "Ihr Platz ist 4A.", english=False) is None

@@ -1,0 +1,94 @@
+"""An answer told while a model still writes it: pieces that are safe to show, as live events (RS-4).
+
+Nothing is kept here: the answer that counts is the turn's. A client keeps ``text[:offset] + piece``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from orchestrator.res.rewriting import escape_rewriting
+from orchestrator.turns.event import Event
+from orchestrator.world.world import World
+
+BATCH_CHARACTERS = 24
+BATCH_S = 0.04
+"""A piece is told when it has so many characters, or when the last one was told so long ago."""
+
+CHARACTERS_PER_TOKEN = 4
+
+
+def count_tokens(text: str) -> int:
+    """About how many tokens a text has."""
+    return -(-len(text) // CHARACTERS_PER_TOKEN)
+
+
+class TokenStream:
+    """Takes what a model writes, piece by piece; tells whole words, escaped, while they are faultless.
+
+    Args:
+        world: the turn, which knows its listeners.
+        before: paragraphs of the answer that stand before this text.
+        find_fault: says what is wrong with a beginning that ends with a word; then no more is told.
+        clock: seconds that never go back.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        before: str,
+        find_fault: Callable[[str], str | None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._world = world
+        self._before = before
+        self._find_fault = find_fault
+        self._clock = clock
+        self._written = ""
+        self._told = ""
+        self._last = clock()
+        self._stopped = False
+        self.begun = False
+
+    async def take(self, piece: str) -> None:
+        """Note a piece, and tell what has become whole."""
+        self._written += piece
+        if self._stopped:
+            return
+        whole = self._whole_words()
+        new = len(whole) - len(self._told)
+        due = new >= BATCH_CHARACTERS or (new > 0 and self._clock() - self._last >= BATCH_S)
+        if not due:
+            return
+        self._stopped = self._find_fault(whole) is not None
+        if not self._stopped:
+            await self._tell(whole)
+
+    def _whole_words(self) -> str:
+        """What is written up to the last space: a word that goes on may become anything."""
+        text = self._written.lstrip()
+        end = max(text.rfind(" "), text.rfind("\n"))
+        return text[:end].rstrip() if end > 0 else ""
+
+    async def _tell(self, whole: str) -> None:
+        shown = escape_rewriting(whole)
+        known = escape_rewriting(self._told)
+        if not shown.startswith(known):
+            return  # an item of a list that only now shows itself as one; the next piece has it
+        if not self.begun and self._before:
+            await self._publish(self._before, 0)
+        self.begun = True
+        await self._publish(shown[len(known) :], len(self._before) + len(known))
+        self._told, self._last = whole, self._clock()
+
+    async def take_back(self) -> None:
+        """What was told is not the answer after all: listeners begin anew."""
+        if self.begun:
+            await self._publish("", 0)
+
+    async def _publish(self, text: str, offset: int) -> None:
+        world = self._world
+        assert world.live is not None
+        token = Event(world.session_id, "token", world.turn_id, {"text": text, "offset": offset})
+        await world.live.publish(world.session_id, (token,))

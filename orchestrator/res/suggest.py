@@ -1,0 +1,55 @@
+"""Suggested replies besides those of an open question: steps of a plan, and what often comes next (RS-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from orchestrator.dialogue.ambiguity import Option
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.plan import current_plan
+from orchestrator.dialogue.specification import Family
+from orchestrator.res.answer import Answer
+from orchestrator.res.clarify import write_action
+from orchestrator.res.words import name_task
+from orchestrator.types import Dact
+from orchestrator.world.remark import Remark, RemarkKind
+from orchestrator.world.world import World
+
+ABOUT_PLANS = frozenset(
+    {RemarkKind.PLANNED, RemarkKind.REPLANNED, RemarkKind.PLAN_STATUS, RemarkKind.NO_SUCH_STEP}
+)
+
+
+def suggest(world: World, answer: Answer) -> None:
+    """Add what the user may want to do with a plan; or, when nothing is open, to do next."""
+    most = world.domain.config.generation.suggested_replies
+    plan = current_plan(world.state.stack)
+    if plan is not None and _speaks_of_plans(world):
+        answer.actions += [write_action(option) for option in list(_skips(plan))[:most]]
+    elif answer.question is None and not answer.actions and world.state.stack.active is None:
+        answer.actions = [write_action(option) for option in list(_next_steps(world))[:most]]
+
+
+def _speaks_of_plans(world: World) -> bool:
+    return any(isinstance(part, Remark) and part.kind in ABOUT_PLANS for part in world.story)
+
+
+def _skips(plan: PlanFlow) -> Iterator[Option]:
+    for step in plan.steps:
+        if not step.is_finished:
+            yield Option(f"Leave out: {step.label}", "skip_step", {"step": step.name})
+
+
+def _next_steps(world: World) -> Iterator[Option]:
+    """The tasks that the last completed ones lead to."""
+    seen: set[Dact] = {flow.dact for flow in world.completed}
+    for done in reversed(world.completed):
+        for dact in done.spec.edge_flows:
+            flow = world.domain.flows.get(dact)
+            if dact not in seen and flow is not None and _can_be_asked_for(flow):
+                seen.add(dact)
+                yield Option(name_task(flow), "start_flow", {"dact": dact})
+
+
+def _can_be_asked_for(flow: type[BaseFlow]) -> bool:
+    return flow.spec.family is not Family.INTERNAL and bool(flow.spec.examples)

@@ -1,0 +1,174 @@
+"""RS-4, RT-8: long answers are told while a model writes them, and are the same after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from typing import Any
+
+from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.agent.durable import DurableSteps
+from orchestrator.rehearsal import Rehearsal
+from orchestrator.res.streaming import count_tokens
+from orchestrator.telemetry import SignalType
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from orchestrator.turns.event import Event
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.integration.prompting.test_models_in_turns import travel
+
+ALWAYS = 1
+"""A threshold that every answer is over."""
+BOOK = "Book a flight from Oslo to Madrid tomorrow"
+
+
+class Stage:
+    """A travel domain whose answers a scripted model rewrites; what is told live is in `heard`."""
+
+    def __init__(self, model: ScriptedModel, rehearsal: Rehearsal) -> None:
+        self.model, self.rehearsal = model, rehearsal
+        self.heard: list[Event] = []
+
+    @property
+    def tokens(self) -> list[tuple[int, str]]:
+        return [(e.payload["offset"], e.payload["text"]) for e in self.heard if e.type == "token"]
+
+    @property
+    def text(self) -> str:
+        """What a client shows that has heard everything."""
+        shown = ""
+        for offset, piece in self.tokens:
+            shown = shown[:offset] + piece
+        return shown
+
+    async def book(self) -> dict[str, Any]:
+        talk = self.rehearsal.converse()
+        await talk.say(BOOK)
+        async with self.listening(talk.session_id):
+            return await talk.say("yes")
+
+    @asynccontextmanager
+    async def listening(self, session_id: SessionId):
+        async with self.rehearsal.live.listen(session_id) as events:
+
+            async def hear() -> None:
+                async for event in events:
+                    self.heard.append(event)
+
+            task = asyncio.create_task(hear())
+            try:
+                yield
+                await asyncio.sleep(0)
+            finally:
+                task.cancel()
+
+    def failed_checks(self) -> list[str]:
+        checks = [s.payload for s in self.rehearsal.signals if s.type is SignalType.CHECK]
+        return [check["why"] for check in checks if check["check"] == "naturalize"]
+
+
+@asynccontextmanager
+async def staged(reply: Any, *, threshold: int = ALWAYS):
+    loaded, system1 = travel()
+    script = Script(rules=(Rule(prompt="res_naturalize", replies=(reply,)),))
+    sections = {
+        "generation": {"naturalize": "auto"},
+        "nlu": {"mode": "system1"},
+        "thresholds": {"stream_threshold_tokens": threshold},
+    }
+    with ScriptedModel(script) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        try:
+            yield Stage(model, Rehearsal.of(loaded, sections=sections, models=pool, system1=system1))
+        finally:
+            await pool.aclose()
+
+
+def rewrite(before: str = "Wonderful news! ", after: str = "", **how: Any) -> Reply:
+    def make(request: Request) -> Reply:
+        return Answer(text=f"{before}{request.data['draft']}{after}", **how)
+
+    return Computed(make)
+
+
+async def test_a_long_answer_is_told_piece_by_piece() -> None:
+    async with staged(rewrite(piece_delay_s=0.01)) as stage:
+        turn = await stage.book()
+
+    assert stage.model.requests[0].body["stream"] is True
+    assert turn["properties"]["streamed"] is True
+    assert len(stage.tokens) > 3
+    assert stage.tokens[0][0] == 0
+    assert turn["reply"].startswith(stage.text)
+    assert len(stage.text) > len(turn["reply"]) / 2
+
+
+async def test_a_short_answer_arrives_whole() -> None:
+    async with staged(rewrite(), threshold=500) as stage:
+        turn = await stage.book()
+
+    assert "stream" not in stage.model.requests[0].body
+    assert (stage.tokens, turn["properties"]["streamed"]) == ([], False)
+    assert turn["properties"]["naturalized"] is True
+
+
+async def test_what_the_model_invents_is_never_told() -> None:
+    """RS-3: the beginning that is faultless was told, and is taken back."""
+    async with staged(rewrite(before="Good news. ", after=" Call 555-0100 in Paris now, or else.")) as stage:
+        turn = await stage.book()
+
+    assert "555" not in "".join(text for _, text in stage.tokens)
+    assert stage.tokens[-1] == (0, "")
+    assert turn["reply"].startswith("Booked.")
+    assert "555-0100" in stage.failed_checks()[0]
+
+
+async def test_an_answer_that_breaks_off_gives_way_to_the_template() -> None:
+    async with staged(rewrite(break_after=8)) as stage:
+        turn = await stage.book()
+
+    assert turn["reply"].startswith("Booked.")
+    assert stage.text == ""
+    assert len(stage.model.requests) == 1
+
+
+async def test_markup_of_a_model_is_told_as_text() -> None:
+    """RS-7: pieces are escaped as the answer is."""
+    async with staged(rewrite(before="Well **done** <b>you</b>! ", piece_delay_s=0.01)) as stage:
+        turn = await stage.book()
+
+    assert r"\*\*done\*\* \<b\>you\</b\>!" in stage.text
+    assert turn["reply"].startswith(stage.text)
+
+
+async def test_after_a_crash_the_answer_is_the_journals() -> None:
+    """RT-8: no second call, the same words, nothing told twice."""
+    async with staged(rewrite()) as stage:
+        talk = stage.rehearsal.converse()
+        await talk.say(BOOK)
+        store, agent = stage.rehearsal.store, stage.rehearsal.agent
+        assert agent is not None
+        await MemoryInbox(store).submit(Submission(talk.session_id, TurnInput(text="yes"), DEFAULT_TENANT))
+        lane, replies, heard = MemoryLane(store), [], []
+        for _ in range(2):
+            lease = await lane.claim(talk.session_id)
+            assert lease is not None
+            async with stage.listening(talk.session_id):
+                commit = await agent.run_turn(lease, lease.work, DurableSteps(lane, lease, lease.work))
+            replies.append(commit.result["reply"])
+            heard.append(len(stage.tokens))
+            await lane.abandon(lease, error="the worker was killed")
+
+    assert replies[0] == replies[1]
+    assert replies[0].startswith("Wonderful news!")
+    assert len(stage.model.requests_for("res_naturalize")) == 1
+    assert heard[0] == heard[1] > 0
+
+
+def test_tokens_are_counted_roughly() -> None:
+    assert count_tokens("") == 0
+    assert count_tokens("a") == 1
+    assert count_tokens("four" * 50) == 50

@@ -1,0 +1,138 @@
+"""RS-7: whatever a user, a tool or a model wrote appears as text where an answer is rendered."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from markdown_it import MarkdownIt
+
+from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.domain.services import ServiceContext
+from orchestrator.nlu.system1 import System1
+from orchestrator.rehearsal import Rehearsal
+from orchestrator.res.markup import to_html, to_plain
+from orchestrator.res.payload import read_payload
+from orchestrator.res.rewriting import escape_rewriting
+from orchestrator.testing.records import MemoryRecords
+from orchestrator.types import JsonObject
+from tests.domains.mailroom.services import Mailroom
+from tests.unit.res.hostile import PAYLOADS
+
+MAILROOM = load_domain(Path(__file__).parents[2] / "domains" / "mailroom")
+SYSTEM1 = System1.for_domain(MAILROOM.domain)
+ALLOWED = {"p", "br", "ul", "ol", "li"}
+
+
+class Page(HTMLParser):
+    """What a browser would make of a piece of HTML: its elements, and its text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.elements: list[tuple[str, tuple[str, ...]]] = []
+        self.other: list[str] = []
+        self.text = ""
+        self.feed(str(html))
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, tuple(name for name, _ in attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+    def handle_comment(self, data: str) -> None:
+        self.other.append(data)
+
+    def handle_decl(self, decl: str) -> None:
+        self.other.append(decl)
+
+    def handle_pi(self, data: str) -> None:
+        self.other.append(data)
+
+    def unknown_decl(self, data: str) -> None:
+        self.other.append(data)
+
+
+class HostilePage(Mailroom):
+    """A tool whose answers are somebody else's words."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(ServiceContext(MemoryRecords(), {}))
+        self.said = said
+
+    async def read_page(self) -> JsonObject:
+        return {"text": self.said}
+
+    async def list_salaries(self) -> JsonObject:
+        return {"rows": [{"person": self.said, "salary": 1}]}
+
+
+TOOL = HostilePage("")
+
+
+@cache
+def rehearse() -> Rehearsal:
+    return Rehearsal.of(MAILROOM, system1=SYSTEM1, services={"Mailroom": TOOL})
+
+
+def assert_harmless(message: str, said: str) -> None:
+    """The message shows the words and has no element but its own; so it does in full Markdown."""
+    page = Page(to_html(message))
+    assert {name for name, _ in page.elements} <= ALLOWED
+    assert all(
+        attributes == () or (name, attributes) == ("ol", ("start",)) for name, attributes in page.elements
+    )
+    assert page.other == []
+    assert squeeze(said) in squeeze(page.text)
+    assert squeeze(said) in squeeze(to_plain(message))
+    strict = Page(MarkdownIt("commonmark").render(message))
+    assert {name for name, _ in strict.elements} <= ALLOWED
+    assert strict.other == []
+
+
+def squeeze(text: str) -> str:
+    return re.sub(r"\s+", " ", text)
+
+
+def test_there_are_fifty() -> None:
+    assert len(set(PAYLOADS)) == 50
+
+
+@pytest.mark.parametrize("said", PAYLOADS)
+async def test_what_a_tool_returned_is_text(said: str) -> None:
+    rehearsal = rehearse()
+    TOOL.said = said
+
+    page = await rehearsal.converse().say("read the web page")
+    rows = await rehearsal.converse().say("list the salaries")
+
+    assert (page["completed"], rows["completed"]) == (["read_page"], ["list_salaries"])
+    assert_harmless(page["reply"], said)
+    assert_harmless(rows["reply"], said)
+    # Beside the message everything is plain text, so it is as the tool wrote it.
+    assert read_payload(page).frame["block"]["items"][0]["value"] == said
+    assert read_payload(rows).frame["data"][0]["person"] == said
+
+
+@pytest.mark.parametrize("said", PAYLOADS)
+async def test_what_a_user_wrote_is_text(said: str) -> None:
+    """Quoted back as an unknown name, and as the message itself."""
+    talk = rehearse().converse()
+    await talk.say("send a mail")
+
+    turn = await talk.act("fill_slot", {"slot": "recipient", "value": said})
+    spoken = await talk.say(said)
+
+    assert_harmless(turn["reply"], said[:60])  # a long name is quoted in part
+    assert_harmless(spoken["reply"], "")
+    assert read_payload(spoken).raw_utterance == said
+
+
+@pytest.mark.parametrize("said", PAYLOADS)
+def test_what_a_model_wrote_is_text(said: str) -> None:
+    assert_harmless(escape_rewriting(said), said)
+    assert_harmless(escape_rewriting(f"Here you are:\n- {said}\n- and more"), said)

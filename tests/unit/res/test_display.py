@@ -1,0 +1,163 @@
+"""RS-5: frames become blocks, tables have pages, and what is shown in a simpler way says so."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.dialogue.frame import Frame
+from orchestrator.domain.services import ServiceContext
+from orchestrator.nlu.system1 import System1
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.rehearsal import Rehearsal
+from orchestrator.res.display import turn_page
+from orchestrator.res.payload import read_payload
+from orchestrator.testing.records import MemoryRecords
+from tests.domains.mailroom.services import Mailroom
+from tests.unit.res.test_charts import validator
+
+ROWS = [{"person": name, "salary": 100 * place} for place, name in enumerate(("ann", "bob", "eve"), start=1)]
+
+
+@cache
+def mailroom() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain(Path(__file__).parents[2] / "domains" / "mailroom")
+    return loaded, System1.for_domain(loaded.domain)
+
+
+class Salaries(Mailroom):
+    def __init__(self, rows: list[Any]) -> None:
+        super().__init__(ServiceContext(MemoryRecords(), {}))
+        self._rows = rows
+
+    async def list_salaries(self) -> dict[str, Any]:
+        return {"rows": self._rows}
+
+
+async def ask(rows: list[Any] = ROWS, sections: Any = None, **looks: Any) -> dict[str, Any]:
+    """The turn in which the salaries are listed, with a frame of other looks."""
+    loaded, system1 = mailroom()
+    policies = dict(loaded.policies)
+    if looks:
+        policies[next(dact for dact in loaded.domain.flows if dact == "list_salaries")] = make_policy(looks)
+    changed = LoadedDomain(
+        **{**{f: getattr(loaded, f) for f in loaded.__dataclass_fields__}, "policies": policies}
+    )
+    rehearsal = Rehearsal.of(
+        changed, system1=system1, services={"Mailroom": Salaries(rows)}, sections=sections
+    )
+    return await rehearsal.converse().say("list the salaries")
+
+
+def make_policy(looks: dict[str, Any]) -> type[BasePolicy]:
+    class Looking(BasePolicy):
+        def frame(self, run: Execution) -> Frame:
+            frame = super().frame(run)
+            for name, value in looks.items():
+                setattr(frame, name, value)
+            return frame
+
+    return Looking
+
+
+async def test_rows_are_a_table_with_columns_and_one_page() -> None:
+    frame = (await ask())["frame"]
+
+    assert frame["data"] == ROWS
+    block = frame["block"]
+    assert (block["type"], block["rows"], block["page"], block["pages"]) == ("table", 3, 1, 1)
+    assert block["columns"] == [
+        {"name": "person", "label": "person", "type": "text"},
+        {"name": "salary", "label": "salary", "type": "number"},
+    ]
+    assert block["actions"] == []
+
+
+async def test_more_rows_than_a_page_have_further_pages() -> None:
+    frame = (await ask(ROWS, table_id="t1"))["frame"]
+    small = (await ask(ROWS, {"generation": {"page_rows": 2}}, table_id="t1"))["frame"]
+
+    assert frame["block"]["pages"] == 1
+    assert (small["block"]["pages"], small["block"]["table_id"]) == (2, "t1")
+    assert [action["payload"]["page"] for action in small["block"]["actions"]] == [2]
+    second = turn_page(small, 2)
+    assert [(action["label"], action["payload"]["page"]) for action in second["actions"]] == [
+        ("Previous page", 1)
+    ]
+    with pytest.raises(ValueError, match="2 pages"):
+        turn_page(small, 3)
+
+
+async def test_rows_that_are_to_be_a_chart_are_drawn() -> None:
+    frame = (await ask(display_type="chart", chart_type="auto", display_name="Salaries"))["frame"]
+
+    assert frame["block"]["type"] == "chart"
+    assert frame["block"]["note"] is None
+    assert list(validator().iter_errors(frame["data"])) == []
+    assert frame["data"]["data"]["values"] == ROWS
+
+
+@pytest.mark.parametrize("data", [[{"person": "ann"}], {"data": {"url": "x"}}, {"mark": "bar"}])
+async def test_a_chart_that_cannot_be_drawn_is_a_table_and_says_so(data: Any) -> None:
+    """RS-5: the user sees it in the answer and on the block."""
+    turn = await ask(display_type="chart", chart_type="auto", data=data)
+
+    block = turn["frame"]["block"]
+    assert block["type"] == "table"
+    assert "could not draw this chart, because" in block["note"]
+    assert "could not draw this chart, because" in turn["reply"]
+
+
+async def test_part_of_the_data_is_told_once_and_stands_on_the_block() -> None:
+    turn = await ask(warning="Two of three offices answered.")
+
+    assert turn["reply"].count("Two of three offices answered.") == 1
+    assert turn["frame"]["block"]["note"] == "Two of three offices answered."
+
+
+@pytest.mark.parametrize(
+    ("looks", "kind"),
+    [
+        ({"display_type": "card", "data": {"paid": True, "total": 3}}, "card"),
+        ({"display_type": "list"}, "list"),
+        ({"display_type": "toast", "data": {"text": "Saved"}}, "toast"),
+        ({"display_type": "confirmation", "data": {"total": 3}}, "confirmation"),
+        ({"display_type": "form", "data": [{"name": "day", "type": "date"}]}, "form"),
+        ({"display_type": "card", "data": ["a"]}, "list"),
+    ],
+)
+async def test_every_kind_of_frame_has_a_block(looks: dict[str, Any], kind: str) -> None:
+    frame = (await ask(**looks))["frame"]
+
+    assert frame["block"]["type"] == frame["display_type"] == kind
+    assert (frame["block"]["note"] is not None) == (kind != looks["display_type"])
+
+
+async def test_the_payload_has_its_seven_parts() -> None:
+    """RS-7"""
+    turn = await ask(code="SELECT 1")
+    payload = read_payload(turn).serialize()
+
+    assert list(payload) == [
+        *("message", "raw_utterance", "actions", "interaction", "code_snippet", "frame", "properties"),
+    ]
+    assert payload["message"] == turn["reply"]
+    assert payload["raw_utterance"] == "list the salaries"
+    assert payload["code_snippet"] == {"language": "sql", "code": "SELECT 1"}
+    assert payload["properties"]["templates"]
+
+
+async def test_analytics_draws_what_vega_lite_takes() -> None:
+    loaded = load_domain("analytics")
+    turn = (
+        await Rehearsal.of(loaded).converse().say("draw a bar chart of average horsepower by origin in cars")
+    )
+
+    assert turn["frame"]["block"]["type"] == "chart"
+    assert list(validator().iter_errors(orjson.loads(orjson.dumps(turn["frame"]["data"])))) == []
