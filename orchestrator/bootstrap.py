@@ -11,23 +11,31 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.embedders import open_embedder
 from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.model_pool import ModelPool, read_endpoints
 from orchestrator.adapters.postgres.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.documents import PostgresDocuments
 from orchestrator.adapters.postgres.effects import PostgresEffects
 from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.inbox import PostgresInbox
+from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.preferences import PostgresPreferences
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.adapters.redis.access import RedisRequestLimits, RedisTickets
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
+from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.adapters.redis.spending import RedisSpending
 from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.adapters.redis.wakeup import RedisWakeup
@@ -38,6 +46,7 @@ from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import BreakerPolicy
@@ -61,7 +70,11 @@ class Ports:
     approvals: PostgresApprovals
     outbox: PostgresOutbox
     runs: PostgresRuns
+    keys: PostgresKeys
+    webhooks: PostgresWebhooks
     redis: Redis
+    tickets: RedisTickets
+    request_limits: RedisRequestLimits
     live: RedisEvents
     events: EventFeed
     wakeup: RedisWakeup
@@ -75,6 +88,9 @@ class Ports:
     """What was opened later and is closed with these."""
     models: ModelPool
     circuits: RedisCircuits
+    scratchpad: RedisScratchpad
+    preferences: PostgresPreferences
+    context: BusinessContext
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -88,11 +104,14 @@ class Ports:
 
 
 @asynccontextmanager
-async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
-    """Open what every door needs; the stores need not answer yet."""
+async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> AsyncGenerator[Ports]:
+    """Open what every door needs; the stores need not answer yet.
+
+    `tenant_bound`: the database is asked for the acting tenant only, by a user whom policies bind.
+    """
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database(settings.database_url, size=settings.database_pool_size)
+            Database(settings.database_url, size=settings.database_pool_size, tenant_bound=tenant_bound)
         )
         redis = await stack.enter_async_context(connect(settings.redis_url))
         taking = await stack.enter_async_context(
@@ -117,7 +136,11 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             approvals=PostgresApprovals(database),
             outbox=PostgresOutbox(database),
             runs=PostgresRuns(database),
+            keys=PostgresKeys(database),
+            webhooks=PostgresWebhooks(database),
             redis=redis,
+            tickets=RedisTickets(redis),
+            request_limits=RedisRequestLimits(redis),
             live=live,
             events=events,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
@@ -130,6 +153,9 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             closing=stack,
             models=_open_models(settings, redis, circuits, stack),
             circuits=circuits,
+            scratchpad=RedisScratchpad(redis, PostgresScratchpadArchive(database)),
+            preferences=PostgresPreferences(database),
+            context=BusinessContext(PostgresDocuments(database), open_embedder(settings, stack)),
         )
 
 

@@ -245,7 +245,10 @@ class Plans(Section):
 
 
 class Approvals(Section):
+    """`by`: who may grant one, where a tool's manifest does not say; anybody concerned may deny it."""
+
     expires_s: PositiveInt
+    by: Literal["user", "operator"]
 
 
 class Budgets(Section):
