@@ -236,6 +236,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
         live=ports.live,
+        scratchpad=ports.scratchpad,
     )
 
 

@@ -28,6 +28,7 @@ from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.scratchpad import MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.result import turn_object
@@ -53,6 +54,7 @@ class Rehearsal:
     signals: list[Signal] = field(default_factory=list[Signal])
     records: dict[TenantId, MemoryRecords] = field(default_factory=dict[TenantId, MemoryRecords])
     live: MemoryLiveEvents = field(default_factory=MemoryLiveEvents)
+    scratchpad: MemoryScratchpad = field(default_factory=MemoryScratchpad)
     agent: TurnAgent | None = None
     transports: Transports | None = None
 
@@ -98,6 +100,7 @@ class Rehearsal:
             clock=lambda: rehearsal.now,
             record_signal=rehearsal.signals.append,
             live=rehearsal.live,
+            scratchpad=rehearsal.scratchpad,
         )
         return rehearsal
 

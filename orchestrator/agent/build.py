@@ -24,6 +24,7 @@ from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.planning import Planner
 from orchestrator.planning.advisor import Advisor
 from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
@@ -43,6 +44,7 @@ def build_agent(
     clock: Callable[[], float] = time.time,
     record_signal: RecordSignal = drop_signal,
     live: LiveEvents | None = None,
+    scratchpad: Scratchpad | None = None,
 ) -> Agent:
     """Make the agent of a domain; takes a second or two, because System 1 is trained here.
 
@@ -56,6 +58,7 @@ def build_agent(
         clock: unix seconds.
         record_signal: receives what is worth evaluating.
         live: hears the words of long answers while they are written.
+        scratchpad: where Internal flows leave what they find; None where there are none.
 
     Raises:
         ConfigurationError: a schema or a template cannot be compiled.
@@ -82,6 +85,7 @@ def build_agent(
             clock=clock,
             record_signal=record_signal,
             live=live,
+            scratchpad=scratchpad,
         )
     )
 

@@ -16,6 +16,7 @@ from orchestrator.pex.ending import Failed
 from orchestrator.pex.module import PEX
 from orchestrator.planning import Planner
 from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
@@ -41,4 +42,6 @@ class Modules:
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
     live: LiveEvents | None = None
+    scratchpad: Scratchpad | None = None
+    """Where Internal flows leave what they find; None: there are none."""
     cache: StateCache = field(default_factory=StateCache)
