@@ -61,11 +61,11 @@ class Rehearsal:
     signals: list[Signal] = field(default_factory=list[Signal])
     records: dict[TenantId, MemoryRecords] = field(default_factory=dict[TenantId, MemoryRecords])
     live: MemoryLiveEvents = field(default_factory=MemoryLiveEvents)
+    scratchpad: MemoryScratchpad = field(default_factory=MemoryScratchpad)
     agent: TurnAgent | None = None
     transports: Transports | None = None
     preferences: MemoryPreferences = field(default_factory=MemoryPreferences)
     documents: MemoryDocuments = field(default_factory=MemoryDocuments)
-    scratchpad: MemoryScratchpad = field(default_factory=MemoryScratchpad)
 
     @classmethod
     def of(
