@@ -8,8 +8,9 @@ UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
 PYTEST_ARGUMENTS ?=
+SOAK_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench bench-search bench-length chaos clean
+.PHONY: run up test check lint format types imports bench bench-search bench-length soak chaos clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -44,6 +45,9 @@ bench-search: $(VENV)/.installed-dev
 
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
+
+soak: $(VENV)/.installed
+	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers

@@ -6,14 +6,24 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated, Protocol
 
-from fastapi import Depends, Request
+from fastapi import Depends
+from starlette.requests import HTTPConnection
 
+from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.approvals import Approvals
+from orchestrator.ports.archive import Archive
 from orchestrator.ports.effects import Effects
+from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.preferences import PreferenceStore
 from orchestrator.ports.runs import Runs, Started
+from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
+from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.turn import TurnRecord
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
 
@@ -27,6 +37,14 @@ class Domains(Protocol):
     def resolve(self, name: str | None) -> str:
         """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDoors:
+    """What is remembered beyond a session."""
+
+    context: BusinessContext
+    preferences: PreferenceStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +66,18 @@ class Doors:
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
     tell_of_runs: Callable[[Started], Awaitable[None]]
+    events: EventFeed
+    live: LiveEvents
+    archive: Archive
+    feedback: FeedbackStore
+    scratchpad: Scratchpad
+    pages: FramePages
+    record_signal: RecordSignal
+    memory: MemoryDoors
 
 
-def _doors(request: Request) -> Doors:
-    return request.app.state.doors
+def _doors(connection: HTTPConnection) -> Doors:
+    return connection.app.state.doors
 
 
 def _tenant() -> TenantId:

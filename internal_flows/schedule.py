@@ -28,6 +28,8 @@ class Job:
 DEFAULT_JOBS: tuple[Job, ...] = (
     Job("repair_state", "repair_state", 600.0),
     Job("abandon_flows", "abandon_flows", _HOUR_S, 300.0),
+    Job("summarize_idle", "summarize_idle", 600.0, 120.0),
+    Job("embed_documents", "embed_documents", 600.0, 240.0),
     Job("expire_sessions", "expire_sessions", _HOUR_S, 900.0),
     Job("prune_archive", "prune_archive", 24 * _HOUR_S, 3 * _HOUR_S),
     Job("prune_runtime", "prune_runtime", 24 * _HOUR_S, 4 * _HOUR_S),

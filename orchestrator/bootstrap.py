@@ -9,23 +9,30 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.embedders import open_embedder
+from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.model_pool import ModelPool, read_endpoints
 from orchestrator.adapters.postgres.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.documents import PostgresDocuments
 from orchestrator.adapters.postgres.effects import PostgresEffects
+from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.preferences import PostgresPreferences
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
+from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.adapters.redis.spending import RedisSpending
 from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.adapters.redis.wakeup import RedisWakeup
@@ -36,6 +43,7 @@ from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
+from orchestrator.memory.business_context import BusinessContext
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.prompting import BreakerPolicy
@@ -61,6 +69,7 @@ class Ports:
     runs: PostgresRuns
     redis: Redis
     live: RedisEvents
+    events: EventFeed
     wakeup: RedisWakeup
     waiter: TurnWaiter
     messages: Messages
@@ -72,6 +81,9 @@ class Ports:
     """What was opened later and is closed with these."""
     models: ModelPool
     circuits: RedisCircuits
+    scratchpad: RedisScratchpad
+    preferences: PostgresPreferences
+    context: BusinessContext
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -102,6 +114,8 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
         inbox = PostgresInbox(
             database, session_limit=settings.session_inbox_limit, total_limit=settings.total_inbox_limit
         )
+        events = EventFeed(PostgresEventLog(database), live, inbox)
+        stack.push_async_callback(events.close)
         circuits = RedisCircuits(redis)
         yield Ports(
             settings=settings,
@@ -114,6 +128,7 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             runs=PostgresRuns(database),
             redis=redis,
             live=live,
+            events=events,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),
             messages=messages,
@@ -124,6 +139,9 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             closing=stack,
             models=_open_models(settings, redis, circuits, stack),
             circuits=circuits,
+            scratchpad=RedisScratchpad(redis, PostgresScratchpadArchive(database)),
+            preferences=PostgresPreferences(database),
+            context=BusinessContext(PostgresDocuments(database), open_embedder(settings, stack)),
         )
 
 
@@ -168,15 +186,9 @@ BuildAgent = Callable[[str, Ports], TurnAgent]
 """Makes the agent of a domain; may take seconds, so it runs in a thread. Raises ConfigurationError."""
 
 
-def build_agent(name: str, ports: Ports) -> TurnAgent:
-    """The agent of a domain, with its services over this process's stores.
-
-    Raises:
-        ConfigurationError: the domain's folder has mistakes; it names all of them.
-    """
-    loaded = load_domain(ports.domains.place(name))
+def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], dict[str, object]]:
+    """Gives a tenant's instances of a domain's services, over this process's stores."""
     domain = loaded.domain
-
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
 
     def services(tenant_id: TenantId) -> dict[str, object]:
@@ -187,6 +199,19 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
             for service, cls in loaded.services.items()
         }
 
+    return services
+
+
+def build_agent(name: str, ports: Ports) -> TurnAgent:
+    """The agent of a domain, with its services over this process's stores.
+
+    Raises:
+        ConfigurationError: the domain's folder has mistakes; it names all of them.
+    """
+    loaded = load_domain(ports.domains.place(name))
+    domain = loaded.domain
+
+    services = make_services(loaded, ports)
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
     tool_ports = ToolPorts(transports, ports.tool_limits, ports.tool_cache)

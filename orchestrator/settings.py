@@ -51,6 +51,8 @@ class Settings(BaseSettings):
     """The model where a domain names none."""
     fallback_model: str | None = Field(None, alias="PARLEY_FALLBACK_MODEL")
     """Asked, at the same endpoint, when the model fails and a domain names no fallback of its own."""
+    embedding_model: str = Field("text-embedding-3-small", alias="PARLEY_EMBEDDING_MODEL")
+    """Embeds documents at the same endpoint; empty, or without an endpoint: embeddings without a model."""
     model_endpoints: dict[str, ModelEndpoint] = Field(
         default_factory=dict[str, ModelEndpoint], alias="PARLEY_MODEL_ENDPOINTS"
     )

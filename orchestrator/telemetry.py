@@ -32,6 +32,7 @@ class SignalType(StrEnum):
     VOTE = "vote"
     TEMPLATE = "template"
     PLAN = "plan"
+    FEEDBACK = "feedback"
 
 
 NO_PAYLOAD: Mapping[str, Json] = MappingProxyType({})

@@ -9,7 +9,19 @@ import typer
 from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
-from parley.commands import chat, database, doctor, domain, evaluate, operate, runs, sessions, up
+from parley.commands import (
+    bench,
+    chat,
+    database,
+    doctor,
+    domain,
+    evaluate,
+    operate,
+    runs,
+    sessions,
+    soak,
+    up,
+)
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -36,6 +48,8 @@ app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
 app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluate.eval_command)
+app.command("soak")(soak.soak)
+app.command("bench")(bench.bench)
 
 
 def main() -> None:

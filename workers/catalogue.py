@@ -35,7 +35,10 @@ def make_catalogue(ports: Ports) -> Catalogue:
     """The flows of this process, with the tools that they may declare. Raises ConfigurationError."""
     folder = domain_folder(ports.settings.domain)
     settings = FlowSettings(folder)
-    return Catalogue([*FLOWS, *own_flows(folder)], tools=make_tools(ports), configure=settings.of_flow)
+    tools = make_tools(ports)
+    catalogue = Catalogue([*FLOWS, *own_flows(folder)], tools=tools, configure=settings.of_flow)
+    tools["triggers"].bind(catalogue)
+    return catalogue
 
 
 def own_flows(folder: Path | None) -> list[type[InternalFlow]]:

@@ -6,26 +6,48 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
+from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
-from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
-from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.bootstrap import Ports
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
+from workers.writing import ModelWriter
 
 
 def make_tools(ports: Ports) -> Mapping[str, Any]:
     """Tools by name."""
-    scratchpad = RedisScratchpad(ports.redis, PostgresScratchpadArchive(ports.database))
     return {
         "housekeeping": PostgresHousekeeping(ports.database),
         "sessions": ports.sessions,
-        "scratchpad": scratchpad,
-        "proposals": LaneProposals(ports.inbox, ports.wakeup, scratchpad),
+        "scratchpad": ports.scratchpad,
+        "proposals": LaneProposals(ports.inbox, ports.wakeup, ports.scratchpad),
+        "preferences": ports.preferences,
+        "context": ports.context,
+        "writer": ModelWriter(ports),
+        "triggers": RunTriggers(ports),
     }
+
+
+class RunTriggers:
+    """Implements `ports.writing.Triggers`, once it knows the flows."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._catalogue: Catalogue | None = None
+
+    def bind(self, catalogue: Catalogue) -> None:
+        """Say which flows there are; they are made with this among their tools."""
+        self._catalogue = catalogue
+
+    async def start(self, trigger: str, tenant_id: str, session_id: SessionId, *, key: str) -> None:
+        assert self._catalogue is not None, "bind the catalogue first"
+        nodes = self._catalogue.new_graph(
+            trigger, tenant_id=TenantId(tenant_id), session_id=session_id, flight=session_id
+        )
+        await self._ports.messages.tell_of_runs(await self._ports.runs.start(nodes, key=key))
 
 
 class LaneProposals:

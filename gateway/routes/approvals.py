@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from gateway import shapes
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import ApprovalDecision
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
@@ -42,7 +43,7 @@ def approval_object(record: ApprovalRecord) -> JsonObject:
     }
 
 
-@router.get("")
+@router.get("", responses={200: {"model": list[shapes.Approval]}})
 async def list_approvals(
     doors: TheDoors,
     tenant: TheTenant,
@@ -55,7 +56,7 @@ async def list_approvals(
     return [approval_object(record) for record in found]
 
 
-@router.post("/{approval_id}")
+@router.post("/{approval_id}", responses={200: {"model": shapes.DecidedApproval}})
 async def decide_approval(
     approval_id: str, body: ApprovalDecision, doors: TheDoors, tenant: TheTenant
 ) -> JsonObject:

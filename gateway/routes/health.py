@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Response
 
+from gateway import shapes
 from gateway.doors import TheDoors
 from gateway.problems import problem
 from orchestrator.errors import Unavailable
@@ -12,12 +13,13 @@ from orchestrator.types import JsonObject
 router = APIRouter(prefix="/health", tags=["operate"])
 
 
-@router.get("/live")
+@router.get("/live", responses={200: {"model": shapes.Alive}})
 async def live() -> dict[str, str]:
+    """The process answers."""
     return {"status": "live"}
 
 
-@router.get("/ready", response_model=None)
+@router.get("/ready", response_model=None, responses={200: {"model": shapes.Ready}})
 async def ready(doors: TheDoors) -> JsonObject | Response:
     """503 naming what is missing, or 200; `models_down` are those whose breaker is open somewhere.
 

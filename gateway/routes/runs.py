@@ -8,6 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from gateway import shapes
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import NewRunBody
 from orchestrator.ports.runs import ItemRecord, NewRun, RunRecord, RunStatus
@@ -30,7 +31,7 @@ def item_object(record: ItemRecord) -> JsonObject:
     return asdict(record)
 
 
-@router.post("", status_code=HTTPStatus.ACCEPTED)
+@router.post("", status_code=HTTPStatus.ACCEPTED, responses={202: {"model": shapes.StartedRun}})
 async def start_run(body: NewRunBody, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Start a flow; one that is at work on the session already is joined. Accepted means stored."""
     session_id = None if body.session_id is None else SessionId(body.session_id)
@@ -50,7 +51,7 @@ async def start_run(body: NewRunBody, doors: TheDoors, tenant: TheTenant) -> Jso
     return {"run_id": started.runs[body.flow], "joined": started.joined}
 
 
-@router.get("")
+@router.get("", responses={200: {"model": list[shapes.Run]}})
 async def list_runs(
     doors: TheDoors,
     tenant: TheTenant,
@@ -64,7 +65,7 @@ async def list_runs(
     return [run_object(record) for record in found]
 
 
-@router.get("/{run_id}")
+@router.get("/{run_id}", responses={200: {"model": shapes.RunInChain}})
 async def show_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """A run, with the runs of its chain in order."""
     record = await doors.runs.get(tenant, run_id)
@@ -72,7 +73,7 @@ async def show_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObjec
     return {**run_object(record), "chain": [one.run_id for one in chain]}
 
 
-@router.get("/{run_id}/items")
+@router.get("/{run_id}/items", responses={200: {"model": list[shapes.RunItem]}})
 async def list_items(
     run_id: str,
     doors: TheDoors,
@@ -86,13 +87,13 @@ async def list_items(
     return [item_object(record) for record in found]
 
 
-@router.post("/{run_id}/cancel")
+@router.post("/{run_id}/cancel", responses={200: {"model": shapes.Run}})
 async def cancel_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """End a run; what it recorded stays, what depends on it is left unrun."""
     return run_object(await doors.runs.cancel(tenant, run_id))
 
 
-@router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED)
+@router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED, responses={202: {"model": shapes.StartedRun}})
 async def redo_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Run it once more, with the inputs and options of its chain."""
     started = await doors.runs.redo(tenant, run_id)

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
+from gateway import shapes
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import NewSession, Rollback
 from orchestrator.errors import InvalidInput
@@ -38,7 +39,7 @@ def session_object(record: SessionRecord) -> JsonObject:
     return body
 
 
-@router.post("", status_code=HTTPStatus.CREATED)
+@router.post("", status_code=HTTPStatus.CREATED, responses={201: {"model": shapes.Session}})
 async def create_session(body: NewSession, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Create a session, or return the one that has this identifier already."""
     if body.tenant_id not in {None, tenant}:
@@ -54,29 +55,37 @@ async def create_session(body: NewSession, doors: TheDoors, tenant: TheTenant) -
     return session_object(record)
 
 
-@router.get("")
+@router.get("", responses={200: {"model": list[shapes.Session]}})
 async def list_sessions(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> list[JsonObject]:
+    """Newest activity first, without states."""
     return [session_object(record) for record in await doors.sessions.list(tenant, limit=limit)]
 
 
-@router.get("/{session_id}")
+@router.get("/{session_id}", responses={200: {"model": shapes.Session}})
 async def show_session(session_id: SessionId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+    """A session with its working state: the flow stack, what is known, what is asked."""
     return session_object(await doors.sessions.get(tenant, session_id))
 
 
-@router.delete("/{session_id}")
+@router.delete("/{session_id}", responses={200: {"model": shapes.Session}})
 async def close_session(session_id: SessionId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+    """Close a session: it takes no further turns, and can still be read."""
     return session_object(await doors.sessions.close(tenant, session_id))
 
 
-@router.get("/{session_id}/history")
+@router.get("/{session_id}/history", responses={200: {"model": list[shapes.Utterance]}})
 async def read_history(
-    session_id: SessionId, doors: TheDoors, tenant: TheTenant, limit: Limit = 200
+    session_id: SessionId,
+    doors: TheDoors,
+    tenant: TheTenant,
+    before: Annotated[int | None, Query(ge=1, le=2**53)] = None,
+    limit: Limit = 200,
 ) -> list[JsonObject]:
-    return await doors.sessions.history(tenant, session_id, limit=limit)
+    """What was said, oldest first: the last lines, or the last before the turn with this `seq`."""
+    return await doors.sessions.history(tenant, session_id, before=before, limit=limit)
 
 
-@router.get("/{session_id}/effects")
+@router.get("/{session_id}/effects", responses={200: {"model": list[shapes.Effect]}})
 async def read_effects(
     session_id: SessionId, doors: TheDoors, tenant: TheTenant, limit: Limit = 200
 ) -> list[JsonObject]:
@@ -99,13 +108,13 @@ def _effect_object(entry: LedgerEntry) -> JsonObject:
     }
 
 
-@router.get("/{session_id}/plan")
+@router.get("/{session_id}/plan", responses={200: {"model": shapes.Plan}})
 async def read_plan(session_id: SessionId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """The session's latest plan: its steps, how far it is, and every revision of it."""
     return await doors.sessions.plan(tenant, session_id)
 
 
-@router.get("/{session_id}/state")
+@router.get("/{session_id}/state", responses={200: {"model": shapes.State}})
 async def read_state(
     session_id: SessionId,
     doors: TheDoors,
@@ -119,7 +128,7 @@ async def read_state(
     return {"epoch": epoch, "state": await doors.sessions.state_at(tenant, session_id, Epoch(epoch))}
 
 
-@router.post("/{session_id}/rollback")
+@router.post("/{session_id}/rollback", responses={200: {"model": shapes.Session}})
 async def roll_back(session_id: SessionId, body: Rollback, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Make an earlier state current again; the history is kept."""
     return session_object(await doors.sessions.rollback(tenant, session_id, Epoch(body.epoch)))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Header, Query, Response
 
+from gateway import shapes
 from gateway.doors import TheDoors, TheTenant
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.request import TurnRequest
@@ -21,7 +22,14 @@ Wait = Annotated[float | None, Query(ge=0, le=MAX_WAIT_S)]
 KeyHeader = Annotated[str | None, Header(alias="Idempotency-Key", min_length=1, max_length=255)]
 
 
-@router.post("/sessions/{session_id}/turns", status_code=HTTPStatus.ACCEPTED)
+@router.post(
+    "/sessions/{session_id}/turns",
+    status_code=HTTPStatus.ACCEPTED,
+    responses={
+        200: {"model": shapes.Turn, "description": "With `wait`: the finished turn."},
+        202: {"model": shapes.Turn | shapes.Receipt, "description": "Accepted; not finished yet."},
+    },
+)
 async def submit_turn(
     session_id: SessionId,
     body: TurnRequest,
@@ -70,7 +78,7 @@ async def _waited(
     return turn_object(record)
 
 
-@router.get("/turns")
+@router.get("/turns", responses={200: {"model": list[shapes.Turn]}})
 async def list_turns(
     doors: TheDoors,
     tenant: TheTenant,
@@ -78,27 +86,35 @@ async def list_turns(
     session_id: SessionId | None = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> list[JsonObject]:
+    """Turns of all sessions or of one, newest first; with `status=quarantined` those that need somebody."""
     records = await doors.inbox.turns(tenant, session_id=session_id, status=status, limit=limit)
     return [turn_object(record) for record in records]
 
 
-@router.get("/turns/{turn_id}")
+@router.get(
+    "/turns/{turn_id}",
+    responses={
+        200: {"model": shapes.Turn},
+        202: {"model": shapes.Turn, "description": "With `wait`: not finished yet."},
+    },
+)
 async def show_turn(
     turn_id: TurnId, doors: TheDoors, tenant: TheTenant, response: Response, wait: Wait = None
 ) -> JsonObject:
+    """A turn as it is now, or with `wait` once it has finished, after so many seconds at most."""
     record = await doors.inbox.turn(tenant, turn_id)
     if wait is None or record.status in FINISHED:
         return turn_object(record)
     return await _waited(doors, tenant, record.session_id, turn_id, wait, response)
 
 
-@router.post("/turns/{turn_id}/cancel")
+@router.post("/turns/{turn_id}/cancel", responses={200: {"model": shapes.Turn}})
 async def cancel_turn(turn_id: TurnId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Cancel a queued turn at once; ask a running one to stop."""
     return turn_object(await doors.inbox.cancel(tenant, turn_id))
 
 
-@router.post("/turns/{turn_id}/retry")
+@router.post("/turns/{turn_id}/retry", responses={200: {"model": shapes.Turn}})
 async def retry_turn(turn_id: TurnId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Queue a quarantined turn again."""
     record = await doors.inbox.retry(tenant, turn_id)
@@ -106,7 +122,7 @@ async def retry_turn(turn_id: TurnId, doors: TheDoors, tenant: TheTenant) -> Jso
     return turn_object(record)
 
 
-@router.post("/turns/{turn_id}/drop")
+@router.post("/turns/{turn_id}/drop", responses={200: {"model": shapes.Turn}})
 async def drop_turn(turn_id: TurnId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Give a quarantined or queued turn up for good."""
     return turn_object(await doors.inbox.drop(tenant, turn_id))

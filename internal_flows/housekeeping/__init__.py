@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from internal_flows.housekeeping.memory import DistilPreferences, TidyScratchpad
+from internal_flows.housekeeping.distil_preferences import DistilPreferences
+from internal_flows.housekeeping.documents import EmbedDocuments, PromoteContext
 from internal_flows.housekeeping.retention import ExpireSessions, PruneArchive, PruneRuntime
 from internal_flows.housekeeping.states import AbandonFlows, RepairState
-from internal_flows.housekeeping.summarize_session import SummarizeSession
+from internal_flows.housekeeping.summarize_session import SummarizeIdle, SummarizeSession
+from internal_flows.housekeeping.tidy_scratchpad import TidyScratchpad
 from internal_flows.stages import InternalFlow
 
 FLOWS: tuple[type[InternalFlow], ...] = (
     SummarizeSession,
+    SummarizeIdle,
     DistilPreferences,
+    PromoteContext,
     TidyScratchpad,
+    EmbedDocuments,
     AbandonFlows,
     RepairState,
     ExpireSessions,

@@ -1,28 +1,60 @@
 """`summarize_session`: a rolling summary of a session's turns, as a proposal to its lane (IF-12).
 
-It works without a model: the sentences that carry most of what the conversation is about.
+A model writes it, and names findings that are worth keeping; without one it is made of the sentences that
+carry most of what the conversation is about.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
+import time
 from typing import Any, ClassVar
 
-from internal_flows.stages import InternalFlow, RunContext, before_all_response, skip
-from orchestrator.types import Json, JsonObject
+from internal_flows.housekeeping.extracting import summarize
+from internal_flows.housekeeping.promotion import About
+from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, skip
+from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
+from orchestrator.ports.scratchpad import Entry, EntryKind
+from orchestrator.types import Epoch, Json, JsonObject, SessionId
 
-_WORD = re.compile(r"[^\W\d_]{4,}")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
-_FRAMES = {"user": "User: ", "agent": "Assistant: "}
+PROMPT = "memory_summarize"
+SUMMARY_NOTE = "summary"
+"""The one entry of the scratchpad that holds the session's latest summary."""
+MOST_FINDINGS = 5
+LONGEST_FINDING = 300
+IDLE_S = 1800.0
+LEAST_TURNS = 3
+
+SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["summary"],
+    "properties": {
+        "summary": {"type": "string", "minLength": 1},
+        "findings": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["text", "about"],
+                "properties": {
+                    "text": {"type": "string", "minLength": 1},
+                    "about": {"enum": [about.value for about in About]},
+                    "salience": {"type": "number", "minimum": 0, "maximum": 1},
+                    "explicit": {"type": "boolean"},
+                },
+            },
+        },
+    },
+}
 
 
 class SummarizeSession(InternalFlow):
-    """Configuration: `sentences` kept (12), `length` of the summary in characters (2000)."""
+    """Configuration: `sentences` kept without a model (12), `length` of the summary in characters (2000),
+    `max_words` for a model (250), `use_model` (true).
+    """
 
     name: ClassVar[str] = "summarize_session"
     trigger: ClassVar[str] = "summary_due"
-    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals")
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals", "scratchpad", "writer")
+    options: ClassVar[Options] = Options(timeout_s=120)
 
     async def before_all(self, run: RunContext) -> Any:
         """One look at the state: what is summarised and the epoch that it belongs to fit together."""
@@ -35,53 +67,119 @@ class SummarizeSession(InternalFlow):
         lines = [line for line in found.state["messages"] if line["turn"] > earlier["through_turn"]]
         if not lines:
             return skip("Nothing has been said since the last summary.")
-        through = max(line["turn"] for line in lines)
-        given = {"earlier": earlier["text"], "lines": lines, "through_turn": through, "epoch": found.epoch}
+        given = {
+            "earlier": earlier["text"],
+            "lines": lines,
+            "through_turn": max(line["turn"] for line in lines),
+            "epoch": found.epoch,
+            "domain": found.domain,
+            "labels": sorted({source["label"] for source in found.state.get("labels", ())}),
+        }
         return before_all_response(inputs=[given])
 
-    async def work(self, run: RunContext, item: JsonObject, data: JsonObject) -> str:
-        kept = run.config.get("sentences", 12)
-        return summarize(item["earlier"], item["lines"], kept, run.config.get("length", 2000))
+    async def work(self, run: RunContext, item: JsonObject, data: JsonObject) -> JsonObject:
+        length = run.config.get("length", 2000)
+        written, problem = await self._ask(run, item)
+        if written is not None:
+            findings = written.get("findings", [])[:MOST_FINDINGS]
+            return {"text": written["summary"][:length], "by": "model", "findings": findings}
+        text = summarize(item["earlier"], item["lines"], run.config.get("sentences", 12), length)
+        return {"text": text, "by": "extract", "findings": [], "problem": problem}
 
-    async def output(self, run: RunContext, item: JsonObject, data: Json, result: str) -> Json:
+    async def _ask(self, run: RunContext, item: JsonObject) -> tuple[JsonObject | None, str | None]:
+        """What a model wrote, or nothing and why."""
+        if not run.config.get("use_model", True):
+            return None, None
+        variables: JsonObject = {
+            "max_words": run.config.get("max_words", 250),
+            "max_findings": MOST_FINDINGS,
+            "summary": item["earlier"],
+            "turns": [{"role": line["role"], "text": line["text"]} for line in item["lines"]],
+        }
+        assert run.session_id is not None
+        try:
+            written = await run.tools["writer"].write(
+                PROMPT,
+                variables,
+                SCHEMA,
+                domain=item["domain"],
+                session_id=run.session_id,
+                run_id=run.run_id,
+            )
+        except (ModelUnavailable, ModelOutputInvalid, BudgetExceeded) as error:
+            return None, error.code
+        return written, None
+
+    async def output(self, run: RunContext, item: JsonObject, data: Json, result: JsonObject) -> Json:
+        assert run.session_id is not None
         turn_id = await run.tools["proposals"].propose(
             run.tenant_id,
             run.session_id,
             "summary",
-            {"text": result, "through_turn": item["through_turn"]},
+            {"text": result["text"], "through_turn": item["through_turn"]},
             epoch=item["epoch"],
             flow=self.name,
             run_id=run.run_id,
         )
-        return {"turn_id": turn_id, "through_turn": item["through_turn"]}
+        notes = make_notes(item, result, time.time(), run.run_id)
+        await run.tools["scratchpad"].put(
+            run.tenant_id, run.session_id, notes, operation=f"{run.run_id}:notes"
+        )
+        told = {name: result[name] for name in ("by", "problem") if result.get(name)}
+        return {"turn_id": turn_id, "through_turn": item["through_turn"], **told}
 
 
-def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> str:
-    """The earlier summary and the most telling new sentences, in order; the oldest go when it is long.
-
-    A sentence tells as much as its words occur in the conversation, for each of its words; the users' own
-    count double.
-    """
-    sentences = [
-        (line["role"], sentence.strip())
-        for line in lines
-        for sentence in _SENTENCE.split(line["text"])
-        if _WORD.search(sentence)
+def make_notes(item: JsonObject, result: JsonObject, at: float, run_id: str) -> tuple[Entry, ...]:
+    """The summary and the findings as entries; they carry the labels of the session they were made from."""
+    more: JsonObject = {
+        "flow": SummarizeSession.name,
+        "origin": f"turns up to {item['through_turn']}",
+        "at": at,
+        "epoch": Epoch(item["epoch"]),
+        "labels": tuple(item["labels"]),
+    }
+    summary = Entry(
+        kind=EntryKind.SUMMARY,
+        text=result["text"],
+        data={"through_turn": item["through_turn"], "by": result["by"]},
+        entry_id=SUMMARY_NOTE,
+        **more,
+    )
+    findings = [
+        Entry(
+            kind=EntryKind.FINDING,
+            text=" ".join(finding["text"].split())[:LONGEST_FINDING],
+            data={name: finding[name] for name in ("about", "salience", "explicit") if name in finding},
+            entry_id=f"finding_{run_id}_{place}",
+            **more,
+        )
+        for place, finding in enumerate(result["findings"])
     ]
-    counts = Counter(word for _, sentence in sentences for word in _words(sentence))
-    ranked = sorted(range(len(sentences)), key=lambda place: (-_weight(*sentences[place], counts), place))
-    chosen = [sentences[place] for place in sorted(ranked[:kept])]
-    new = [f"{_FRAMES.get(role, '')}{sentence}" for role, sentence in dict.fromkeys(chosen)]
-    told = [*earlier.splitlines(), *new]
-    while len(told) > 1 and sum(len(line) + 1 for line in told) > length:
-        told.pop(0)
-    return "\n".join(told)[:length]
+    return (summary, *findings)
 
 
-def _words(sentence: str) -> list[str]:
-    return [word.casefold() for word in _WORD.findall(sentence)]
+class SummarizeIdle(InternalFlow):
+    """Starts the summary of sessions that came to rest with turns that no summary covers.
 
+    Configuration: `idle_s` (half an hour), `least_turns` (3).
+    """
 
-def _weight(role: str, sentence: str, counts: Counter[str]) -> float:
-    words = _words(sentence)
-    return (2 if role == "user" else 1) * sum(counts[word] for word in set(words)) / max(4, len(words))
+    name: ClassVar[str] = "summarize_idle"
+    trigger: ClassVar[str] = "summarize_idle"
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "triggers")
+
+    async def before_all(self, run: RunContext) -> Any:
+        found = await run.tools["housekeeping"].unsummarised(
+            idle_s=run.config.get("idle_s", IDLE_S), least_turns=run.config.get("least_turns", LEAST_TURNS)
+        )
+        return before_all_response(inputs=[[*names] for names in found])
+
+    async def work(self, run: RunContext, item: list[Json], data: Json) -> Json:
+        tenant_id, session_id, epoch = item
+        await run.tools["triggers"].start(
+            SummarizeSession.trigger, tenant_id, SessionId(session_id), key=f"idle:{session_id}:{epoch}"
+        )
+        return session_id
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
+        return {"started": len(outputs)}

@@ -7,13 +7,11 @@ from collections.abc import AsyncIterator
 
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.inbox import Inbox
-from orchestrator.turns.event import Event
+from orchestrator.turns.event import ENDINGS, Event
 from orchestrator.turns.turn import FINISHED, TurnRecord
 from orchestrator.types import SessionId, TenantId, TurnId
 
 LOOK_EVERY_S = 1.0
-ENDINGS = frozenset({"answer", "failed"})
-"""Events that a turn ends with."""
 
 
 class TurnWaiter:

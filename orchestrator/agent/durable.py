@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 import orjson
 
+from orchestrator.agent.hints import Tell, tell_nobody
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
@@ -26,7 +28,7 @@ from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
-from orchestrator.types import Json, TurnId
+from orchestrator.types import Json, JsonObject, TurnId
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
 """Named errors that do not tell whether a call had an effect."""
@@ -35,8 +37,9 @@ UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
 class DurableSteps:
     """The journal of one attempt of one turn. Cheap to make; belongs to one coroutine at a time."""
 
-    def __init__(self, lane: Lane, lease: Lease, work: Work) -> None:
+    def __init__(self, lane: Lane, lease: Lease, work: Work, tell: Tell = tell_nobody) -> None:
         self._lane = lane
+        self._tell = tell
         self._lease = lease
         self._turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
@@ -89,7 +92,13 @@ class DurableSteps:
                     return UnknownOutcome(key, earlier.idempotency_key)
         if not idempotent:
             await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
-        return await self._run(step, run)
+        if kind != "tool" or not is_object(request):
+            return await self._run(step, run)
+        named: JsonObject = {"tool_id": request.get("tool_id")}
+        self._tell("tool_started", named)
+        result = await self._run(step, run)
+        self._tell("tool_finished", named)
+        return result
 
     async def settle(
         self,

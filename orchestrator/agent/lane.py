@@ -20,6 +20,7 @@ from orchestrator.agent.endings import (
     Stopped,
     stopped_commit,
 )
+from orchestrator.agent.hints import TurnHints
 from orchestrator.errors import DeadlineExceeded, LaneLost, ParleyError, TurnCancelled
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
@@ -222,10 +223,11 @@ class LaneRunner:
         assert task is not None
         self._thinking[work.turn_id] = task
         deadline = asyncio.timeout(work.deadline_s)
+        hints = TurnHints(self._live, lease)
         try:
             async with deadline:
                 agent = await self._agents(lease.domain)
-                return await agent.run_turn(lease, work, DurableSteps(self._lane, lease, work))
+                return await agent.run_turn(lease, work, DurableSteps(self._lane, lease, work, hints.tell))
         except TimeoutError as error:
             if not deadline.expired():
                 raise
@@ -236,6 +238,7 @@ class LaneRunner:
             task.uncancel()
             raise TurnCancelled("The turn was cancelled.") from error
         finally:
+            hints.close()
             del self._thinking[work.turn_id]
             self._cancelled.discard(work.turn_id)
 

@@ -19,7 +19,7 @@ from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understa
 from orchestrator.pex.approve import drop_grant
 from orchestrator.pex.candidate import drop_candidate
 from orchestrator.planning.bindings import read_bindings
-from orchestrator.planning.changes import note_revision
+from orchestrator.planning.changes import note_pushed, note_revision
 from orchestrator.types import FlowId, new_id
 from orchestrator.world.remark import RemarkKind
 
@@ -71,7 +71,7 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
     note_revision(turn.world, plan, "reorder", f"the user wants {step.name} earlier")
     steps = [other.label for other in plan.steps if not other.is_finished]
     turn.world.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
-    stack_steps(turn.state.stack, plan, turn.world.domain.flows, turn.world.now)
+    _stack_steps(turn, plan)
     _go_on(turn, started=True)
 
 
@@ -152,5 +152,10 @@ def _look_up_anew(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, stale: list
         step.outputs = {}
     plan.steps[place:place] = fresh
     plan.revision += 1
-    stack_steps(turn.state.stack, plan, turn.world.domain.flows, turn.world.now)
+    _stack_steps(turn, plan)
     turn.carry_on = True
+
+
+def _stack_steps(turn: RunningTurn, plan: PlanFlow) -> None:
+    world = turn.world
+    note_pushed(world, stack_steps(turn.state.stack, plan, world.domain.flows, world.now))

@@ -14,7 +14,7 @@ from orchestrator.dialogue.plan_stacking import stack_steps
 from orchestrator.dialogue.plan_step import BOUND
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.planning.bindings import inherit, resolve
-from orchestrator.planning.changes import Change, Outcome, note_revision
+from orchestrator.planning.changes import Change, Outcome, note_pushed, note_revision
 from orchestrator.telemetry import SignalType
 from orchestrator.world.remark import RemarkKind
 
@@ -75,7 +75,7 @@ async def _check(turn: RunningTurn, modules: Modules, plan: PlanFlow, *, trouble
     tell_changes(turn, plan, changes)
     modules.res.start(world)  # what was given up leaves at once
     turn.seen = len(world.finished)
-    stack_steps(turn.state.stack, plan, world.domain.flows, world.now)
+    note_pushed(world, stack_steps(turn.state.stack, plan, world.domain.flows, world.now))
 
 
 def _void_approvals(turn: RunningTurn, plan: PlanFlow) -> None:

@@ -16,6 +16,8 @@ from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
+from orchestrator.types import JsonObject
+from orchestrator.world.world import World
 
 SUMMARY_DUE = "summary_due"
 """The trigger of the Internal flows that summarise a session and learn from it."""
@@ -31,7 +33,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     after = state.serialize()
     raw = orjson.dumps(after)
     result = make_result(turn, answer)
-    world.event("answer", reply=answer.message)
+    _tell_answer(world, answer.message, result["frame"])
     modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
@@ -51,6 +53,14 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         closed_approvals=close_approvals(turn) if turn.before.get("approvals") or _touched(turn) else (),
         outbox=_outbox(turn),
     )
+
+
+def _tell_answer(world: World, reply: str, frame: JsonObject | None) -> None:
+    """What is shown stands in the turn object and among the frames; the log says which it is."""
+    if frame is not None:
+        names = ("frame_id", "flow_id", "display_type", "display_name")
+        world.event("block", **{name: frame[name] for name in names})
+    world.event("answer", reply=reply)
 
 
 def _touched(turn: RunningTurn) -> bool:

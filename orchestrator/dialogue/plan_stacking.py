@@ -11,14 +11,16 @@ from orchestrator.dialogue.plan_step import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack, is_adoptable
 
 
-def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float) -> None:
+def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float) -> list[BaseFlow]:
     """Bring the planned steps onto the stack, the first on top and Active; a flow at work stays on top.
 
-    Does nothing while the top flow is none of the plan's: the plan waits as a whole.
+    Does nothing while the top flow is none of the plan's: the plan waits as a whole. Returns the flows
+    that came onto the stack, in the order of their steps.
     """
     top = stack.top
     if top is None or (top is not plan and stack.plan_of(top) is not plan):
-        return
+        return []
+    before = {id(flow) for flow in stack.flows}
     planned = [step for step in plan.steps if step.is_planned or _is_fresh(stack, step)]
     if any(_is_fresh(stack, step) for step in planned):
         stack.hold_active(now)
@@ -29,7 +31,7 @@ def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: fl
             wanted.append(flow)
     if _stands(stack, wanted):
         stack.reactivate()
-        return
+        return []
     active = stack.active
     if active is not None and (active is plan or active in wanted):
         stack.hold_active(now)
@@ -41,6 +43,7 @@ def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: fl
     for flow in wanted:
         stack.keep_step(flow)
     stack.reactivate()
+    return [flow for flow in wanted if id(flow) not in before]
 
 
 def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:

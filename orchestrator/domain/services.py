@@ -7,7 +7,7 @@ schemas, time-outs and retries, is the business of PEX.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from orchestrator.domain.model import EntityValue
 from orchestrator.errors import FailureCategory, ToolFailure
@@ -16,6 +16,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 __all__ = [
     "EntityValue",
     "FailureCategory",
+    "Paged",
     "PythonRunner",
     "Records",
     "Service",
@@ -65,6 +66,18 @@ class ToolCall:
     user_id: UserId | None
     tenant_id: TenantId
     now: float
+
+
+@runtime_checkable
+class Paged(Protocol):
+    """A service whose answers give a `table_id`: people may turn the pages of that table."""
+
+    async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
+        """Page `number` (from 1): ``{rows, page, pages, row_count}``, rows as objects.
+
+        Raises ToolFailure: not_found when there is no such table or page, or it is another owner's.
+        """
+        ...
 
 
 class PythonRunner(Protocol):

@@ -96,8 +96,14 @@ class Decider:
         return kind
 
     def _decide_task(self, evidence: Evidence, situation: Situation, changes: bool) -> MessageKind:
-        """A flow was recognised; when it is the active one, its values may be answers or corrections."""
+        """A flow was recognised; when it is the active one, its values may be answers or corrections.
+
+        A message of nothing but values that the active flow has slots for is about the active flow,
+        whatever other flow such values remind of.
+        """
         assert situation.active is not None
+        if evidence.mentions and _coverage(evidence) == 1.0:
+            return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         if evidence.flows[0].dact != situation.active.dact or not evidence.mentions:
             return MessageKind.TASK
         if changes:
@@ -167,9 +173,14 @@ def _is_covered(evidence: Evidence, *, whole: bool) -> bool:
 
 def _coverage(evidence: Evidence) -> float:
     """The share of the words that stand inside of candidates, little words not counted."""
-    inside = sum(candidate.last - candidate.first for candidate in evidence.candidates)
-    words = [word for word in evidence.utterance.words if word.isalnum() and word not in _LITTLE]
-    return min(1.0, inside / len(words)) if words else 0.0
+    words = evidence.utterance.words
+    inside = {place for found in evidence.candidates for place in range(found.first, found.last)}
+    counted = [
+        place
+        for place, word in enumerate(words)
+        if word.isalnum() and (place in inside or word not in _LITTLE)
+    ]
+    return sum(place in inside for place in counted) / len(counted) if counted else 0.0
 
 
 _PROPOSALS = {("how", "about"), ("what", "about")}

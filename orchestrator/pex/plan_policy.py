@@ -13,7 +13,7 @@ from orchestrator.pex.ending import Ending, Failed, GaveUp, Stacked
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy, Step
 from orchestrator.planning import Decomposed, Planner, Verdict
-from orchestrator.planning.changes import note_revision
+from orchestrator.planning.changes import note_pushed, note_revision
 from orchestrator.planning.rules import apply_rules
 from orchestrator.types import Json, JsonObject
 from orchestrator.world.remark import RemarkKind
@@ -80,7 +80,7 @@ class PlanPolicy(BasePolicy):
         if found.search is not None:
             more["search"] = found.search
         note_revision(world, plan, outcome, "", **more)
-        stack_steps(world.state.stack, plan, world.domain.flows, world.now)
+        note_pushed(world, stack_steps(world.state.stack, plan, world.domain.flows, world.now))
         world.state.flags.has_plan = True
         waiting = [step.label for step in plan.steps if not step.is_finished]
         if len(waiting) > 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan import read_progress
 from orchestrator.turns.plan import PlanRevision
 from orchestrator.types import Json, JsonObject
@@ -37,6 +37,12 @@ def note_revision(world: World, plan: PlanFlow, outcome: str, why: str = "", **m
     plan.noted += 1
     world.plan_log.append(PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more)))
     world.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
+
+
+def note_pushed(world: World, flows: list[BaseFlow]) -> None:
+    """Tell that steps of a plan have become flows on the stack."""
+    for flow in flows:
+        world.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id, plan_id=flow.plan_id)
 
 
 def describe(plan: PlanFlow, **more: Json) -> JsonObject:

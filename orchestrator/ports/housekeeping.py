@@ -17,6 +17,7 @@ class SessionState:
     user_id: UserId | None
     epoch: Epoch
     state: JsonObject
+    domain: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,11 @@ class Housekeeping(Protocol):
 
     async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]: ...
 
-    async def set_preference(self, tenant_id: TenantId, user_id: UserId, key: str, value: Json) -> None: ...
+    async def unsummarised(
+        self, *, idle_s: float, least_turns: int, limit: int = 100
+    ) -> list[tuple[TenantId, SessionId, Epoch]]:
+        """Open sessions at rest for so long with at least so many turns that no summary covers."""
+        ...
 
 
 class Proposals(Protocol):

@@ -31,9 +31,10 @@ class Inbox(Protocol):
         *,
         session_id: SessionId | None = None,
         status: TurnStatus | None = None,
+        before: int | None = None,
         limit: int = 100,
     ) -> list[TurnRecord]:
-        """Newest first."""
+        """Newest first; with `before` those of a session with a lower `seq`."""
         ...
 
     async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:

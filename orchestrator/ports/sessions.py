@@ -36,9 +36,12 @@ class Sessions(Protocol):
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord: ...
 
     async def history(
-        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+        self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200
     ) -> list[JsonObject]:
-        """Utterances, oldest first: ``{turn_id, seq, role, form, content, at}``."""
+        """The last utterances, oldest first: ``{turn_id, seq, role, form, content, at}``.
+
+        `before`: of turns with a lower `seq` only, to page back.
+        """
         ...
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:

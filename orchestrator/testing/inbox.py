@@ -103,6 +103,7 @@ class MemoryInbox:
         *,
         session_id: SessionId | None = None,
         status: TurnStatus | None = None,
+        before: int | None = None,
         limit: int = 100,
     ) -> list[TurnRecord]:
         matching = [
@@ -112,6 +113,7 @@ class MemoryInbox:
             if turn.tenant_id == tenant_id
             and session_id in {None, turn.session_id}
             and status in {None, turn.status}
+            and (before is None or turn.seq < before)
         ]
         newest = sorted(matching, key=lambda turn: (turn.accepted_at, turn.seq), reverse=True)
         return [turn.record() for turn in newest[:limit]]

@@ -89,6 +89,7 @@ class MemoryLane:
         now = self._store.clock()
         turn.status, turn.attempts = TurnStatus.RUNNING, turn.attempts + 1
         turn.deadline_at = turn.deadline_at or now + self._deadline
+        turn.started_at = turn.started_at or now
         return Work(
             turn_id=turn.turn_id,
             seq=turn.seq,
@@ -132,7 +133,10 @@ class MemoryLane:
                 for line in commit.utterances
             )
         session.archived.update({flow.flow_id: flow for flow in commit.archived})
-        session.frames.update({frame.flow_id: frame for frame in commit.frames})
+        for frame in commit.frames:
+            session.frames.pop(frame.flow_id, None)
+            session.frames[frame.flow_id] = frame
+            session.framed[frame.flow_id] = (turn.turn_id, self._store.clock())
         keep_approvals(self._store, lease.tenant_id, commit)
         _keep_plans(session, turn.turn_id, commit, now)
         self._store.outbox.extend((session.session_id, entry) for entry in commit.outbox)
@@ -171,7 +175,9 @@ class MemoryLane:
         self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
     ) -> None:
         self._fenced(lease)
-        self._store.turn(lease.tenant_id, turn_id)[1].steps[step.key] = step
+        turn = self._store.turn(lease.tenant_id, turn_id)[1]
+        turn.steps[step.key] = step
+        turn.stepped[step.key] = self._store.clock()
         if entry is not None:
             at = self._store.clock()
             self._store.effects[lease.session_id, entry.fingerprint] = replace(entry, at=at)

@@ -54,9 +54,10 @@ class MemorySessions:
         return await self.get(tenant_id, session_id)
 
     async def history(
-        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+        self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200
     ) -> list[JsonObject]:
-        return [dict(line) for line in self._store.session(tenant_id, session_id).utterances[-limit:]]
+        said = self._store.session(tenant_id, session_id).utterances
+        return [dict(line) for line in said if before is None or line["seq"] < before][-limit:]
 
     async def plan(self, tenant_id: TenantId, session_id: SessionId) -> JsonObject:
         plans = self._store.session(tenant_id, session_id).plans.values()

@@ -70,7 +70,10 @@ class MemoryTurn:
     cancel_requested: bool = False
     deadline_at: datetime | None = None
     finished_at: datetime | None = None
+    started_at: datetime | None = None
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
+    stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
+    """When each step was last written."""
 
     @property
     def finished(self) -> bool:
@@ -89,6 +92,7 @@ class MemoryTurn:
             result=self.result,
             error=self.error,
             accepted_at=self.accepted_at,
+            started_at=self.started_at,
             finished_at=self.finished_at,
         )
 
@@ -128,6 +132,8 @@ class MemorySession:
     revisions: dict[Epoch, Revision] = field(default_factory=dict[Epoch, Revision])
     archived: dict[str, ArchivedFlow] = field(default_factory=dict[str, ArchivedFlow])
     frames: dict[str, FrameRecord] = field(default_factory=dict[str, FrameRecord])
+    framed: dict[str, tuple[TurnId, datetime]] = field(default_factory=dict[str, tuple[TurnId, datetime]])
+    """By which turn each flow's frame was made, and when."""
     plans: dict[str, KeptPlan] = field(default_factory=dict["str", "KeptPlan"])
 
     def unfinished(self) -> list[MemoryTurn]:

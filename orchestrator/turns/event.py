@@ -6,6 +6,16 @@ from dataclasses import dataclass, field
 
 from orchestrator.types import JsonObject, SessionId, TurnId
 
+TOKEN = "token"  # noqa: S105  # a piece of text
+"""A piece of an answer while it is made: ``{"text": str, "offset": int}``; live only.
+
+`offset` counts the characters of the answer before this piece; it replaces all that came from there on.
+"""
+ENDINGS = frozenset({"answer", "failed"})
+"""Events that a turn ends with."""
+LOOK = "look"
+"""No event of the session: a live listener is to look at the log, where there may be more."""
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -13,7 +23,7 @@ class Event:
     live events (tokens), which are never stored.
 
     `type` is one of accepted, started, flow_pushed, flow_popped, tool_started, tool_finished, token,
-    block, approval_requested, approval_decided, answer, failed, run_progress, proposal_decided.
+    block, approval_requested, approval_decided, answer, failed, run_progress, proposal_decided, plan.
     """
 
     session_id: SessionId

@@ -56,6 +56,15 @@ class Action(Request):
 class TurnRequest(Request):
     """`text` or `action`, never both."""
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {"text": "Book a flight from Oslo to Madrid", "idempotency_key": "order-7"},
+                {"action": {"name": "select_option", "payload": {"index": 0}}},
+            ]
+        }
+    )
+
     text: PlainText | None = None
     action: Action | None = None
     form: Annotated[str, StringConstraints(pattern=r"^(text|speech|image|action)$")] | None = None

@@ -153,6 +153,7 @@ class TurnRecord:
     result: JsonObject | None = None
     error: str | None = None
     accepted_at: datetime | None = None
+    started_at: datetime | None = None
     finished_at: datetime | None = None
 
 

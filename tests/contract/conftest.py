@@ -11,8 +11,10 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.archive import PostgresArchive
 from orchestrator.adapters.postgres.effects import PostgresEffects
 from orchestrator.adapters.postgres.events import PostgresEventLog
+from orchestrator.adapters.postgres.feedback import PostgresFeedback
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
@@ -21,15 +23,19 @@ from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.ports.approvals import Approvals
+from orchestrator.ports.archive import Archive
 from orchestrator.ports.effects import Effects
 from orchestrator.ports.events import EventLog
+from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.records import Records
 from orchestrator.ports.sessions import Sessions
 from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.archive import MemoryArchive
 from orchestrator.testing.effects import MemoryEffects
 from orchestrator.testing.events import MemoryEventLog
+from orchestrator.testing.feedback import MemoryFeedback
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.records import MemoryRecords
@@ -52,6 +58,8 @@ class Ports:
     log: EventLog
     effects: Effects
     approvals: Approvals
+    archive: Archive
+    feedback: FeedbackStore
     make_inbox: Callable[..., Inbox]
     make_lane: Callable[..., Awaitable[Lane]]
     kill: Callable[[Lane], Awaitable[None]]
@@ -79,6 +87,8 @@ def _memory_ports() -> Ports:
         log=MemoryEventLog(store),
         effects=MemoryEffects(store),
         approvals=MemoryApprovals(store),
+        archive=MemoryArchive(store),
+        feedback=MemoryFeedback(store),
         make_inbox=lambda **limits: MemoryInbox(store, **limits),
         make_lane=make_lane,
         kill=kill,
@@ -121,6 +131,8 @@ def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Port
         log=PostgresEventLog(database),
         effects=PostgresEffects(database),
         approvals=PostgresApprovals(database),
+        archive=PostgresArchive(database),
+        feedback=PostgresFeedback(database),
         make_inbox=lambda **limits: PostgresInbox(database, **limits),
         make_lane=make_lane,
         kill=kill,

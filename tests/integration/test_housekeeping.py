@@ -61,9 +61,9 @@ class House:
         return session_id
 
     async def run(self, flow: str, session_id: SessionId | None = None) -> list[RunRecord]:
-        catalogue = Catalogue(
-            FLOWS, tools=make_tools(self.ports), configure=lambda name: self.config.get(name, {})
-        )
+        tools = make_tools(self.ports)
+        catalogue = Catalogue(FLOWS, tools=tools, configure=lambda name: self.config.get(name, {}))
+        tools["triggers"].bind(catalogue)
         return await InProcessRunner(catalogue).run(catalogue.new_run(flow, session_id=session_id))
 
     async def proposals(self, session_id: SessionId) -> list[JsonObject]:
@@ -143,9 +143,16 @@ async def test_a_habit_becomes_a_preference(house: House) -> None:
     session_id = await house.session(spoken(1), user=user, archived=flows)
     [record] = await house.run("distil_preferences", session_id)
 
-    kept = await house.execute("SELECT key, value FROM preferences WHERE user_id = %s", user)
-    assert record.closing == {"preferences": ["book_flight.seat"]}
-    assert kept == [("book_flight.seat", {"value": "aisle", "seen": 3, "of": 4})]
+    kept = await house.execute(
+        "SELECT key, kind, source, value, origin FROM preferences WHERE user_id = %s ORDER BY key", user
+    )
+    origin = {"run_id": record.run_id, "session_id": session_id}
+    usual = {"flow": "book_flight", "completed": 4, "gives": ["day", "seat"], "usually": {"seat": "aisle"}}
+    assert record.closing == {"preferences": ["book_flight.seat", "playbook.book_flight"]}
+    assert kept == [
+        ("book_flight.seat", "rule", "habit", "aisle", {**origin, "seen": 3, "of": 4}),
+        ("playbook.book_flight", "playbook", "habit", usual, origin),
+    ]
 
 
 async def test_equal_notes_become_one_with_the_labels_of_all(house: House) -> None:

@@ -37,6 +37,7 @@ async def test_a_long_conversation_gets_a_summary(database_url: str, redis_url: 
     assert {run.flow: run.status for run in runs} == {
         "summarize_session": RunStatus.DONE,
         "distil_preferences": RunStatus.SKIPPED,
+        "promote_context": RunStatus.SKIPPED,
         "tidy_scratchpad": RunStatus.DONE,
     }
     assert 20 <= state["summary"]["through_turn"] <= TURNS

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from sqlalchemy import select
 
 from orchestrator.adapters.postgres.models import events
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.sql import statement
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TenantId, TurnId
 
@@ -36,3 +39,11 @@ class PostgresEventLog:
                 )
                 for row in await connection.execute(query)
             ]
+
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
+        arguments = {"tenant_id": tenant_id, "session_ids": list(session_ids)}
+        with translated():
+            rows = await self._database.fetch_all(statement("last_events"), arguments)
+        return {SessionId(session_id): number for session_id, number in rows}

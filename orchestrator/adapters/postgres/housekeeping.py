@@ -6,12 +6,11 @@ from typing import Any
 
 import orjson
 from sqlalchemy import func, select, text
-from sqlalchemy.dialects.postgresql import insert
 
-from orchestrator.adapters.postgres.models import lanes, preferences, sessions, states
+from orchestrator.adapters.postgres.models import lanes, sessions, states
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.ports.housekeeping import SessionState, SlotUse
-from orchestrator.types import Epoch, Json, SessionId, TenantId, UserId
+from orchestrator.types import Epoch, SessionId, TenantId, UserId
 
 _OF_SESSION = (
     "frames",
@@ -30,6 +29,8 @@ _OF_SESSION = (
     "sessions",
 )
 """What a session leaves, in an order in which it can be removed."""
+
+_LOOK_BACK_S = 86_400.0
 
 _OLD = {
     "journal": "turn_id IN (SELECT turn_id FROM turns WHERE finished_at < {old})",
@@ -140,14 +141,29 @@ class PostgresHousekeeping:
             rows = await connection.execute(query, {"tenant": tenant_id, "user": user_id})
             return [SlotUse(*row) for row in rows]
 
-    async def set_preference(self, tenant_id: TenantId, user_id: UserId, key: str, value: Json) -> None:
-        statement = insert(preferences).values(tenant_id=tenant_id, user_id=user_id, key=key, value=value)
-        statement = statement.on_conflict_do_update(
-            index_elements=["tenant_id", "user_id", "key"],
-            set_={"value": value, "updated_at": func.clock_timestamp()},
+    async def unsummarised(
+        self, *, idle_s: float, least_turns: int, limit: int = 100
+    ) -> list[tuple[TenantId, SessionId, Epoch]]:
+        uncovered = text(
+            "(states.body::json ->> 'turn')::int"
+            " - coalesce((states.body::json -> 'summary' ->> 'through_turn')::int, 0) >= :least"
+        ).bindparams(least=least_turns)
+        query = (
+            select(lanes.c.tenant_id, lanes.c.session_id, lanes.c.epoch)
+            .join(states, states.c.session_id == lanes.c.session_id)
+            .where(
+                lanes.c.closed.is_(False),
+                lanes.c.pending == 0,
+                # Older ones were looked at before; what failed then is not tried for ever.
+                lanes.c.updated_at.between(_ago(idle_s + _LOOK_BACK_S), _ago(idle_s)),
+                uncovered,
+            )
+            .order_by(lanes.c.updated_at)
+            .limit(limit)
         )
         async with self._database.transaction() as connection:
-            await connection.execute(statement)
+            rows = await connection.execute(query)
+            return [(TenantId(row.tenant_id), SessionId(row.session_id), Epoch(row.epoch)) for row in rows]
 
     async def _delete(self, statement: str, arguments: dict[str, Any]) -> int:
         async with self._database.transaction() as connection:
@@ -165,7 +181,14 @@ def _ago(seconds: float) -> Any:
 
 def _with_state() -> Any:
     return (
-        select(sessions.c.tenant_id, sessions.c.session_id, sessions.c.user_id, states.c.epoch, states.c.body)
+        select(
+            sessions.c.tenant_id,
+            sessions.c.session_id,
+            sessions.c.user_id,
+            sessions.c.domain,
+            states.c.epoch,
+            states.c.body,
+        )
         .join(lanes, lanes.c.session_id == sessions.c.session_id)
         .join(states, states.c.session_id == sessions.c.session_id)
     )
@@ -178,4 +201,5 @@ def _state(row: Any) -> SessionState:
         user_id=None if row.user_id is None else UserId(row.user_id),
         epoch=Epoch(row.epoch),
         state=orjson.loads(row.body),
+        domain=row.domain,
     )

@@ -143,6 +143,7 @@ class PostgresInbox:
         *,
         session_id: SessionId | None = None,
         status: TurnStatus | None = None,
+        before: int | None = None,
         limit: int = 100,
     ) -> list[TurnRecord]:
         query = select(turns).where(turns.c.tenant_id == tenant_id).limit(limit)
@@ -150,6 +151,8 @@ class PostgresInbox:
             query = query.order_by(desc(turns.c.turn_id))
         else:
             query = query.where(turns.c.session_id == session_id).order_by(desc(turns.c.seq))
+        if before is not None:
+            query = query.where(turns.c.seq < before)
         if status is TurnStatus.QUARANTINED:
             query = query.where(turns.c.quarantined_at.is_not(None))
         elif status is not None:

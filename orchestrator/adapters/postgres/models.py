@@ -6,7 +6,6 @@ time is the database's own clock.
 
 from __future__ import annotations
 
-from pgvector.sqlalchemy import Vector
 from sqlalchemy import (
     JSON,
     BigInteger,
@@ -23,7 +22,9 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from orchestrator.adapters.postgres import models_feedback as feedback_models
 from orchestrator.adapters.postgres import models_internal as internal
+from orchestrator.adapters.postgres import models_memory as memory
 from orchestrator.adapters.postgres.columns import count_column as _count
 from orchestrator.adapters.postgres.columns import metadata as metadata  # noqa: PLC0414  # part of this module's API
 from orchestrator.adapters.postgres.columns import session_column as _session
@@ -36,8 +37,11 @@ def _added_text(name: str) -> Column[str]:
     return Column(name, Text, nullable=False, server_default="")
 
 
+feedback = feedback_models.feedback
 internal_runs = internal.internal_runs
 internal_items = internal.internal_items
+preferences = memory.preferences
+documents = memory.documents
 
 sessions = Table(
     "sessions",
@@ -345,31 +349,6 @@ approvals = Table(
     _time("closed_at"),
     Index("approvals_session_id_idx", "session_id"),
     comment="Questions for approval of one call each, and who decided (PX-17).",
-)
-
-preferences = Table(
-    "preferences",
-    metadata,
-    _text("tenant_id"),
-    _text("user_id"),
-    _text("key"),
-    Column("value", JSON, nullable=False),
-    _time("updated_at", now=True),
-    PrimaryKeyConstraint("tenant_id", "user_id", "key"),
-)
-
-documents = Table(
-    "documents",
-    metadata,
-    _text("tenant_id"),
-    _text("document_id"),
-    _text("domain"),
-    _text("title", null=True),
-    _text("body"),
-    Column("labels", JSON(none_as_null=True)),
-    Column("embedding", Vector()),
-    _time("updated_at", now=True),
-    PrimaryKeyConstraint("tenant_id", "document_id"),
 )
 
 records = Table(

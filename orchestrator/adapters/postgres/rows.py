@@ -30,6 +30,7 @@ def turn_record(row: Row[Any]) -> TurnRecord:
         result=row.result,
         error=row.error,
         accepted_at=row.accepted_at,
+        started_at=row.started_at,
         finished_at=row.finished_at,
     )
 

@@ -12,7 +12,7 @@ from sqlalchemy import Row, Select, desc, func, select
 
 from orchestrator.adapters.postgres.models_internal import internal_items, internal_runs
 from orchestrator.adapters.postgres.pool import Connection, Database, translated
-from orchestrator.adapters.postgres.runs import block, next_number, store, transaction
+from orchestrator.adapters.postgres.runs import block, execute, next_number, store, transaction
 from orchestrator.errors import NotFound, Refused
 from orchestrator.ports.runs import (
     ENDED,
@@ -162,6 +162,7 @@ class PostgresRuns:
                 )
                 if on_failure == OnFailure.BLOCK:
                     await block(connection, graph_id, successors, flow, RunStatus.CANCELLED)
+                await execute(connection, "note_run", {"run_id": run_id})
         return await self.get(tenant_id, run_id)
 
     async def redo(self, tenant_id: TenantId, run_id: str) -> Started:

@@ -70,6 +70,9 @@ class PostgresRunWork:
         if row is None:
             return None
         token, phase, attempts, inputs, progress = row[9:]
+        if attempts == 1 and phase == Phase.BEFORE:
+            with translated():
+                await self._database.fetch_all(statement("note_run"), {"run_id": run_id})
         self._held.add(token)
         return RunClaim(
             _facts(run_id, row), token, Phase(phase), attempts, tuple(inputs or ()), Progress(*progress)
@@ -143,7 +146,9 @@ class PostgresRunWork:
             row = await one(connection, "finish_run", arguments)
             if row is None:
                 return None
-            return await follow_up(connection, row, end)
+            hints = await follow_up(connection, row, end)
+            await execute(connection, "note_run", {"run_id": claim.facts.run_id})
+            return hints
 
     async def outputs(self, run_id: str) -> list[Json]:
         query = "SELECT result FROM internal_items WHERE run_id = %(run_id)s ORDER BY position"
@@ -316,6 +321,7 @@ async def block(
             " finished_at = clock_timestamp() WHERE run_id = $1",
             [run_id, reason],
         )
+        await execute(connection, "note_run", {"run_id": run_id})
         causes += [(further, f"{row[1]} is {RunStatus.BLOCKED}") for further in row[2]]
 
 

@@ -96,7 +96,7 @@ class PostgresSessions:
         return await self.get(tenant_id, session_id)
 
     async def history(
-        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+        self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200
     ) -> list[JsonObject]:
         line = utterances.c
         newest = (
@@ -105,6 +105,8 @@ class PostgresSessions:
             .order_by(desc(line.epoch), desc(line.position))
             .limit(limit)
         )
+        if before is not None:
+            newest = newest.where(line.seq < before)
         async with self._database.transaction() as connection:
             rows = (await connection.execute(newest)).mappings().all()
         if not rows:

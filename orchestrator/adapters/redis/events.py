@@ -1,6 +1,7 @@
 """Live events over Redis publish/subscribe: one message a turn, one listening connection a process.
 
-Nothing is kept: who was not listening reads the log.
+Kept is only what a running turn has streamed so far, for a short time: `lua/stream_text.lua` appends to it
+and publishes in one step. Who was not listening reads the log.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,12 +19,17 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
+from orchestrator.adapters.redis.client import read_script
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
-from orchestrator.turns.event import Event
+from orchestrator.turns.event import ENDINGS, TOKEN, Event
+from orchestrator.turns.hearing import Hearing, Streamed
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 CHANNEL = "parley:events:"
+STREAMED = "parley:streamed:"
+STREAMED_KEPT_S = 120
+STREAMED_CHARACTERS = 200_000
 HEARTBEAT_CHANNEL = "parley:events"
 SUBSCRIBED_WITHIN_S = 2.0
 RECONNECT_AFTER_S = 0.5
@@ -37,8 +43,9 @@ _log = get_logger(__name__)
 
 @dataclass(slots=True)
 class _Channel:
-    listeners: set[asyncio.Queue[Event]] = field(default_factory=set[asyncio.Queue[Event]])
+    listeners: set[Hearing] = field(default_factory=set[Hearing])
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
+    interrupted: bool = False
 
 
 class RedisEvents:
@@ -51,6 +58,9 @@ class RedisEvents:
     def __init__(self, redis: Redis) -> None:
         self._redis: Any = redis
         self._channels: dict[str, _Channel] = {}
+        self._streaming: dict[SessionId, TurnId | None] = {}
+        self._stream_text = redis.register_script(read_script("stream_text"))
+        self._end_text = redis.register_script(read_script("end_text"))
         self._pubsub: Any = None
         self._reader: asyncio.Task[None] | None = None
         self._heard_at = 0.0
@@ -67,23 +77,49 @@ class RedisEvents:
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
         """Tell the listeners in one message."""
-        message = orjson.dumps([_encode(event) for event in events])
         try:
-            await self._redis.execute_command("PUBLISH", CHANNEL + session_id, message)
+            await self._publish(session_id, events)
         except (RedisError, OSError) as error:
             self.failures += 1
             _log.warning("Live events could not be published.", session=session_id, error=str(error))
 
+    async def _publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
+        channel, message = CHANNEL + session_id, orjson.dumps([_encode(event) for event in events])
+        tokens = [event for event in events if event.type == TOKEN]
+        if tokens:
+            self._streaming[session_id] = tokens[0].turn_id
+            await self._stream_text(
+                keys=[STREAMED + session_id],
+                args=[channel, message, *_piece(tokens), STREAMED_CHARACTERS, STREAMED_KEPT_S],
+            )
+        elif session_id in self._streaming and any(event.type in ENDINGS for event in events):
+            del self._streaming[session_id]
+            await self._end_text(keys=[STREAMED + session_id], args=[channel, message])
+        else:
+            await self._redis.execute_command("PUBLISH", channel, message)
+
+    async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
+        """The text so far of the session's running turn; None when there is none, or Redis is away."""
+        try:
+            turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
+        except (RedisError, OSError) as error:
+            _log.warning("A streamed text could not be read.", session=session_id, error=str(error))
+            return None
+        if turn_id is None:
+            return None
+        payload = {"text": text.decode(), "offset": 0}
+        return Streamed(Event(session_id, TOKEN, TurnId(turn_id.decode()), payload), int(stamp))
+
     @asynccontextmanager
-    async def listen(self, session_id: SessionId) -> AsyncGenerator[AsyncIterator[Event]]:
+    async def listen(self, session_id: SessionId, *, with_streamed: bool = False) -> AsyncGenerator[Hearing]:
         """Listen from here on. While Redis is away nothing arrives, and nothing is raised."""
         name = CHANNEL + session_id
-        queue: asyncio.Queue[Event] = asyncio.Queue()
-        channel = await self._join(name, queue)
+        hearing = Hearing(session_id, self._read_streamed if with_streamed else None)
+        channel = await self._join(name, hearing)
         try:
-            yield _Stream(queue)
+            yield hearing
         finally:
-            await self._leave(name, channel, queue)
+            await self._leave(name, channel, hearing)
 
     async def close(self) -> None:
         """Stop listening."""
@@ -93,20 +129,20 @@ class RedisEvents:
                 await self._reader
         await self._disconnect()
 
-    async def _join(self, name: str, queue: asyncio.Queue[Event]) -> _Channel:
+    async def _join(self, name: str, hearing: Hearing) -> _Channel:
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels[name] = _Channel()
             await self._write("SUBSCRIBE", name)
-        channel.listeners.add(queue)
+        channel.listeners.add(hearing)
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._keep_reading(), name="live events")
         with contextlib.suppress(TimeoutError):  # Redis is away: the listener reads the log meanwhile
             await asyncio.wait_for(channel.confirmed.wait(), SUBSCRIBED_WITHIN_S)
         return channel
 
-    async def _leave(self, name: str, channel: _Channel, queue: asyncio.Queue[Event]) -> None:
-        channel.listeners.discard(queue)
+    async def _leave(self, name: str, channel: _Channel, hearing: Hearing) -> None:
+        channel.listeners.discard(hearing)
         if not channel.listeners and self._channels.get(name) is channel:
             del self._channels[name]
             await self._write("UNSUBSCRIBE", name)
@@ -145,6 +181,7 @@ class RedisEvents:
         pubsub, self._pubsub = self._pubsub, None
         for channel in self._channels.values():
             channel.confirmed.clear()
+            channel.interrupted = True
         if pubsub is not None:
             with contextlib.suppress(RedisError, OSError):
                 await pubsub.aclose()
@@ -167,25 +204,19 @@ class RedisEvents:
         if channel is None:
             return
         if message["type"] == "subscribe":
+            if channel.interrupted:  # what was told in between is lost
+                channel.interrupted = False
+                for hearing in channel.listeners:
+                    hearing.miss()
             channel.confirmed.set()
         elif message["type"] == "message":
             session_id = SessionId(message["channel"].decode().removeprefix(CHANNEL))
-            for event in _decode(session_id, message["data"]):
-                for queue in channel.listeners:
-                    queue.put_nowait(event)
-
-
-class _Stream:
-    """The events of a queue, without end; giving up on one wait does not end it."""
-
-    def __init__(self, queue: asyncio.Queue[Event]) -> None:
-        self._queue = queue
-
-    def __aiter__(self) -> _Stream:
-        return self
-
-    async def __anext__(self) -> Event:
-        return await self._queue.get()
+            stamp, events = _decode(session_id, message["data"])
+            for hearing in channel.listeners:
+                for event in events:
+                    hearing.tell(event, stamp)
+                if not events:
+                    hearing.nudge()
 
 
 def _encode(event: Event) -> JsonObject:
@@ -197,8 +228,17 @@ def _encode(event: Event) -> JsonObject:
     }
 
 
-def _decode(session_id: SessionId, message: bytes) -> list[Event]:
-    return [
+def _piece(tokens: list[Event]) -> tuple[str, int, str, int]:
+    """Tokens that follow each other as one: turn, offset, text, and characters of the answer with it."""
+    text = "".join(token.payload["text"] for token in tokens)
+    offset = tokens[0].payload["offset"]
+    return tokens[0].turn_id or "", offset, text, offset + len(text)
+
+
+def _decode(session_id: SessionId, message: bytes) -> tuple[int, list[Event]]:
+    """The stamp of a message with tokens (0 for others), and its events."""
+    stamp, bracket, entries = message.partition(b"[")
+    events = [
         Event(
             session_id,
             entry["type"],
@@ -206,5 +246,6 @@ def _decode(session_id: SessionId, message: bytes) -> list[Event]:
             entry["payload"],
             entry["number"],
         )
-        for entry in orjson.loads(message)
+        for entry in orjson.loads(bracket + entries)
     ]
+    return int(stamp or 0), events

@@ -13,6 +13,7 @@ from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
 from orchestrator.adapters.redis.client import read_script
+from orchestrator.adapters.redis.events import CHANNEL
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.types import SessionId, new_id
@@ -58,7 +59,7 @@ class RedisWakeup:
         """Put sessions among the ready ones; wake a worker when none keeps up."""
         try:
             wake = await self._offer(
-                keys=[READY, AWAKE, WOKEN], args=[WAKE_AT_MOST_EVERY_MS, BACKLOG, *session_ids]
+                keys=[READY, AWAKE, WOKEN], args=[WAKE_AT_MOST_EVERY_MS, BACKLOG, CHANNEL, *session_ids]
             )
             if wake:
                 await self._send(session_ids[0])

@@ -78,9 +78,11 @@ async def _freeze_one_of_two(crew: Fleet, client: Submitter, application: str) -
 
 def _without_unfinished(history: History) -> History:
     """What was committed so far; nobody may have done damage before the frozen worker wakes."""
-    return replace(
-        history, turns=[turn for turn in history.turns if turn.epoch is not None], accepted=frozenset()
-    )
+    committed = {
+        name: replace(session, turns=[turn for turn in session.turns if turn.epoch is not None])
+        for name, session in history.sessions.items()
+    }
+    return replace(history, sessions=committed, accepted=frozenset())
 
 
 async def _until(condition: Callable[[], object], what: str) -> None:

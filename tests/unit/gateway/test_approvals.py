@@ -12,24 +12,14 @@ import httpx
 from gateway.app import create_app
 from gateway.doors import Doors
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.adapters.domain_registry import DomainRegistry
-from orchestrator.adapters.messages import Messages
-from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
-from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.nlu.system1 import System1
 from orchestrator.rehearsal import Conversation, Rehearsal
-from orchestrator.testing.approvals import MemoryApprovals
-from orchestrator.testing.effects import MemoryEffects
 from orchestrator.testing.events import MemoryLiveEvents
-from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.sessions import MemorySessions
-from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.approval import from_unix
-from orchestrator.types import JsonObject
+from tests.unit.gateway.memory_doors import make_doors
 
 DESK = "tests/transcripts/domains/desk"
 
@@ -53,30 +43,7 @@ class Desk:
         self.http: httpx.AsyncClient
 
     def doors(self) -> Doors:
-        store: MemoryStore = self.store
-        inbox = MemoryInbox(store)
-
-        async def probe() -> dict[str, str]:
-            return {}
-
-        async def circuits() -> list[JsonObject]:
-            return []
-
-        return Doors(
-            inbox=inbox,
-            sessions=MemorySessions(store),
-            wakeup=self.wakeup,
-            wait=TurnWaiter(inbox, MemoryLiveEvents()).finished,
-            domains=DomainRegistry("travel"),
-            effects=MemoryEffects(store),
-            approvals=MemoryApprovals(store),
-            probe=probe,
-            circuits=circuits,
-            runs=PostgresRuns(
-                Database("postgresql://127.0.0.1:1/none")
-            ),  # its calls are tested on real stores
-            tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
-        )
+        return make_doors(self.store, wakeup=self.wakeup)
 
     async def get(self, path: str, **query: str) -> Any:
         answer = await self.http.get(path, params=query)

@@ -11,14 +11,8 @@ import orjson
 
 from gateway.app import create_app
 from gateway.doors import Doors
-from orchestrator.adapters.domain_registry import DomainRegistry
-from orchestrator.adapters.messages import Messages
-from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
-from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.errors import ParleyError
-from orchestrator.testing.approvals import MemoryApprovals
-from orchestrator.testing.effects import MemoryEffects
+from orchestrator.telemetry import Signal
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
@@ -30,6 +24,7 @@ from orchestrator.turns.lease import TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId
+from tests.unit.gateway.memory_doors import make_doors
 
 PROBLEM = "application/problem+json"
 
@@ -46,6 +41,7 @@ class House:
         self.sessions = MemorySessions(store)
         self.missing: dict[str, str] = {}
         self.models_down: list[JsonObject] = []
+        self.signals: list[Signal] = []
         self.http: httpx.AsyncClient
 
     async def probe(self) -> dict[str, str]:
@@ -55,20 +51,15 @@ class House:
         return self.models_down
 
     def doors(self) -> Doors:
-        return Doors(
+        return make_doors(
+            self.store,
             inbox=self.inbox,
             sessions=self.sessions,
             wakeup=self.wakeup,
-            wait=TurnWaiter(self.inbox, self.live).finished,
-            domains=DomainRegistry("travel"),
-            effects=MemoryEffects(self.store),
-            approvals=MemoryApprovals(self.store),
+            live=self.live,
             probe=self.probe,
             circuits=self.circuits,
-            runs=PostgresRuns(
-                Database("postgresql://127.0.0.1:1/none")
-            ),  # its calls are tested on real stores
-            tell_of_runs=Messages("redis://127.0.0.1:1/0").tell_of_runs,
+            record_signal=self.signals.append,
         )
 
     async def session(self, **body: object) -> str:

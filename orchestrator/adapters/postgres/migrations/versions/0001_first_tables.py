@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pgvector.sqlalchemy
 import sqlalchemy as sa
 from alembic import op
@@ -14,7 +16,7 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    vectors = _create_extension()
     op.execute("CREATE SEQUENCE worker_ids AS integer")
     op.create_table(
         "approvals",
@@ -48,7 +50,7 @@ def upgrade() -> None:
         sa.Column("title", sa.Text(), nullable=True),
         sa.Column("body", sa.Text(), nullable=False),
         sa.Column("labels", sa.JSON(), nullable=True),
-        sa.Column("embedding", pgvector.sqlalchemy.Vector(), nullable=True),
+        sa.Column("embedding", vectors, nullable=True),
         sa.Column(
             "updated_at",
             sa.DateTime(timezone=True),
@@ -475,3 +477,12 @@ def downgrade() -> None:
     op.drop_index("approvals_session_id_idx", table_name="approvals")
     op.drop_table("approvals")
     op.execute("DROP SEQUENCE worker_ids")
+
+
+def _create_extension() -> Any:
+    """The type of vectors: pgvector's, or an array on a server that does not have it."""
+    offered = sa.text("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'")
+    if op.get_bind().execute(offered).scalar() is None:
+        return postgresql.ARRAY(sa.Float(24))
+    op.execute("CREATE EXTENSION IF NOT EXISTS vector")
+    return pgvector.sqlalchemy.Vector()

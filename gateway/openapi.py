@@ -1,0 +1,104 @@
+"""The OpenAPI document: FastAPI's, with every error as the problem document that it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
+
+from gateway.problems import MEDIA_TYPE
+from gateway.shapes import Problem
+from orchestrator.types import JsonObject
+
+DESCRIPTION = """
+Conversations over a queue. A **session** is one conversation; each input to it is a **turn**, which is stored
+when it is accepted and answered in order. What happens is in the session's **event log**, which can be followed
+from any number on.
+
+Every error is `application/problem+json` with a stable `code`.
+"""
+
+_EVERYWHERE = {503: "A store does not answer; try again later."}
+_WITH_INPUT = {422: "The input is malformed; `field` says where."}
+_WITH_BODY = {413: "The body is over 64 KiB."}
+_WITH_NAME = {404: "There is none with this identifier, or it belongs to another tenant."}
+_FURTHER: dict[str, dict[int, str]] = {
+    "submit_turn": {
+        409: "The session is busy and its rule is `reject`, or it is closed.",
+        429: "The inbox is full; `Retry-After` says when to try again.",
+    },
+    "retry_turn": {409: "Only a quarantined turn can be retried."},
+    "drop_turn": {409: "The turn has finished or is running."},
+    "cancel_turn": {409: "The turn was merged into another."},
+    "roll_back": {409: "The session has unfinished turns."},
+    "start_run": {404: "There is no such session.", 409: "Another run of this flow is at work."},
+    "redo_run": {409: "Another run of this flow is at work."},
+    "decide_approval": {
+        409: "It was decided otherwise, has expired or is void; or the session is closed.",
+        429: "The session's inbox is full.",
+    },
+}
+"""By operation; what the others cannot answer."""
+
+
+def operation_id(route: APIRoute) -> str:
+    """The name of the function: stable, and what generated clients call their methods."""
+    return route.name
+
+
+def describe(app: FastAPI) -> JsonObject:
+    """The document; made once."""
+    if app.openapi_schema is None:
+        document = get_openapi(
+            title=app.title,
+            version=app.version,
+            summary=app.summary,
+            description=DESCRIPTION,
+            routes=app.routes,
+            tags=[],
+        )
+        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas["Problem"] = Problem.model_json_schema()
+        for gone in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(gone, None)
+        for path, operation in _operations(document):
+            _add_problems(path, operation)
+        app.openapi_schema = document
+    return app.openapi_schema
+
+
+def _operations(document: JsonObject) -> Iterable[tuple[str, JsonObject]]:
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            yield path, operation
+
+
+def _add_problems(path: str, operation: dict[str, Any]) -> None:
+    name = operation["operationId"]
+    if path == "/health/live":
+        return
+    told = {**_EVERYWHERE}
+    if "{" in path:
+        told |= _WITH_NAME
+    if operation.get("parameters") or operation.get("requestBody"):
+        told |= _WITH_INPUT
+    if operation.get("requestBody"):
+        told |= _WITH_BODY
+    told |= _FURTHER.get(name, {})
+    for status, meaning in sorted(told.items()):
+        operation["responses"][str(status)] = _problem(status, meaning)
+
+
+def _problem(status: int, meaning: str) -> JsonObject:
+    response: JsonObject = {
+        "description": meaning,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    if status == 429:
+        response["headers"] = {
+            "Retry-After": {"description": "Seconds to wait.", "schema": {"type": "integer"}}
+        }
+    return response

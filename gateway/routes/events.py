@@ -1,0 +1,100 @@
+"""A session's events as server-sent events: the log from any number on, then what happens (RT-15)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Annotated
+
+import orjson
+from fastapi import APIRouter, Header, Query
+from sse_starlette import EventSourceResponse, ServerSentEvent
+
+from gateway.doors import TheDoors, TheTenant
+from orchestrator.errors import Unavailable
+from orchestrator.telemetry import get_logger
+from orchestrator.turns.event import Event
+from orchestrator.types import JsonObject, SessionId
+
+router = APIRouter(prefix="/v1/sessions", tags=["events"])
+
+RECONNECT_AFTER_MS = 1000
+HEARTBEAT_EVERY_S = 15
+SLOW_FOR_S = 30.0
+"""A client that takes nothing for so long is let go; it comes back and goes on where it was."""
+
+Number = Annotated[int, Query(ge=0, le=2**53)]
+LastEventId = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**53)]
+
+_STREAM: JsonObject = {
+    "text/event-stream": {
+        "schema": {"type": "string"},
+        "example": 'id: 3\nevent: answer\ndata: {"type":"answer","turn_id":"turn_1","payload":'
+        '{"reply":"On which day?"},"number":3}\n\n',
+    }
+}
+
+_log = get_logger(__name__)
+
+
+def event_object(event: Event) -> JsonObject:
+    """An event as it is shown; `number` is null for what is only told live."""
+    return {
+        "type": event.type,
+        "turn_id": event.turn_id,
+        "payload": event.payload,
+        "number": event.number,
+    }
+
+
+@router.get(
+    "/{session_id}/events",
+    response_class=EventSourceResponse,
+    response_model=None,
+    responses={200: {"description": "Events; the data of each are an `Event`.", "content": _STREAM}},
+)
+async def stream_events(
+    session_id: SessionId,
+    doors: TheDoors,
+    tenant: TheTenant,
+    after: Number = 0,
+    last_event_id: LastEventId = None,
+    follow: bool = True,
+) -> EventSourceResponse:
+    """Server-sent events. Durable ones carry their number as `id` and come once each, in order.
+
+    Goes on after `Last-Event-ID`, else after `after`. Between them come hints without `id`: tokens of an
+    answer that is being made, and what a turn at work does. With `follow=false` the stream ends with the
+    log.
+    """
+    await doors.sessions.get(tenant, session_id)
+    start = after if last_event_id is None else last_event_id
+    events = (
+        doors.events.follow(tenant, session_id, after=start)
+        if follow
+        else doors.events.read(tenant, session_id, after=start)
+    )
+    return EventSourceResponse(
+        _messages(events),
+        ping=HEARTBEAT_EVERY_S,
+        ping_message_factory=lambda: ServerSentEvent(comment="still here", sep="\n"),
+        send_timeout=SLOW_FOR_S,
+        sep="\n",
+    )
+
+
+async def _messages(events: AsyncGenerator[Event]) -> AsyncGenerator[ServerSentEvent | bytes]:
+    yield ServerSentEvent(comment="listening", retry=RECONNECT_AFTER_MS, sep="\n")
+    async with aclosing(events):
+        try:
+            async for event in events:
+                yield _message(event)
+        except Unavailable as error:  # the client comes back, and goes on after the last number it saw
+            _log.warning("A stream of events was ended.", error=str(error))
+
+
+def _message(event: Event) -> bytes:
+    lines = [b"event: " + event.type.encode(), b"data: " + orjson.dumps(event_object(event))]
+    if event.number is not None:
+        lines.insert(0, b"id: %d" % event.number)
+    return b"\n".join(lines) + b"\n\n"

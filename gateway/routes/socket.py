@@ -1,0 +1,212 @@
+"""A conversation over a WebSocket: messages in, answers out; any number of turns, of all pages of the session.
+
+What it sends follows the event log, so that a client that comes back with `after` misses no answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import aclosing, suppress
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
+from pydantic import ValidationError
+
+from gateway.doors import Doors, TheDoors, TheTenant
+from gateway.schemas import SocketMessage
+from orchestrator.errors import InputTooLarge, InvalidInput, NotFound, ParleyError, Unavailable
+from orchestrator.telemetry import get_logger
+from orchestrator.turns.event import ENDINGS, TOKEN, Event
+from orchestrator.turns.request import MAX_INPUT_BYTES
+from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnInput, TurnRecord
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+
+router = APIRouter(prefix="/v1/sessions", tags=["events"])
+
+NO_SUCH_SESSION = 4404
+TRY_AGAIN_LATER = 1013
+SLOW_FOR_S = 30.0
+
+_log = get_logger(__name__)
+
+
+@router.websocket("/{session_id}/ws")
+async def converse(
+    websocket: WebSocket,
+    session_id: SessionId,
+    doors: TheDoors,
+    tenant: TheTenant,
+    after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
+) -> None:
+    """Answers from here on, or of everything after the event with the number `after`."""
+    await websocket.accept()
+    talk = _Talk(websocket, doors, tenant, session_id)
+    try:
+        await doors.sessions.get(tenant, session_id)
+    except ParleyError as error:
+        await talk.complain(error)
+        await websocket.close(NO_SUCH_SESSION if isinstance(error, NotFound) else TRY_AGAIN_LATER)
+        return
+    telling = asyncio.create_task(talk.tell(after), name="answers of a socket")
+    hearing = asyncio.create_task(talk.hear(), name="messages of a socket")
+    try:
+        await asyncio.wait({telling, hearing}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in (telling, hearing):
+            task.cancel()
+        await asyncio.gather(telling, hearing, return_exceptions=True)
+        with suppress(RuntimeError):  # the client closed it first
+            await websocket.close(TRY_AGAIN_LATER)
+
+
+@dataclass(slots=True)
+class _Talk:
+    """One open socket."""
+
+    websocket: WebSocket
+    doors: Doors
+    tenant: TenantId
+    session_id: SessionId
+    sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def hear(self) -> None:
+        """Submit what the client sends, until it goes away; a message that is wrong is answered so."""
+        with suppress(WebSocketDisconnect):
+            while True:
+                message = await self.websocket.receive()
+                if message["type"] == "websocket.disconnect":
+                    return
+                raw: str | bytes = message.get("text") or message.get("bytes") or b""
+                try:
+                    await self._submit(_read(raw, self.session_id))
+                except ParleyError as error:
+                    await self.complain(error)
+
+    async def _submit(self, message: SocketMessage) -> None:
+        receipt: Receipt = await self.doors.inbox.submit(
+            Submission(
+                session_id=self.session_id,
+                input=_input(message),
+                tenant_id=self.tenant,
+                idempotency_key=message.idempotency_key,
+            )
+        )
+        if receipt.status in FINISHED:  # sent once more: its answer has been told before
+            await self._send(await self._answer(receipt.turn_id, None))
+        else:
+            await self.doors.wakeup.offer(self.session_id)
+
+    async def tell(self, after: int | None) -> None:
+        """Send answers and pieces of them as they come, until the log or the client is gone."""
+        events = self.doors.events.follow(self.tenant, self.session_id, after=after)
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    if event.type == TOKEN:
+                        await self._send(_piece(self.session_id, event))
+                    elif event.type in ENDINGS and event.turn_id is not None and event.number is not None:
+                        await self._send(await self._answer(event.turn_id, event))
+        except (Unavailable, TimeoutError) as error:
+            _log.warning("A socket was closed.", session=self.session_id, error=str(error))
+        except (WebSocketDisconnect, RuntimeError):
+            return  # the client has gone
+
+    async def _answer(self, turn_id: TurnId, event: Event | None) -> JsonObject:
+        record = await self.doors.inbox.turn(self.tenant, turn_id)
+        number = None if event is None else event.number
+        if event is not None and event.type == "failed":
+            return _failure(record, event.payload, number)
+        return _answer(record, number)
+
+    async def complain(self, error: ParleyError) -> None:
+        """Tell the client what was wrong with its message."""
+        about: JsonObject = {"code": error.code, "detail": str(error)}
+        if isinstance(error, InvalidInput):
+            about["field"] = error.field
+        await self._send({**_message("error", self.session_id), "error": about})
+
+    async def _send(self, message: JsonObject) -> None:
+        async with self.sending, asyncio.timeout(SLOW_FOR_S):
+            await self.websocket.send_text(orjson.dumps(message).decode())
+
+
+def _read(raw: str | bytes, session_id: SessionId) -> SocketMessage:
+    """A message of the client. Raises InvalidInput naming the field."""
+    if len(raw.encode() if isinstance(raw, str) else raw) > MAX_INPUT_BYTES:
+        raise InputTooLarge(f"A message may have at most {MAX_INPUT_BYTES} bytes.", field="currentMessage")
+    try:
+        message = SocketMessage.model_validate(orjson.loads(raw))
+    except orjson.JSONDecodeError as error:
+        raise InvalidInput("The message is not JSON.", field="message") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "message"
+        detail = str(first["msg"]).removeprefix("Value error, ")
+        raise InvalidInput(f"{place}: {detail}.", field=place) from error
+    if message.conversation_id not in {None, session_id}:
+        raise InvalidInput("This socket belongs to another conversation.", field="conversation_id")
+    return message
+
+
+def _input(message: SocketMessage) -> TurnInput:
+    """What was written comes first; else what was done; else the dialogue act that is wanted."""
+    if message.currentMessage is not None:
+        return TurnInput(message.currentMessage)
+    last = message.lastAction
+    if last is None:
+        return TurnInput(
+            action={"name": "start_flow", "payload": {"dact": message.dialogueAct}}, form="action"
+        )
+    action = {"name": last, "payload": None} if isinstance(last, str) else last.model_dump()
+    return TurnInput(action=action, form="action")
+
+
+def _message(kind: str, session_id: SessionId, turn_id: TurnId | None = None) -> JsonObject:
+    """What every message of the server has."""
+    return {
+        "type": kind,
+        "conversation_id": session_id,
+        "turn_id": turn_id,
+        "number": None,
+        "text": None,
+        "options": [],
+        "block": None,
+        "error": None,
+    }
+
+
+def _answer(record: TurnRecord, number: int | None) -> JsonObject:
+    result: dict[str, Any] = record.result or {}
+    return {
+        **_message("text", record.session_id, record.turn_id),
+        "number": number,
+        "text": result.get("reply"),
+        "options": result.get("actions") or [],
+        "block": result.get("frame"),
+    }
+
+
+def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> JsonObject:
+    """What went wrong is told by its code; the text is what the user may read."""
+    result: dict[str, Any] = record.result or {}
+    text = payload.get("reply") or payload.get("message") or result.get("reply")
+    code = payload.get("code") or payload.get("status") or record.status.value
+    return {
+        **_message("error", record.session_id, record.turn_id),
+        "number": number,
+        "text": text,
+        "error": {"code": code, "detail": text or "The turn failed."},
+    }
+
+
+def _piece(session_id: SessionId, event: Event) -> JsonObject:
+    """A piece of an answer that is being made: it replaces what came from its offset on."""
+    return {
+        "type": TOKEN,
+        "conversation_id": session_id,
+        "turn_id": event.turn_id,
+        "token": event.payload["text"],
+        "offset": event.payload["offset"],
+    }

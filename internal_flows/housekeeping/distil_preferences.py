@@ -1,0 +1,148 @@
+"""`distil_preferences`: what is remembered of a user after a conversation: habits, playbooks, and notes (CO-4)."""
+
+from __future__ import annotations
+
+import hashlib
+from itertools import groupby
+from typing import Any, ClassVar
+
+from internal_flows.housekeeping.promotion import (
+    PROMOTED,
+    About,
+    Bars,
+    find_cause,
+    overlap,
+    select,
+    tell_origin,
+    with_data,
+)
+from internal_flows.stages import InternalFlow, RunContext, skip
+from orchestrator.ports.housekeeping import SlotUse
+from orchestrator.ports.preferences import LONGEST_TEXT, Preference, PreferenceKind, Source
+from orchestrator.ports.scratchpad import Entry
+from orchestrator.types import Json, JsonObject
+
+SEEN_AT_LEAST = 3
+SHARE_AT_LEAST = 0.6
+UNTRUSTED = "untrusted"
+
+
+class DistilPreferences(InternalFlow):
+    """A value that a user gives for a slot most of the time becomes a rule, a task done several times a
+    playbook, and a note about the user that is worth it a preference.
+
+    Notes made from untrusted text are never promoted. Configuration: `seen_at_least` (3), `share_at_least`
+    (0.6), `frequent` (3), `salient` (0.6), `surprising` (0.4).
+    """
+
+    name: ClassVar[str] = "distil_preferences"
+    trigger: ClassVar[str] = "summary_due"
+    depends_on: ClassVar[tuple[str, ...]] = ("summarize_session",)
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "preferences", "scratchpad")
+
+    async def before_all(self, run: RunContext) -> Any:
+        found = None
+        if run.session_id is not None:
+            found = await run.tools["housekeeping"].state(run.tenant_id, run.session_id)
+        if found is None or found.user_id is None:
+            return skip("The session has no known user.")
+        said = [line["text"] for line in found.state["messages"] if line["role"] == "user"]
+        return {"user_id": found.user_id, "said": said}
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
+        store, user_id = run.tools["preferences"], run.data["user_id"]
+        uses = await run.tools["housekeeping"].slot_uses(run.tenant_id, user_id)
+        seen = run.config.get("seen_at_least", SEEN_AT_LEAST)
+        origin: JsonObject = {"run_id": run.run_id, "session_id": run.session_id}
+        habits = find_habits(uses, seen, run.config.get("share_at_least", SHARE_AT_LEAST), origin)
+        playbooks = find_playbooks(uses, seen, origin)
+        known = await store.of_user(run.tenant_id, user_id)
+        entries, notes = await self._notes(run, known)
+        found = (*habits, *playbooks, *notes)
+        if found:
+            await store.remember(run.tenant_id, user_id, found)
+        if entries:
+            operation = f"{run.run_id}:promoted"
+            await run.tools["scratchpad"].put(run.tenant_id, run.session_id, entries, operation=operation)
+        return {"preferences": sorted(preference.key for preference in found)}
+
+    async def _notes(
+        self, run: RunContext, known: list[Preference]
+    ) -> tuple[tuple[Entry, ...], tuple[Preference, ...]]:
+        """Entries that say what became of them, and the preferences that were made of them."""
+        pad, bars = run.tools["scratchpad"], Bars.of(run.config)
+        promoted: list[Entry] = []
+        notes: list[Preference] = []
+        for entry in select(await pad.read(run.tenant_id, run.session_id, touch=False), About.USER):
+            text = (entry.text or "")[:LONGEST_TEXT]
+            familiar = max((overlap(text, preference.text) for preference in known), default=0.0)
+            cause = find_cause(entry, run.data["said"], familiar, bars)
+            if cause is None or UNTRUSTED in entry.labels:
+                continue
+            preference = Preference(
+                key=name_note(text),
+                kind=PreferenceKind.NOTE,
+                source=Source.INFERRED,
+                text=text,
+                labels=entry.labels,
+                origin=tell_origin(entry, run.run_id, str(run.session_id), cause),
+            )
+            notes.append(preference)
+            promoted.append(with_data(entry, {PROMOTED: preference.key}))
+        return tuple(promoted), tuple(notes)
+
+
+def name_note(text: str) -> str:
+    """The key of a note: the same for the same words."""
+    folded = " ".join(text.split()).casefold()
+    return f"note.{hashlib.sha256(folded.encode()).hexdigest()[:16]}"
+
+
+def find_habits(uses: list[SlotUse], seen: int, share: float, origin: JsonObject) -> list[Preference]:
+    """Rules by ``dact.slot``, from uses that stand together by slot, the most frequent first."""
+    habits: list[Preference] = []
+    for (dact, slot), group in groupby(uses, key=lambda use: (use.dact, use.slot)):
+        values = list(group)
+        first, total = values[0], sum(use.times for use in values)
+        if first.times >= seen and first.times >= share * total:
+            habits.append(
+                Preference(
+                    key=f"{dact}.{slot}",
+                    kind=PreferenceKind.RULE,
+                    source=Source.HABIT,
+                    value=first.value,
+                    text=f"{_plain(slot)}: usually {first.value}, to {_plain(dact)}"[:LONGEST_TEXT],
+                    origin={**origin, "seen": first.times, "of": total},
+                )
+            )
+    return habits
+
+
+def find_playbooks(uses: list[SlotUse], seen: int, origin: JsonObject) -> list[Preference]:
+    """How the user's finished tasks usually went: what they gave each time, and the value they gave most."""
+    playbooks: list[Preference] = []
+    for dact, group in groupby(uses, key=lambda use: use.dact):
+        slots: dict[str, list[SlotUse]] = {}
+        for use in group:
+            slots.setdefault(use.slot, []).append(use)
+        times = max(sum(use.times for use in values) for values in slots.values())
+        if times < seen:
+            continue
+        usual = {slot: values[0].value for slot, values in slots.items() if values[0].times >= seen}
+        playbooks.append(
+            Preference(
+                key=f"playbook.{dact}",
+                kind=PreferenceKind.PLAYBOOK,
+                source=Source.HABIT,
+                value={"flow": dact, "completed": times, "gives": sorted(slots), "usually": usual},
+                text=f"{_plain(dact)}: done {times} times, giving {', '.join(map(_plain, sorted(slots)))}"[
+                    :LONGEST_TEXT
+                ],
+                origin=origin,
+            )
+        )
+    return playbooks
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")

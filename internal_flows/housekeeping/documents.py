@@ -1,0 +1,145 @@
+"""`promote_context` and `embed_documents`: what business context is made of (CO-4)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from pydantic import BaseModel
+
+from internal_flows.housekeeping.promotion import (
+    PROMOTED,
+    About,
+    Bars,
+    Cause,
+    find_cause,
+    overlap,
+    select,
+    tell_origin,
+    with_data,
+)
+from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, redo_run, skip
+from orchestrator.errors import NotFound
+from orchestrator.ports.documents import NewDocument, Owned
+from orchestrator.ports.scratchpad import Entry
+from orchestrator.types import Json, JsonObject, TenantId
+
+BATCH = 100
+LONGEST_TITLE = 80
+
+
+class PromoteContext(InternalFlow):
+    """Findings of a session that are salient, surprising, frequent or asked for become documents, embedded.
+
+    They are the user's own, unless the configuration says `share` and they carry no label. A session without
+    a user leaves nothing otherwise. Configuration: `share` (false), `frequent` (3), `salient` (0.6),
+    `surprising` (0.4).
+    """
+
+    name: ClassVar[str] = "promote_context"
+    trigger: ClassVar[str] = "summary_due"
+    depends_on: ClassVar[tuple[str, ...]] = ("summarize_session",)
+    tools: ClassVar[tuple[str, ...]] = ("housekeeping", "scratchpad", "context")
+
+    async def before_all(self, run: RunContext) -> Any:
+        if run.session_id is None:
+            return skip("It needs a session.")
+        found = await run.tools["housekeeping"].state(run.tenant_id, run.session_id)
+        if found is None:
+            return skip("Nothing has been said yet.")
+        if found.user_id is None and not run.config.get("share"):
+            return skip("The session has no known user, and its findings are not shared.")
+        entries = await run.tools["scratchpad"].read(run.tenant_id, run.session_id, touch=False)
+        inputs = [entry.to_json() for entry in select(entries, About.BUSINESS)]
+        said = [line["text"] for line in found.state["messages"] if line["role"] == "user"]
+        data: JsonObject = {"user_id": found.user_id, "domain": found.domain, "said": said}
+        return before_all_response(inputs=inputs, data=data)
+
+    async def data(self, run: RunContext, item: JsonObject) -> Any:
+        """Whether it is worth it, and for whom it is then kept."""
+        entry = Entry.from_json(item)
+        owner = run.data["user_id"]
+        shared = bool(run.config.get("share")) and not entry.labels
+        if owner is None and not shared:
+            return skip("It carries labels, and the session has no known user.")
+        owned = Owned(run.tenant_id, owner, run.data["domain"])
+        passages = await run.tools["context"].search(owned, entry.text or "", limit=1)
+        known = overlap(entry.text or "", passages[0].text) if passages else 0.0
+        cause = find_cause(entry, run.data["said"], known, Bars.of(run.config))
+        if cause is None:
+            return skip("It is neither salient, surprising, frequent nor asked for.")
+        return {"cause": cause.value, "user_id": None if shared else owner}
+
+    async def work(self, run: RunContext, item: JsonObject, data: JsonObject) -> Json:
+        entry, context = Entry.from_json(item), run.tools["context"]
+        text = entry.text or ""
+        added = await context.documents.add(
+            NewDocument(
+                tenant_id=run.tenant_id,
+                text=text,
+                title=text.splitlines()[0][:LONGEST_TITLE],
+                domain=run.data["domain"],
+                user_id=data["user_id"],
+                labels=entry.labels,
+                origin=tell_origin(entry, run.run_id, str(run.session_id), Cause(data["cause"])),
+            )
+        )
+        await context.embed(run.tenant_id, added.document_id)
+        return added.document_id
+
+    async def output(self, run: RunContext, item: JsonObject, data: JsonObject, result: str) -> Json:
+        entry = with_data(Entry.from_json(item), {PROMOTED: result})
+        operation = f"{run.run_id}:{entry.entry_id}"
+        await run.tools["scratchpad"].put(run.tenant_id, run.session_id, (entry,), operation=operation)
+        return {"document_id": result, "because": data["cause"]}
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
+        return {"promoted": sum(output is not None for output in outputs)}
+
+
+class ToEmbed(BaseModel):
+    """A document; without a tenant it is the run's."""
+
+    document_id: str
+    tenant_id: TenantId | None = None
+
+
+class EmbedDocuments(InternalFlow):
+    """Cuts and embeds documents: those it is given after an upload, or, on schedule, all whose chunks are not
+    in the present space. A full batch asks for another run.
+    """
+
+    name: ClassVar[str] = "embed_documents"
+    trigger: ClassVar[str] = "embed_documents"
+    tools: ClassVar[tuple[str, ...]] = ("context",)
+    input_type: ClassVar[Any] = ToEmbed
+    options: ClassVar[Options] = Options(concurrency=2, timeout_s=120)
+
+    async def before_all(self, run: RunContext) -> Any:
+        if "job" not in run.parameters:
+            return None
+        context = run.tools["context"]
+        due = await context.documents.unembedded(context.space, limit=BATCH)
+        inputs = [{"tenant_id": tenant_id, "document_id": document_id} for tenant_id, document_id in due]
+        return before_all_response(inputs=inputs, data={"full": len(due) == BATCH})
+
+    async def data(self, run: RunContext, item: ToEmbed) -> Any:
+        """Only the schedule works for all tenants."""
+        foreign = item.tenant_id not in {None, run.tenant_id} and "job" not in run.parameters
+        return skip("It belongs to another tenant.") if foreign else item
+
+    async def work(self, run: RunContext, item: ToEmbed, data: Json) -> Json:
+        try:
+            return await run.tools["context"].embed(item.tenant_id or run.tenant_id, item.document_id)
+        except NotFound:
+            return None
+
+    async def output(self, run: RunContext, item: ToEmbed, data: Json, result: Json) -> Any:
+        if result is None:
+            return skip("The document changed or was removed meanwhile.")
+        return {"document_id": item.document_id, "chunks": result}
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Any:
+        done = sum(output is not None for output in outputs)
+        if run.data is not None and run.data["full"] and done:
+            return redo_run()
+        return {"embedded": done}

@@ -1,0 +1,119 @@
+"""Which notes of a session are worth keeping beyond it, and why (CO-4). Pure rules; the flows act on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.memory.terms import find_terms
+from orchestrator.ports.scratchpad import Entry, EntryKind
+from orchestrator.types import Json, JsonObject
+
+FREQUENT = 3
+SALIENT = 0.6
+SURPRISING = 0.4
+PROMOTED = "promoted"
+"""Where an entry's data say what became of it."""
+TIMES = "times"
+"""Where an entry's data say how often it was noted."""
+
+
+class About(StrEnum):
+    USER = "user"
+    BUSINESS = "business"
+
+
+class Cause(StrEnum):
+    EXPLICIT = "explicit"
+    FREQUENT = "frequent"
+    SALIENT = "salient"
+
+
+@dataclass(frozen=True, slots=True)
+class Bars:
+    """What a note has to reach; from a flow's configuration."""
+
+    frequent: int = FREQUENT
+    salient: float = SALIENT
+    surprising: float = SURPRISING
+
+    @classmethod
+    def of(cls, config: JsonObject) -> Bars:
+        return cls(
+            int(config.get("frequent", FREQUENT)),
+            float(config.get("salient", SALIENT)),
+            float(config.get("surprising", SURPRISING)),
+        )
+
+
+def data_of(entry: Entry) -> JsonObject:
+    """What is known of an entry besides its text."""
+    return entry.data if is_object(entry.data) else {}
+
+
+def select(entries: Sequence[Entry], about: About) -> list[Entry]:
+    """Findings about this that were not promoted yet, each once, with how often it was noted."""
+    found: dict[str, Entry] = {}
+    times: dict[str, int] = {}
+    for entry in entries:
+        data = data_of(entry)
+        fits = About(data.get("about", About.BUSINESS)) is about
+        if entry.kind is not EntryKind.FINDING or not entry.text or PROMOTED in data or not fits:
+            continue
+        name = " ".join(entry.text.split()).casefold()
+        found[name] = entry
+        times[name] = times.get(name, 0) + int(data.get(TIMES, 1))
+    return [with_data(entry, {TIMES: times[name]}) for name, entry in found.items()]
+
+
+def with_data(entry: Entry, more: JsonObject) -> Entry:
+    """The entry with something added to what is known of it."""
+    return Entry.from_json({**entry.to_json(), "data": {**data_of(entry), **more}})
+
+
+def find_cause(entry: Entry, said: Sequence[str], known: float, bars: Bars) -> Cause | None:
+    """Why an entry is worth keeping; None: it is not.
+
+    Args:
+        entry: from `select`.
+        said: what users said in the session; without a model it tells what is salient.
+        known: how much of it is known already, from 0 to 1: the rest is its surprise.
+        bars: what it has to reach.
+    """
+    data = data_of(entry)
+    if data.get("explicit") is True:
+        return Cause.EXPLICIT
+    if data.get(TIMES, 1) >= bars.frequent:
+        return Cause.FREQUENT
+    salience = data.get("salience")
+    judged = float(salience) if isinstance(salience, int | float) else judge_salience(entry.text or "", said)
+    return Cause.SALIENT if judged >= bars.salient and 1 - known >= bars.surprising else None
+
+
+def judge_salience(text: str, said: Sequence[str]) -> float:
+    """How much of a text users talked about: the share of its terms that they used themselves."""
+    terms = set(find_terms(text))
+    spoken = {term for line in said for term in find_terms(line)}
+    return len(terms & spoken) / len(terms) if terms else 0.0
+
+
+def overlap(text: str, other: str) -> float:
+    """The share of the terms of a text that another one has."""
+    terms = set(find_terms(text))
+    return len(terms & set(find_terms(other))) / len(terms) if terms else 1.0
+
+
+def tell_origin(entry: Entry, run_id: str, session_id: str, cause: Cause) -> JsonObject:
+    """Where something that was promoted came from."""
+    origin: dict[str, Json] = {
+        "session_id": session_id,
+        "entry_id": entry.entry_id,
+        "flow": entry.flow,
+        "from": entry.origin,
+        "run_id": run_id,
+        "because": cause.value,
+        "noted_at": entry.at,
+    }
+    return origin

@@ -1,0 +1,158 @@
+"""Follows sessions' events without gaps: the log first, then what is told live, by number (RT-15).
+
+Live messages are hints: a missing number, or a look at the log's end once a second, leads back to the log. So
+Redis may be lost at any moment. Belongs to one event loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import suppress
+from contextvars import Context, copy_context
+from dataclasses import dataclass, field
+
+from orchestrator.errors import Unavailable
+from orchestrator.ports.events import EventLog, LiveEvents
+from orchestrator.ports.inbox import Inbox
+from orchestrator.telemetry import get_logger
+from orchestrator.turns.event import LOOK, TOKEN, Event
+from orchestrator.turns.hearing import Hearing
+from orchestrator.turns.turn import FINISHED
+from orchestrator.types import SessionId, TenantId, TurnId
+
+LOOK_EVERY_S = 1.0
+PAGE = 500
+
+_log = get_logger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Follower:
+    """`last`: the highest number that it has handed out. `context`: in which the store is asked for it."""
+
+    tenant_id: TenantId
+    session_id: SessionId
+    last: int
+    hearing: Hearing
+    context: Context = field(default_factory=copy_context)
+
+
+class EventFeed:
+    """Any number of followers over one connection to Redis and one look a second at the store.
+
+    Args:
+        inbox: asked whether a turn has ended, before its streamed text is told to somebody who came late.
+    """
+
+    def __init__(
+        self, log: EventLog, live: LiveEvents, inbox: Inbox, *, look_every_s: float = LOOK_EVERY_S
+    ) -> None:
+        self._log = log
+        self._live = live
+        self._inbox = inbox
+        self._look_every_s = look_every_s
+        self._followers: set[_Follower] = set()
+        self._watch: asyncio.Task[None] | None = None
+
+    async def read(
+        self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0
+    ) -> AsyncGenerator[Event]:
+        """Durable events above `after` that there are now."""
+        while events := await self._log.read(tenant_id, session_id, after=after, limit=PAGE):
+            for event in events:
+                yield event
+            after = events[-1].number or after
+
+    async def follow(
+        self, tenant_id: TenantId, session_id: SessionId, *, after: int | None = 0
+    ) -> AsyncGenerator[Event]:
+        """Every durable event above `after`, once and in order, and between them what is only told live.
+
+        Without end; close it. Events without a number are hints: tokens, and what a turn at work is doing.
+        `after` is None, or beyond the log's end: from its end on.
+
+        Raises:
+            Unavailable: the log cannot be read; go on later, after the last number seen.
+        """
+        async with self._live.listen(session_id, with_streamed=True) as hearing:
+            start = await self._start(tenant_id, session_id, after)
+            follower = _Follower(tenant_id, session_id, start, hearing)
+            self._add(follower)
+            try:
+                while True:
+                    async for event in self.read(tenant_id, session_id, after=follower.last):
+                        follower.last = event.number or follower.last
+                        yield event
+                    async for event in self._hear(follower):
+                        yield event
+            finally:
+                self._followers.discard(follower)
+
+    async def _start(self, tenant_id: TenantId, session_id: SessionId, after: int | None) -> int:
+        if after == 0:
+            return 0
+        numbers = await self._log.last_numbers(tenant_id, [session_id])
+        end = numbers.get(session_id, 0)
+        return end if after is None else min(after, end)
+
+    async def _hear(self, follower: _Follower) -> AsyncGenerator[Event]:
+        """What is told live, as long as it goes on where the log ended."""
+        comes_late = True
+        async for event in follower.hearing:
+            if event.type == LOOK:
+                return
+            if event.number is None:
+                if comes_late and event.type == TOKEN:
+                    comes_late = False
+                    if await self._has_ended(follower.tenant_id, event.turn_id):
+                        continue
+                yield event
+            elif event.number == follower.last + 1:
+                follower.last = event.number
+                yield event
+            elif event.number > follower.last:
+                return
+
+    async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
+        """Whether nothing more is to be said: a worker that died could not forget what it had streamed."""
+        if turn_id is None:
+            return False
+        return (await self._inbox.turn(tenant_id, turn_id)).status in FINISHED
+
+    def _add(self, follower: _Follower) -> None:
+        self._followers.add(follower)
+        if self._watch is None or self._watch.done():
+            self._watch = asyncio.create_task(self._look(), name="ends of event logs")
+
+    async def _look(self) -> None:
+        """Nudge followers of logs that have grown without their being told; ends with the last follower."""
+        answering = True
+        while self._followers:
+            await asyncio.sleep(self._look_every_s)
+            by_tenant: dict[TenantId, list[_Follower]] = {}
+            for follower in self._followers:
+                by_tenant.setdefault(follower.tenant_id, []).append(follower)
+            try:
+                for tenant_id, followers in by_tenant.items():
+                    looking = self._look_for(tenant_id, followers)
+                    await asyncio.create_task(looking, context=followers[0].context)
+            except Unavailable as error:
+                if answering:
+                    _log.warning("The event logs cannot be looked at.", error=str(error))
+                answering = False
+            else:
+                answering = True
+
+    async def _look_for(self, tenant_id: TenantId, followers: list[_Follower]) -> None:
+        numbers = await self._log.last_numbers(tenant_id, list({one.session_id for one in followers}))
+        for follower in followers:
+            if numbers.get(follower.session_id, 0) > follower.last:
+                follower.hearing.nudge()
+
+    async def close(self) -> None:
+        """Look no more."""
+        if self._watch is not None:
+            self._watch.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._watch

@@ -1,0 +1,111 @@
+"""From about a hundred candidates to ten passages, without a model: likeness, words, age, variety (CO-4).
+
+The weights were chosen on the evaluation in `tests/unit/memory/test_retrieval_quality.py`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log
+
+from orchestrator.ports.documents import Candidate, Passage
+
+LIKENESS, WORDS, AGE = 0.45, 0.5, 0.05
+SATURATION, LENGTH = 1.2, 0.6
+"""k1 and b of BM25."""
+HALF_LIFE_S = 180 * 86_400.0
+LEAST_LIKENESS = 0.3
+"""Without a word in common, so alike a candidate must be to be given at all."""
+VARIETY = 0.25
+"""How much a passage loses by being like one that is given before it."""
+
+
+@dataclass(slots=True)
+class _Scored:
+    candidate: Candidate
+    score: float
+
+
+def rank(
+    terms: Sequence[str], vector: Sequence[float], candidates: Sequence[Candidate], *, now: float, limit: int
+) -> list[Passage]:
+    """The best candidates for a question, best first, no two of them saying nearly the same.
+
+    `terms` and `vector` are the question's; `now` is in unix seconds: of two that fit alike the newer comes
+    first.
+    """
+    words = _word_scores(set(terms), candidates)
+    scored: list[_Scored] = []
+    for candidate, shared in zip(candidates, words, strict=True):
+        alike = 0.0 if candidate.vector is None else max(0.0, cosine(vector, candidate.vector))
+        if not shared and alike < LEAST_LIKENESS:
+            continue
+        age = max(0.0, now - candidate.updated_at)
+        score = LIKENESS * alike + WORDS * shared + AGE * 0.5 ** (age / HALF_LIFE_S)
+        scored.append(_Scored(candidate, min(1.0, score)))
+    return [_passage(one) for one in _vary(scored, limit)]
+
+
+def cosine(left: Sequence[float], right: Sequence[float]) -> float:
+    """Of two vectors of length 1."""
+    return sum(a * b for a, b in zip(left, right, strict=True))
+
+
+def _word_scores(asked: set[str], candidates: Sequence[Candidate]) -> list[float]:
+    """BM25 over the candidates, as a share of what a text with every asked word would reach."""
+    if not asked or not candidates:
+        return [0.0] * len(candidates)
+    counts = [Counter(candidate.terms) for candidate in candidates]
+    usual = sum(len(candidate.terms) for candidate in candidates) / len(candidates) or 1.0
+    total = len(candidates)
+    found = {term: sum(term in count for count in counts) for term in asked}
+    rarity = {term: log(1 + (total - times + 0.5) / (times + 0.5)) for term, times in found.items()}
+    best = sum(rarity.values()) * (SATURATION + 1) / 2
+    return [_bm25(count, rarity, usual) / best if best else 0.0 for count in counts]
+
+
+def _bm25(count: Counter[str], rarity: dict[str, float], usual: float) -> float:
+    size = count.total() / usual
+    return sum(
+        weight * count[term] * (SATURATION + 1) / (count[term] + SATURATION * (1 - LENGTH + LENGTH * size))
+        for term, weight in rarity.items()
+        if count[term]
+    )
+
+
+def _vary(scored: list[_Scored], limit: int) -> list[_Scored]:
+    """The best first; each next one counts less the more it is like what is chosen (maximal marginal relevance)."""
+    left = sorted(scored, key=lambda one: (-one.score, one.candidate.document_id, one.candidate.position))
+    alike = [0.0] * len(left)
+    chosen: list[_Scored] = []
+    while left and len(chosen) < limit:
+        place = max(range(len(left)), key=lambda at: left[at].score - VARIETY * alike[at])
+        taken = left.pop(place)
+        alike.pop(place)
+        chosen.append(taken)
+        alike = [
+            max(known, _overlap(taken.candidate, other.candidate))
+            for known, other in zip(alike, left, strict=True)
+        ]
+    return chosen
+
+
+def _overlap(left: Candidate, right: Candidate) -> float:
+    one, other = set(left.terms), set(right.terms)
+    return len(one & other) / len(one | other) if one or other else 1.0
+
+
+def _passage(scored: _Scored) -> Passage:
+    found = scored.candidate
+    return Passage(
+        document_id=found.document_id,
+        position=found.position,
+        title=found.title,
+        text=found.text,
+        score=round(scored.score, 4),
+        labels=found.labels,
+        origin=found.origin,
+        updated_at=found.updated_at,
+    )

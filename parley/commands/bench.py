@@ -1,0 +1,36 @@
+"""`parley bench`: the benchmarks of a checkout, by name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from orchestrator.errors import InvalidInput, Unavailable
+
+BENCHMARKS = {
+    "turns": "turns per second and CPU per turn, beside a hand-written task",
+    "length": "cost and size of a session at turn 1,000 against turn 10",
+    "search": "tree search beside greedy choice and sampling",
+    "hurtful_tools": "other sessions' latency beside tools that hang, lie or flood",
+}
+
+
+def bench(
+    name: Annotated[str, typer.Argument(help="Which one: " + ", ".join(BENCHMARKS) + ".")] = "turns",
+    arguments: Annotated[
+        list[str] | None, typer.Argument(help="Passed on to it; after `--` if they begin with a dash.")
+    ] = None,
+) -> None:
+    """Run one benchmark; figures are ratios within one run, since machines differ and are shared."""
+    if name not in BENCHMARKS:
+        known = "; ".join(f"{known}: {what}" for known, what in BENCHMARKS.items())
+        raise InvalidInput(f"There is no benchmark {name!r}. There are {known}.", field="name")
+    module = f"benchmarks.{name}"
+    if find_spec("benchmarks") is None:
+        raise Unavailable("The benchmarks are part of a checkout: run this in its folder.")
+    ended = subprocess.run([sys.executable, "-m", module, *(arguments or [])], check=False)
+    raise typer.Exit(ended.returncode)

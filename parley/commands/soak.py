@@ -1,0 +1,67 @@
+"""`parley soak`: does it survive? For as long as one likes, with real faults, on stores of its own."""
+
+from __future__ import annotations
+
+import random
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from parley.commands.options import AsJson
+from parley.commands.output import print_json, print_table, say
+
+_PREFIX = "parley-soak-"
+_ANY_SEED = 10**6
+_SHOWN = 20
+
+
+def soak(
+    minutes: Annotated[float, typer.Option(min=0.05, help="How long things are broken.")] = 5.0,
+    sessions: Annotated[int, typer.Option(min=1, help="Conversations at a time.")] = 30,
+    workers: Annotated[int, typer.Option(min=1, help="Worker processes for turns.")] = 2,
+    fault_every: Annotated[float, typer.Option(min=0.2, help="Seconds between faults, on average.")] = 3.0,
+    seed: Annotated[int | None, typer.Option(help="The same seed chooses the same faults.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Book flights while workers, gateway and stores are killed; non-zero exit code if a promise is broken.
+
+    Uses throw-away stores of its own, never those of DATABASE_URL and REDIS_URL.
+    """
+    from parley.embedded.ports import free_port  # noqa: PLC0415  # slow to import
+    from parley.soak.runner import SoakPlan  # noqa: PLC0415
+    from parley.soak.runner import soak as run  # noqa: PLC0415
+    from parley.stack import StackPlan, run_stack  # noqa: PLC0415
+    from parley.supervision import stop_on_signals  # noqa: PLC0415
+
+    plan = SoakPlan(
+        seconds=minutes * 60,
+        sessions=sessions,
+        fault_every_s=fault_every,
+        seed=random.randrange(_ANY_SEED) if seed is None else seed,
+    )
+    with stop_on_signals(), tempfile.TemporaryDirectory(prefix=_PREFIX) as folder:
+        stack_plan = StackPlan(
+            data_dir=Path(folder),
+            domain="travel",
+            host="127.0.0.1",
+            port=free_port(),
+            turn_workers=workers,
+        )
+        with run_stack(stack_plan, say) as stack:
+            say(f"Breaking things for {minutes:g} minutes, seed {plan.seed}.")
+            report = run(stack, plan, say)
+    if as_json:
+        print_json({**asdict(report), "faults": dict(report.faults)})
+    else:
+        print_table(("fault", "times"), [(name, str(times)) for name, times in report.faults.most_common()])
+        print(
+            f"{report.conversations} conversations of {report.turns} turns in {report.seconds:.0f} s,"
+            f" {report.retries} requests sent again."
+        )
+        for breach in report.breaches[:_SHOWN]:
+            print(f"BROKEN  {breach}")
+        print(f"Promises broken: {len(report.breaches)}." if report.breaches else "Every promise held.")
+    raise typer.Exit(1 if report.breaches else 0)

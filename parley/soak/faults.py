@@ -1,0 +1,99 @@
+"""What is done to a running stack: one function for each fault. All leave it able to recover by itself."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import psutil
+import redis
+
+from parley.processes import Child
+from parley.stack import RunningStack
+
+LONGEST_FREEZE_S = 20.0
+"""Longer than a lease."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """What a fault is done to. `chance` decides whom it meets."""
+
+    stack: RunningStack
+    chance: random.Random
+
+    def pick(self, prefix: str) -> Child:
+        """One of the roles whose name begins so."""
+        return self.chance.choice(
+            [child for child in self.stack.children if child.program.name.startswith(prefix)]
+        )
+
+
+def kill_turn_worker(broken: Broken) -> None:
+    _kill(broken.pick("turns-"))
+
+
+def kill_internal_worker(broken: Broken) -> None:
+    _kill(broken.pick("internal"))
+
+
+def kill_gateway(broken: Broken) -> None:
+    _kill(broken.pick("gateway"))
+
+
+def freeze_turn_worker(broken: Broken) -> None:
+    """Stop a worker for a while; one that was overtaken meanwhile must not write anything."""
+    process = psutil.Process(broken.pick("turns-").pid)
+    process.suspend()
+    time.sleep(broken.chance.uniform(0.5, LONGEST_FREEZE_S))
+    process.resume()
+
+
+def flush_redis(broken: Broken) -> None:
+    with redis.Redis.from_url(broken.stack.stores.redis_url) as connection:
+        connection.flushall()
+
+
+def restart_redis(broken: Broken) -> None:
+    _kill(broken.pick("redis"))
+
+
+def crash_database(broken: Broken) -> None:
+    """PostgreSQL's immediate shutdown: every connection breaks off, and it has to recover from its log."""
+    child = broken.pick("postgres")
+    psutil.Process(child.pid).send_signal(signal.SIGQUIT)
+    _restart(child)
+
+
+def _kill(child: Child) -> None:
+    psutil.Process(child.pid).kill()
+    _restart(child)
+
+
+def _restart(child: Child) -> None:
+    while child.is_running():
+        time.sleep(0.02)
+    child.start()
+    child.await_ready()
+
+
+FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
+    "turn worker killed": (kill_turn_worker, 10),
+    "turn worker frozen": (freeze_turn_worker, 2),
+    "housekeeping worker killed": (kill_internal_worker, 3),
+    "gateway killed": (kill_gateway, 2),
+    "Redis emptied": (flush_redis, 3),
+    "Redis killed": (restart_redis, 2),
+    "PostgreSQL crashed": (crash_database, 2),
+}
+"""By name: what is done, and how often beside the others."""
+
+
+def break_something(broken: Broken) -> str:
+    """One fault by chance; its name."""
+    name = broken.chance.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])[0]
+    FAULTS[name][0](broken)
+    return name

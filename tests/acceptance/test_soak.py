@@ -1,0 +1,43 @@
+"""`parley soak` as its user meets it: real processes, real faults, a judgement (RT-17)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import orjson
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run_soak(*options: str) -> dict[str, object]:
+    ended = subprocess.run(
+        [sys.executable, "-m", "parley", "soak", "--json", *options],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        timeout=800,
+        check=False,
+    )
+    report = orjson.loads(ended.stdout)
+    assert ended.returncode == (1 if report["breaches"] else 0), ended.stderr.decode()
+    return report
+
+
+def test_a_short_soak_breaks_things_and_no_promise() -> None:
+    report = run_soak("--minutes", "0.2", "--sessions", "6", "--fault-every", "2", "--seed", "11")
+    assert report["breaches"] == []
+    assert sum(report["faults"].values()) >= 2
+    assert report["turns"] >= 5 * report["conversations"] > 0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_a_long_soak_meets_every_fault() -> None:
+    report = run_soak("--minutes", "6", "--sessions", "20", "--fault-every", "2", "--seed", "3")
+    assert report["breaches"] == []
+    assert len(report["faults"]) == 7

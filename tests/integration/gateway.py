@@ -1,0 +1,89 @@
+"""A gateway over real stores, served on a port of its own, and a hand that answers turns as a worker does."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import uvicorn
+
+from gateway.app import create_app, open_doors
+from orchestrator.adapters.postgres.events import PostgresEventLog
+from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import Ports, open_lane, open_ports
+from orchestrator.settings import Settings
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import Lease
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.contract.factories import commit_for, submission
+
+
+@dataclass
+class House:
+    """`ports`: of the hand, as another process would have them."""
+
+    url: str
+    ports: Ports
+    lane: PostgresLane
+    http: httpx.AsyncClient
+
+    async def session(self) -> SessionId:
+        answer = await self.http.post("/v1/sessions", json={"domain": "travel"})
+        assert answer.status_code == 201, answer.text
+        return SessionId(answer.json()["session_id"])
+
+    async def submit(self, session_id: SessionId, text: str = "hello") -> str:
+        receipt = await self.ports.inbox.submit(submission(DEFAULT_TENANT, session_id, text))
+        return receipt.turn_id
+
+    async def claim(self, session_id: SessionId) -> Lease:
+        lease = await self.lane.claim(session_id)
+        assert lease is not None
+        return lease
+
+    async def answer(self, session_id: SessionId, **more: Any) -> list[Event]:
+        """Run the session's next turn; returns the events of its commit."""
+        lease = await self.claim(session_id)
+        committed = await self.lane.commit(lease, commit_for(lease, **more))
+        await self.ports.live.publish(session_id, committed.events)
+        return list(committed.events)
+
+    async def logged(self, session_id: SessionId) -> list[Event]:
+        return await PostgresEventLog(self.ports.database).read(DEFAULT_TENANT, session_id, limit=100_000)
+
+
+@asynccontextmanager
+async def open_house(database_url: str, redis_url: str, **more: Any) -> AsyncIterator[House]:
+    migrate(database_url)
+    settings = Settings(database_url=database_url, redis_url=redis_url, **more)
+    app = create_app(lambda: open_doors(settings))
+    async with AsyncExitStack() as stack:
+        url = await stack.enter_async_context(_serve(app))
+        ports = await stack.enter_async_context(open_ports(settings))
+        lane = await stack.enter_async_context(open_lane(ports))
+        http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=10))
+        yield House(url, ports, lane, http)
+
+
+@asynccontextmanager
+async def _serve(app: Any) -> AsyncIterator[str]:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="on")
+        )
+        serving = asyncio.create_task(server.serve(sockets=[listening]))
+        while not server.started:
+            assert not serving.done(), "the gateway did not start"
+            await asyncio.sleep(0.01)
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await serving

@@ -1,0 +1,209 @@
+"""Events over HTTP on real stores: resumable, without gaps, with or without Redis (RT-15)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import orjson
+import pytest
+import websockets
+
+from orchestrator.turns.event import Event
+from orchestrator.types import SessionId
+from tests.integration.gateway import House, open_house
+
+
+@pytest.fixture
+async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
+    async with open_house(database_url, redis_url) as house:
+        yield house
+
+
+class Stream:
+    """A client of server-sent events that reads line by line."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._lines = response.aiter_lines()
+
+    async def __anext__(self) -> dict[str, Any]:
+        """The next event, with its `id` if it has one."""
+        fields: dict[str, str] = {}
+        async for line in self._lines:
+            if not line and "data" in fields:
+                body = orjson.loads(fields["data"])
+                assert body["type"] == fields["event"]
+                assert fields.get("id") == (None if body["number"] is None else str(body["number"]))
+                return body
+            name, _, value = line.partition(": ")
+            if name:
+                fields[name] = value
+        raise StopAsyncIteration
+
+    def __aiter__(self) -> Stream:
+        return self
+
+
+def token(session: SessionId, turn_id: Any, offset: int, text: str) -> Event:
+    return Event(session, "token", turn_id, {"text": text, "offset": offset})
+
+
+async def read_log(house: House, session: SessionId, **request: Any) -> list[int]:
+    path = f"/v1/sessions/{session}/events"
+    async with house.http.stream("GET", path, **request) as response:
+        assert response.status_code == 200
+        assert response.headers["Content-Type"].startswith("text/event-stream")
+        return [event["number"] async for event in Stream(response)]
+
+
+async def test_the_log_is_read_from_any_number_on(house: House) -> None:
+    session = await house.session()
+    for _ in range(3):
+        await house.submit(session)
+        await house.answer(session)
+
+    whole = await read_log(house, session, params={"follow": "false"})
+    assert whole == list(range(1, 10))
+    assert await read_log(house, session, params={"follow": "false", "after": 7}) == [8, 9]
+    seen = {"Last-Event-ID": "8"}
+    assert await read_log(house, session, params={"follow": "false", "after": 2}, headers=seen) == [9]
+
+
+async def test_events_are_told_as_they_happen(house: House) -> None:
+    session = await house.session()
+    async with house.http.stream("GET", f"/v1/sessions/{session}/events") as response:
+        stream = Stream(response)
+        turn_id = await house.submit(session)
+        await house.ports.wakeup.offer(session)
+        assert await anext(stream) == {
+            "type": "accepted",
+            "turn_id": turn_id,
+            "payload": {"seq": 1},
+            "number": 1,
+        }
+        lease = await house.claim(session)
+        await house.ports.live.publish(session, (token(session, lease.work.turn_id, 0, "Hel"),))
+        assert await anext(stream) == {
+            "type": "token",
+            "turn_id": turn_id,
+            "payload": {"text": "Hel", "offset": 0},
+            "number": None,
+        }
+        await house.lane.abandon(lease)
+        await house.answer(session)
+        told = [await anext(stream), await anext(stream)]
+    assert [(event["type"], event["number"]) for event in told] == [("started", 2), ("answer", 3)]
+
+
+async def test_a_page_that_comes_back_gets_the_text_so_far(house: House) -> None:
+    session = await house.session()
+    await house.submit(session)
+    lease = await house.claim(session)
+    turn_id = lease.work.turn_id
+    for offset, text in ((0, "Three "), (6, "flights "), (14, "fit")):
+        await house.ports.live.publish(session, (token(session, turn_id, offset, text),))
+
+    async with house.http.stream(
+        "GET", f"/v1/sessions/{session}/events", headers={"Last-Event-ID": "1"}
+    ) as response:
+        stream = Stream(response)
+        assert (await anext(stream))["payload"] == {"text": "Three flights fit", "offset": 0}
+        await house.ports.live.publish(session, (token(session, turn_id, 17, "."),))
+        assert (await anext(stream))["payload"] == {"text": ".", "offset": 17}
+
+
+async def test_what_a_dead_worker_left_is_not_shown_after_its_turn(house: House) -> None:
+    """The turn was ended by somebody who did not know of its streamed text."""
+    session = await house.session()
+    turn_id = await house.submit(session)
+    await house.ports.live.publish(session, (token(session, turn_id, 0, "left over"),))
+    await house.http.post(f"/v1/turns/{turn_id}/drop")
+
+    async with house.http.stream("GET", f"/v1/sessions/{session}/events?after=2") as response:
+        stream = Stream(response)
+        await house.submit(session)
+        assert (await anext(stream))["type"] == "accepted"
+
+
+async def test_without_live_events_the_log_is_looked_at(house: House) -> None:
+    """Nobody publishes: a follower learns of it within moments."""
+    session = await house.session()
+    async with house.http.stream("GET", f"/v1/sessions/{session}/events") as response:
+        stream = Stream(response)
+        await house.submit(session)
+        assert (await anext(stream))["number"] == 1
+
+
+async def test_a_session_that_is_not_there_has_no_events(house: House) -> None:
+    answer = await house.http.get("/v1/sessions/nowhere/events")
+    assert answer.status_code == 404
+    assert answer.json()["code"] == "not_found"
+    session = await house.session()
+    answer = await house.http.get(f"/v1/sessions/{session}/events", headers={"Last-Event-ID": "last"})
+    assert answer.status_code == 422
+
+
+async def test_a_conversation_over_a_socket(house: House) -> None:
+    """Several turns over one socket; a message that is wrong is answered by an error and nothing else."""
+    session = await house.session()
+    url = house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws"
+    async with websockets.connect(url) as socket:
+        for wrong, field in (
+            ("no JSON", "message"),
+            ('{"currentMessage": " "}', "currentMessage"),
+            ("{}", "message"),
+            ('{"currentMessage": "hi", "conversation_id": "other"}', "conversation_id"),
+            ('{"currentMessage": "hi", "color": "red"}', "color"),
+        ):
+            await socket.send(wrong)
+            told = orjson.loads(await socket.recv())
+            assert (told["type"], told["error"]["field"]) == ("error", field)
+            assert told["error"]["code"] == "invalid_input"
+        for text in ("hello", "again"):
+            await socket.send(orjson.dumps({"currentMessage": text, "conversation_id": session}).decode())
+            await accepted(house, session, text)
+            await house.answer(session)
+            told = orjson.loads(await socket.recv())
+            assert told["type"] == "text"
+            assert told["text"] == f"you said {text}"
+            assert told["error"] is None
+            assert told["options"] == []
+            assert told["conversation_id"] == session
+        await socket.send('{"lastAction": {"name": "help"}, "dialogueAct": "book_flight"}')
+        await accepted(house, session, None)
+        await socket.send('{"dialogueAct": "book_flight"}')
+        turns = [await house.claim(session)]
+        await house.lane.abandon(turns[0])
+    assert turns[0].work.input.action == {"name": "help", "payload": None}
+
+
+async def accepted(house: House, session: SessionId, text: str | None) -> None:
+    """Wait until the inbox has a waiting turn with this text."""
+    while True:
+        answer = await house.http.get("/v1/turns", params={"session_id": session, "status": "queued"})
+        if any(turn["text"] == text for turn in answer.json()):
+            return
+
+
+async def test_a_socket_tells_of_pieces_and_of_what_was_missed(house: House) -> None:
+    session = await house.session()
+    await house.submit(session)
+    await house.answer(session)
+    url = house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws?after=1"
+    async with websockets.connect(url) as socket:
+        missed = orjson.loads(await socket.recv())
+        assert (missed["text"], missed["number"]) == ("you said hello", 3)
+        turn_id = await house.submit(session, "stream")
+        await house.ports.live.publish(session, (token(session, turn_id, 0, "you"),))
+        piece = orjson.loads(await socket.recv())
+        assert (piece["type"], piece["token"], piece["offset"]) == ("token", "you", 0)
+
+
+async def test_a_socket_of_no_session_is_closed(house: House) -> None:
+    async with websockets.connect(house.url.replace("http", "ws", 1) + "/v1/sessions/nowhere/ws") as socket:
+        assert orjson.loads(await socket.recv())["error"]["code"] == "not_found"
+        with pytest.raises(websockets.ConnectionClosed) as closed:
+            await socket.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 4404

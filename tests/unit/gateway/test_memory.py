@@ -1,0 +1,161 @@
+"""Documents and preferences over HTTP (CO-4)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import httpx
+import pytest
+
+from gateway.app import create_app
+from gateway.doors import Doors, MemoryDoors
+from orchestrator.memory.business_context import BusinessContext
+from orchestrator.memory.hashed import HashedEmbedder
+from orchestrator.ports.runs import NewRun, Started
+from orchestrator.testing.documents import MemoryDocuments
+from orchestrator.testing.preferences import MemoryPreferences
+from orchestrator.testing.store import MemoryStore
+from orchestrator.types import JsonObject
+from tests.unit.gateway.memory_doors import make_doors
+
+BAGGAGE = {"title": "Baggage", "text": "A cabin bag of 8 kg is free.", "domain": "travel"}
+
+
+class Embedding:
+    """Stands where runs are started: embeds at once what the flow would embed."""
+
+    def __init__(self, context: BusinessContext) -> None:
+        self._context = context
+        self.started: list[NewRun] = []
+
+    async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
+        (run,) = runs
+        self.started.append(run)
+        await self._context.embed(run.tenant_id, run.inputs[0]["document_id"])
+        return Started({run.flow: "run_1"})
+
+
+@pytest.fixture
+async def http() -> AsyncIterator[httpx.AsyncClient]:
+    store = MemoryStore()
+    context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
+
+    async def tell_nobody(*_: object) -> None:
+        return
+
+    doors = make_doors(
+        store,
+        runs=Embedding(context),
+        tell_of_runs=tell_nobody,
+        memory=MemoryDoors(context, MemoryPreferences()),
+    )
+
+    @asynccontextmanager
+    async def open_doors() -> AsyncIterator[Doors]:
+        yield doors
+
+    app = create_app(open_doors)
+    async with (
+        app.router.lifespan_context(app),
+        httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,
+    ):
+        yield client
+
+
+async def test_a_document_is_uploaded_found_shown_and_deleted(http: httpx.AsyncClient) -> None:
+    uploaded = await http.post("/v1/documents", json=BAGGAGE)
+    again = await http.post("/v1/documents", json=BAGGAGE)
+    document_id = uploaded.json()["document_id"]
+
+    assert (uploaded.status_code, uploaded.json()["created"], uploaded.json()["run_id"]) == (
+        201,
+        True,
+        "run_1",
+    )
+    assert (again.status_code, again.json()["document_id"], again.json()["created"]) == (
+        200,
+        document_id,
+        False,
+    )
+
+    [listed] = (await http.get("/v1/documents")).json()
+    assert (listed["document_id"], listed["status"], listed["domain"]) == (document_id, "embedded", "travel")
+    [found] = (await http.get("/v1/documents/search", params={"q": "free cabin bags"})).json()
+    assert (found["document_id"], found["text"]) == (document_id, BAGGAGE["text"])
+    assert (await http.get(f"/v1/documents/{document_id}")).json()["text"] == BAGGAGE["text"]
+
+    assert (await http.delete(f"/v1/documents/{document_id}")).status_code == 204
+    assert (await http.get(f"/v1/documents/{document_id}")).status_code == 404
+    assert (await http.get("/v1/documents/search", params={"q": "free cabin bags"})).json() == []
+
+
+async def test_markdown_is_taken_as_it_is(http: httpx.AsyncClient) -> None:
+    answer = await http.post(
+        "/v1/documents",
+        params={"title": "Pets", "user_id": "ada"},
+        content="# Pets\n\nSmall dogs are welcome.",
+        headers={"content-type": "text/markdown; charset=utf-8"},
+    )
+    document_id = answer.json()["document_id"]
+
+    assert answer.status_code == 201
+    assert (await http.get(f"/v1/documents/{document_id}")).status_code == 404
+    shown = (await http.get(f"/v1/documents/{document_id}", params={"user_id": "ada"})).json()
+    assert (shown["title"], shown["user_id"], shown["labels"]) == ("Pets", "ada", ["private"])
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"text": ""}, "text"),
+        ({"text": "ok", "colour": "red"}, "colour"),
+        ({"text": "ok", "labels": ["secret"]}, "labels.0"),
+        ({"text": "a\x00b"}, "text"),
+    ],
+)
+async def test_what_does_not_fit_is_named(http: httpx.AsyncClient, body: JsonObject, field: str) -> None:
+    answer = await http.post("/v1/documents", json=body)
+
+    assert (answer.status_code, answer.json()["field"]) == (422, field)
+
+
+async def test_a_document_over_the_bound_is_refused(http: httpx.AsyncClient) -> None:
+    """RT-23"""
+    answer = await http.post("/v1/documents", json={"text": "x" * 70_000})
+
+    assert (answer.status_code, answer.json()["code"]) == (413, "input_too_large")
+
+
+async def test_preferences_are_shown_replaced_and_forgotten(http: httpx.AsyncClient) -> None:
+    path = "/v1/users/ada/preferences"
+    aisle = {"key": "*.seat_position", "value": "aisle", "text": "prefers aisle seats"}
+    put = await http.put(path, json={"preferences": [aisle]})
+    shown = (await http.get(path)).json()
+    back = await http.put(path, json={"preferences": shown["preferences"]})
+
+    assert put.status_code == back.status_code == 200
+    [preference] = shown["preferences"]
+    assert {name: preference[name] for name in (*aisle, "kind", "source")} == {
+        **aisle,
+        "kind": "rule",
+        "source": "explicit",
+    }
+    assert preference["origin"] == {"given": "over HTTP"}
+    assert (await http.get("/v1/users/bob/preferences")).json()["preferences"] == []
+    assert (await http.put(path, json={"preferences": []})).json()["preferences"] == []
+
+
+async def test_a_preference_without_content_is_refused(http: httpx.AsyncClient) -> None:
+    answer = await http.put("/v1/users/ada/preferences", json={"preferences": [{"key": "*.cabin"}]})
+
+    assert answer.status_code == 422
+
+
+async def test_the_routes_are_documented_with_examples(http: httpx.AsyncClient) -> None:
+    paths = (await http.get("/openapi.json")).json()["paths"]
+
+    upload = paths["/v1/documents"]["post"]["requestBody"]["content"]
+    assert set(upload) == {"application/json", "text/markdown", "text/plain"}
+    assert upload["application/json"]["schema"]["examples"][0]["title"] == "Baggage"
+    assert {"get", "put"} <= set(paths["/v1/users/{user_id}/preferences"])
