@@ -66,6 +66,8 @@ def describe(app: FastAPI) -> JsonObject:
             schemas.pop(gone, None)
         for path, operation in _operations(document):
             _add_problems(path, operation)
+            for parameter in operation.get("parameters", ()):
+                _say_no_null(parameter)
         app.openapi_schema = document
     return app.openapi_schema
 
@@ -90,6 +92,18 @@ def _add_problems(path: str, operation: dict[str, Any]) -> None:
     told |= _FURTHER.get(name, {})
     for status, meaning in sorted(told.items()):
         operation["responses"][str(status)] = _problem(status, meaning)
+
+
+def _say_no_null(parameter: JsonObject) -> None:
+    """An optional parameter may be left out; there is no null in an address or a header."""
+    kinds = parameter["schema"].get("anyOf")
+    if kinds is not None:
+        given = [kind for kind in kinds if kind != {"type": "null"}]
+        (only,) = given
+        parameter["schema"] = {
+            **{name: value for name, value in parameter["schema"].items() if name != "anyOf"},
+            **only,
+        }
 
 
 def _problem(status: int, meaning: str) -> JsonObject:

@@ -37,7 +37,7 @@ class ApprovalDecision(Request):
 class Rollback(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
 
-    epoch: Annotated[int, Field(ge=0, le=2**62)]
+    epoch: Annotated[int, Field(ge=0, le=2**53)]
 
 
 class NewRunBody(Request):
@@ -67,6 +67,10 @@ class NewFeedback(Request):
 
     model_config = ConfigDict(
         json_schema_extra={
+            "anyOf": [
+                {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+                for name in ("rating", "comment", "correction")
+            ],
             "examples": [
                 {"rating": "up"},
                 {
@@ -74,7 +78,7 @@ class NewFeedback(Request):
                     "comment": "I meant Friday.",
                     "correction": {"slots": {"date": "2026-12-04"}},
                 },
-            ]
+            ],
         }
     )
 

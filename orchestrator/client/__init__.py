@@ -2,5 +2,6 @@
 
 from orchestrator.client.asynchronous import AsyncClient
 from orchestrator.client.blocking import Client
+from orchestrator.client.events import SessionEvent
 
-__all__ = ["AsyncClient", "Client"]
+__all__ = ["AsyncClient", "Client", "SessionEvent"]

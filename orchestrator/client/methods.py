@@ -83,8 +83,40 @@ class Methods(ABC, Generic[One, Many]):
     def close_session(self, session_id: str) -> One:
         return self._send(calls.close_session(session_id))
 
-    def history(self, session_id: str, limit: int = 200) -> Many:
-        return self._send(calls.history(session_id, limit))
+    def history(self, session_id: str, limit: int = 200, *, before: int | None = None) -> Many:
+        """The last lines, oldest first; with `before` those of turns with a lower `seq`."""
+        return self._send(calls.history(session_id, before, limit))
+
+    def session_turns(self, session_id: str, *, before: int | None = None, limit: int = 50) -> Many:
+        """A session's turns with their times, newest first."""
+        return self._send(calls.session_turns(session_id, before, limit))
+
+    def frames(self, session_id: str) -> Many:
+        """The newest frame of each flow."""
+        return self._send(calls.frames(session_id))
+
+    def frame_page(self, session_id: str, frame_id: str, number: int) -> One:
+        """Page `number`, from 1, of a frame's table: 512 rows at most."""
+        return self._send(calls.frame_page(session_id, frame_id, number))
+
+    def scratchpad(self, session_id: str) -> Many:
+        return self._send(calls.scratchpad(session_id))
+
+    def journal(self, session_id: str, *, turn_id: str | None = None, limit: int = 200) -> Many:
+        """Model and tool calls, newest first."""
+        return self._send(calls.journal(session_id, turn_id, limit))
+
+    def give_feedback(
+        self,
+        turn_id: str,
+        *,
+        rating: str | None = None,
+        comment: str | None = None,
+        correction: JsonObject | None = None,
+        author: str | None = None,
+    ) -> One:
+        """``up`` or ``down``, words, or what would have been right (``reply``, ``dact``, ``slots``)."""
+        return self._send(calls.give_feedback(turn_id, rating, comment, correction, author))
 
     def plan(self, session_id: str) -> One:
         """The session's latest plan with its revisions. Raises `NotFound` when it never had one."""
