@@ -10,16 +10,19 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.search import Outcome, Task, search
+from orchestrator.search import Judgement, Outcome, Task, search
 
 STEPS = 6
 GOALS = 4
 PROBLEMS = 200
+MOST_FAULTS = 3
+"""How many a judge names."""
 Plan = tuple[int, ...]
 """Steps by number, in order, none twice."""
+Judge = Callable[[Plan], float]
 
 
 @dataclass(frozen=True)
@@ -48,17 +51,21 @@ class Problem:
                 done.add(step)
         return [step for step in plan if step in done]
 
-    def fault(self, plan: Plan) -> str:
-        """What is wrong with a plan, as a critic would put it: the first fault of the worst kind."""
+    def faults(self, plan: Plan) -> list[str]:
+        """What is wrong with a plan, as a critic would put it, the worst kind first."""
         working = self.working(plan)
-        for step in plan:
-            if step not in working:
-                return f"needs {step} {min(self.needs[step] - set(working), default=step)}"
-        for goal in range(GOALS):
-            if all(goal not in self.gives[step] for step in plan):
-                return f"goal {goal}"
-        wrong = [(a, b) for a, b in self.orders if a in plan and b in plan and plan.index(a) > plan.index(b)]
-        return f"order {wrong[0][0]} {wrong[0][1]}" if wrong else ""
+        lacking = (
+            f"needs {step} {min(self.needs[step] - set(working), default=step)}"
+            for step in plan
+            if step not in working
+        )
+        unmet = (f"goal {goal}" for goal in range(GOALS) if all(goal not in self.gives[s] for s in plan))
+        wrong = (
+            f"order {a} {b}"
+            for a, b in self.orders
+            if a in plan and b in plan and plan.index(a) > plan.index(b)
+        )
+        return [*lacking, *unmet, *wrong]
 
 
 def make_problem(chance: random.Random) -> Problem:
@@ -123,39 +130,45 @@ def _edit(steps: list[int], chance: random.Random) -> Plan:
     return tuple(steps)
 
 
-async def search_tree(problem: Problem, chance: random.Random, calls: int) -> Outcome[Plan]:
-    async def expand(plan: Plan, lessons: Sequence[str], width: int) -> list[Plan]:
+async def search_tree(problem: Problem, chance: random.Random, calls: int, judge: Judge) -> Outcome[Plan]:
+    async def expand(plan: Plan, lessons: Sequence[Sequence[str]], width: int) -> list[Plan]:
         if not plan:
             return [propose(chance) for _ in range(width)]
-        lesson = lessons[-1] if lessons else ""
-        return [vary(plan, lesson, problem, chance), *(vary(plan, "", problem, chance) for _ in range(width))]
+        own = lessons[0] if lessons else ()
+        return [vary(plan, own[n] if n < len(own) else "", problem, chance) for n in range(width)]
 
-    async def evaluate(plan: Plan) -> float:
-        return problem.score(plan)
-
-    async def reflect(plan: Plan, score: float) -> str:
-        return problem.fault(plan)
+    async def judge_all(plans: Sequence[Plan]) -> list[Judgement]:
+        return [Judgement(judge(plan), tuple(problem.faults(plan)[:MOST_FAULTS])) for plan in plans]
 
     empty: Plan = ()
-    task = Task(root=empty, expand=expand, evaluate=evaluate, key=lambda plan: plan, reflect=reflect)
+    task = Task(root=empty, expand=expand, judge=judge_all, key=lambda plan: plan)
     return await search(task, calls=calls)
 
 
-def sample(problem: Problem, chance: random.Random, candidates: int) -> float:
-    return max(problem.score(propose(chance)) for _ in range(candidates))
+def sample(chance: random.Random, candidates: int, judge: Judge) -> Plan:
+    return max((propose(chance) for _ in range(candidates)), key=judge)
 
 
-def choose_greedily(problem: Problem) -> float:
+def choose_greedily(judge: Judge) -> Plan:
     """Add the step that helps most at the end, as long as one helps."""
     plan: Plan = ()
     best = 0.0
     while len(plan) < STEPS:
         longer = [(*plan, step) for step in range(STEPS) if step not in plan]
-        next_plan = max(longer, key=problem.score)
-        if problem.score(next_plan) <= best:
+        next_plan = max(longer, key=judge)
+        if judge(next_plan) <= best:
             break
-        plan, best = next_plan, problem.score(next_plan)
-    return best
+        plan, best = next_plan, judge(next_plan)
+    return plan
+
+
+def make_judge(problem: Problem, seed: str, noise: float) -> Judge:
+    """Scores a plan, always the same; `noise`: the deviation of what is said from what is true."""
+
+    def judge(plan: Plan) -> float:
+        return problem.score(plan) + random.Random(f"{seed} {plan}").gauss(0.0, noise)
+
+    return judge if noise else problem.score
 
 
 @dataclass
@@ -175,29 +188,33 @@ class Tally:
         return f"optimum in {self.found / self.problems:6.1%}, {self.share / self.problems:6.1%} of it on average"
 
 
-async def compare(calls: int, problems: int = PROBLEMS, seed: int = 11) -> dict[str, Tally]:
-    """Let the three look for the optimum of the same problems."""
+async def compare(
+    calls: int, problems: int = PROBLEMS, seed: int = 11, noise: float = 0.0
+) -> dict[str, Tally]:
+    """Let the three look for the optimum of the same problems, with the same judge."""
     tallies = {"tree search": Tally(), "sampling": Tally(), "greedy": Tally()}
     plans = all_plans()
     for number in range(problems):
         problem = make_problem(random.Random(f"{seed} problem {number}"))
+        judge = make_judge(problem, f"{seed} judge {number}", noise)
         optimum = max(map(problem.score, plans))
-        outcome = await search_tree(problem, random.Random(f"{seed} tree {number}"), calls)
+        outcome = await search_tree(problem, random.Random(f"{seed} tree {number}"), calls, judge)
         candidates = len(outcome.tree.nodes) - 1
         assert outcome.best is not None
-        assert outcome.best.score is not None
-        tallies["tree search"].count(outcome.best.score, optimum)
-        drawn = sample(problem, random.Random(f"{seed} sample {number}"), candidates)
-        tallies["sampling"].count(drawn, optimum)
-        tallies["greedy"].count(choose_greedily(problem), optimum)
+        tallies["tree search"].count(problem.score(outcome.best.state), optimum)
+        drawn = sample(random.Random(f"{seed} sample {number}"), candidates, judge)
+        tallies["sampling"].count(problem.score(drawn), optimum)
+        tallies["greedy"].count(problem.score(choose_greedily(judge)), optimum)
     return tallies
 
 
 async def report() -> None:
     print(f"{PROBLEMS} problems, {STEPS} steps, {len(all_plans())} decompositions each")
-    for calls in (12, 60, 200):
-        for name, tally in (await compare(calls)).items():
-            print(f"{calls:4} calls  {name:12} {tally}")
+    for noise in (0.0, 0.05):
+        print(f"scores are off by {noise}")
+        for calls in (12, 24, 60, 200):
+            for name, tally in (await compare(calls, noise=noise)).items():
+                print(f"{calls:4} calls  {name:12} {tally}", flush=True)
 
 
 if __name__ == "__main__":

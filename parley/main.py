@@ -16,12 +16,15 @@ from parley.commands import (
     doctor,
     domain,
     evaluate,
+    keys,
     operate,
     runs,
     sessions,
     soak,
     up,
+    webhooks,
 )
+from parley.connection import close_clients
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -44,6 +47,8 @@ app.command("rollback")(sessions.rollback)
 app.add_typer(operate.turns, name="turns")
 app.add_typer(operate.approvals, name="approvals")
 app.add_typer(runs.runs, name="runs")
+app.add_typer(webhooks.webhooks, name="webhooks")
+app.add_typer(keys.keys, name="keys")
 app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
 app.command("doctor")(doctor.doctor)
@@ -76,6 +81,8 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
         if isinstance(error, ParleyError):
             return _fail(str(error), 1)
         return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)
+    finally:
+        close_clients()
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:

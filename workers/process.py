@@ -12,6 +12,8 @@ from dataclasses import dataclass
 
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.runs import PostgresRunWork
+from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
+from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
@@ -27,6 +29,7 @@ from workers.runner import SessionRunner
 from workers.sightings import Sightings
 from workers.starting import read_start
 from workers.submission import TurnRequest, submit
+from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0
 OUTBOX_EVERY_S = 5.0
@@ -76,6 +79,7 @@ class WorkerProcess:
         self._runner: SessionRunner
         self._outbox: OutboxSender
         self._executor: InternalExecutor | None = None
+        self._webhooks: WebhookSender | None = None
         try:
             self._thread.submit(self._open()).result()
         except BaseException:
@@ -146,8 +150,19 @@ class WorkerProcess:
         if self._executor is not None:
             self._repeat("renew runs", self._executor.renew, RENEW_EVERY_S)
             self._repeat("sweep runs", self._executor.sweep, self._settings.sweep_every_s)
+        if self._internal is not None and self._internal.carries_out:
+            self._open_webhooks(ports)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
+
+    def _open_webhooks(self, ports: Ports) -> None:
+        """Tell events outside from the workers of Internal flows: receivers are slow, turns are not."""
+        settings = self._settings
+        posts = WebhookPosts(settings.webhook_networks, timeout_s=settings.webhook_timeout_s)
+        self._resources.push_async_callback(posts.aclose)
+        feeds = PostgresWebhookFeeds(ports.database)
+        sender = self._webhooks = WebhookSender(feeds, posts, give_up_s=settings.webhook_give_up_s)
+        self._repeat("webhooks", sender.send_due, LOOK_EVERY_S)
 
     def _open_internal(self, ports: Ports) -> InternalExecutor | None:
         """What carries Internal flows out; a mistake in a flow must not keep turns from running."""
@@ -188,6 +203,8 @@ class WorkerProcess:
         for task in self._repeated:
             task.cancel()
         await asyncio.gather(*self._repeated, return_exceptions=True)
+        if self._webhooks is not None:
+            await self._webhooks.close()
         if self._sightings:
             await asyncio.to_thread(self._sightings.close)
         await self._resources.aclose()

@@ -225,6 +225,40 @@ _NAMES_OF_GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """What stands in for something that no table has. `words`: for the user."""
+
+    table: str
+    column: str
+    words: str
+
+
+_RETAIL = Measure("employment", "retail_trade", "retail trade (people employed in it, in thousands)")
+_SHARES = Measure("stocks", "price", "the share price of five companies")
+_STAND_INS: Mapping[str, Measure] = {
+    **dict.fromkeys(
+        ("sales", "sale", "retail sales", "turnover", "revenue", "revenues", "shopping"), _RETAIL
+    ),
+    **dict.fromkeys(("profit", "profits", "market", "the market", "stock market", "earnings"), _SHARES),
+    **dict.fromkeys(
+        ("hiring", "workers", "employees", "staff"), Measure("employment", "nonfarm", "people employed")
+    ),
+}
+
+MEASURES_BY_MONTH = (
+    "price (stocks)",
+    "retail trade, construction, manufacturing and other jobs (employment)",
+    "precipitation, wind and temperatures (weather)",
+)
+"""For people who ask about something else."""
+
+
+def nearest_measure(said: str) -> Measure | None:
+    """What comes nearest to something that no table has, if anything does."""
+    return _STAND_INS.get(" ".join(said.casefold().replace("_", " ").split()))
+
+
 def path_of(table: BaseTable) -> str:
     """Where a table's file is, found without importing the package, which would import pandas."""
     return str(distribution(PACKAGE).locate_file(f"{PACKAGE}/_data/{table.file}"))
@@ -258,7 +292,12 @@ def _has(table: BaseTable, name: str) -> bool:
 def tables() -> list[EntityValue]:
     """Provider of the entity `table`."""
     return [
-        EntityValue(table.name, table.name, (*table.aliases, f"{table.name} table"), {"rows": table.rows})
+        EntityValue(
+            table.name,
+            table.name,
+            (*table.aliases, f"{table.name} table"),
+            {"rows": table.rows, "columns": [column.name for column in table.columns]},
+        )
         for table in TABLES.values()
     ]
 

@@ -1,13 +1,13 @@
 """What all policies of the domain share: the table meant, names that people made, frames with pages.
 
-The catalogue's names are found by NLU. Those that appear while people talk are known to the session by
-the outputs of its completed flows, and looked for in the message here.
+The catalogue's names are found by NLU. Those that appear while people talk are in the session's part of the
+registry (AG-3), and looked for in the message here.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from domains.analytics.catalogue import TABLES, other_names, tables_with
 from orchestrator.dialogue.ambiguity import Level
@@ -109,11 +109,12 @@ class TablePolicy(BasePolicy):
     """Fills slots with the session's own names, and hands rows over page by page."""
 
     async def review(self, run: Execution) -> Ending | None:
-        fill_own_names(run)
-        continue_question(run)
-        fill_new_name(run)
-        fill_strange_table(run)
-        settle_table(run)
+        if run.flow.plan_id is None:  # a plan's step has its values from the plan, not from the message
+            fill_own_names(run)
+            continue_question(run)
+            fill_new_name(run)
+            fill_strange_table(run)
+            settle_table(run)
         return await super().review(run)
 
     def outputs(self, run: Execution) -> JsonObject:
@@ -161,12 +162,15 @@ def ask(run: Execution, slot: str) -> NeedsInput:
 
 
 def own_names(run: Execution) -> dict[str, list[str]]:
-    """The session's own tables and columns, as the latest completed flow knew them."""
-    for done in reversed(run.world.state.completed):
-        names = done.outputs.get("names")
-        if isinstance(names, dict):
-            return names
-    return {}
+    """The tables and columns that are the session's own: made, renamed or changed by it."""
+    own = run.world.registry.own
+    return {entity: [name for name in values if name not in TABLES] for entity, values in own.items()}
+
+
+def own_columns(run: Execution) -> Mapping[str, Collection[str]]:
+    """The session's own tables with their columns."""
+    registry = run.world.registry
+    return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
 
 
 def fill_own_names(run: Execution) -> None:
@@ -231,7 +235,7 @@ def fill_new_name(run: Execution) -> None:
 
 def fill_category(run: Execution, slot: str) -> None:
     """Take a category from its words wherever they stand, when understanding left it at its default."""
-    if _said_now(run, slot):
+    if _said_now(run, slot) or run.flow.plan_id is not None:
         return
     spec = run.flow.spec.slots[slot]
     words = {**{value: value for value in spec.values}, **spec.synonyms}

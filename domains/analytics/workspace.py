@@ -24,6 +24,7 @@ STEPS, RECIPES = "steps", "recipes"
 MOST_STEPS = 500
 MOST_ATTEMPTS = 20
 PAGE_ROWS = 512
+MOST_TOLD = 100
 _CACHED_RECIPES = 10_000
 _recipes: dict[str, Recipe] = {}
 """Recipes never change: what was read once need not be read again."""
@@ -161,11 +162,16 @@ class Workspace:
 
     @property
     def own_names(self) -> JsonObject:
-        """Names of tables and columns that no catalogue knows: what later turns may speak of."""
+        """Tables that were made or changed, with their columns, and columns that no catalogue knows."""
         known = {column.name for table in TABLES.values() for column in table.columns}
-        tables = [name for name in self.sheets if name not in TABLES]
-        columns = {column.name for sheet in self.sheets.values() for column in sheet.columns}
-        return {"table": sorted(tables)[:100], "column": sorted(columns - known)[:100]}
+        own = sorted((name, sheet) for name, sheet in self.sheets.items() if not sheet.node.startswith(BASE))
+        columns = {column.name for _, sheet in own for column in sheet.columns}
+        return {
+            "table": {
+                name: {"columns": list(sheet.names), "rows": sheet.rows} for name, sheet in own[:MOST_TOLD]
+            },
+            "column": {name: {} for name in sorted(columns - known)[:MOST_TOLD]},
+        }
 
     def done_by(self, key: str) -> JsonObject | None:
         """The step that an earlier attempt of the same call made."""

@@ -5,6 +5,7 @@ Both keep what they own in the records they are given; nothing is held in memory
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import date, datetime
 from zoneinfo import ZoneInfo
 
@@ -20,6 +21,23 @@ __all__ = ["Bookings", "Flights", "airports"]
 
 FARES_KEPT = 5
 """Of a search, for a comparison that follows it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A flight out and one back by their identifiers, their fares, and what they cost for everybody."""
+
+    there: str
+    back: str
+    there_price: float
+    back_price: float
+    total: float
+
+
+def _cheapest(outbound: dict[str, float], back: dict[str, float], passengers: int) -> Pair:
+    first, last = min(outbound, key=outbound.__getitem__), min(back, key=back.__getitem__)
+    total = (outbound[first] + back[last]) * passengers
+    return Pair(first, last, outbound[first], back[last], total)
 
 
 class Flights(Service):
@@ -61,22 +79,34 @@ class Flights(Service):
         *,
         outbound_fares: dict[str, float],
         return_fares: dict[str, float],
+        other_outbound_fares: dict[str, float] | None = None,
+        other_return_fares: dict[str, float] | None = None,
+        other_date: str | None = None,
+        other_return_date: str | None = None,
         passengers: int = 1,
         budget: float | None = None,
     ) -> JsonObject:
-        """The cheapest pair of flights, with what it costs for all passengers."""
+        """The cheapest pair of flights, with what it costs for all passengers.
+
+        On other days, if there are such, only where the wanted ones cost more than the budget;
+        `wanted_total` is then what those would have cost.
+        """
         if not outbound_fares or not return_fares:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There are no flights to choose from.")
-        there = min(outbound_fares, key=outbound_fares.__getitem__)
-        back = min(return_fares, key=return_fares.__getitem__)
-        total = (outbound_fares[there] + return_fares[back]) * passengers
+        wanted = _cheapest(outbound_fares, return_fares, passengers)
+        chosen = wanted
+        if budget is not None and wanted.total > budget:
+            there = outbound_fares | ((other_outbound_fares or {}) if other_date else {})
+            back = return_fares | ((other_return_fares or {}) if other_return_date else {})
+            chosen = _cheapest(there, back, passengers)
         return {
-            "outbound_id": there,
-            "return_id": back,
-            "outbound": await self._describe(there, outbound_fares[there]),
-            "return": await self._describe(back, return_fares[back]),
-            "total": total,
-            "over_budget": budget is not None and total > budget,
+            "outbound_id": chosen.there,
+            "return_id": chosen.back,
+            "outbound": await self._describe(chosen.there, chosen.there_price),
+            "return": await self._describe(chosen.back, chosen.back_price),
+            "total": chosen.total,
+            "wanted_total": wanted.total,
+            "over_budget": budget is not None and chosen.total > budget,
             "currency": CURRENCY,
         }
 

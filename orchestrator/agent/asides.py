@@ -148,7 +148,7 @@ def tell_progress(turn: RunningTurn, plan: PlanFlow) -> None:
         flow_id=plan.flow_id,
         completed=progress.completed,
         total=progress.total,
-        done=[step.label for step in plan.steps if step.is_done],
+        done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
         steps=[step.label for step in plan.steps if not step.is_finished],
     )
 

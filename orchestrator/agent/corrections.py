@@ -70,11 +70,12 @@ def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
     turn.carry_on = False
 
 
-def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> None:
-    """Carry a completed flow out once more with other values: the user asked for it."""
+def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
+    """Carry a completed flow out once more with other values: the user asked for it. Returns the fresh flow."""
     fresh = _reopen(turn, flow)
     apply_changes(fresh, changes, turn_id=turn.work.turn_id)
     turn.carry_on = True
+    return fresh
 
 
 def _reopen(turn: RunningTurn, flow: BaseFlow) -> BaseFlow:

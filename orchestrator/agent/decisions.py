@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from orchestrator.agent.asides import leave_open
 from orchestrator.agent.corrections import KEEP, REPEAT, repeat_with_changes
-from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.pex.compensate import undo_before
 from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
 
 
-async def decide(turn: RunningTurn, modules: Modules, name: str) -> None:
+def decide(turn: RunningTurn, name: str) -> None:
     """Carry out one of the three; which changes were wanted, the open question remembers."""
     payload = _find_payload(turn, name)
     if payload is None:
@@ -22,8 +22,10 @@ async def decide(turn: RunningTurn, modules: Modules, name: str) -> None:
     if name == KEEP or flow is None:
         turn.world.remark(RemarkKind.STAYS)
         turn.carry_on = turn.state.stack.active is not None
-    elif name == REPEAT or await _undo(turn, modules, flow):
-        repeat_with_changes(turn, flow, payload["changes"])
+    else:
+        fresh = repeat_with_changes(turn, flow, payload["changes"])
+        if name != REPEAT:
+            undo_before(fresh, flow.flow_id)
 
 
 def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
@@ -34,18 +36,6 @@ def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
                 turn.state.ambiguity.resolve(entry)
                 return option.payload
     return None
-
-
-async def _undo(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> bool:
-    """Undo everything that stands of a flow; False, with a remark, when something could not be undone."""
-    for note in [note for note in turn.state.effects if note.flow_id == flow.flow_id and note.stands]:
-        why_not = await modules.pex.compensate(turn.world, note)
-        if why_not is not None:
-            turn.world.remark(RemarkKind.FAILED, message=why_not, category="compensation")
-            turn.carry_on = False
-            return False
-        turn.world.remark(RemarkKind.UNDONE, summary=note.summary)
-    return True
 
 
 def _find(turn: RunningTurn, flow_id: str) -> BaseFlow | None:

@@ -31,7 +31,7 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
     now, began = modules.clock(), time.monotonic()
     world = World(
         domain=modules.domain,
-        registry=modules.registry,
+        registry=modules.registry.for_session(state.entities),
         state=state,
         session_id=lease.session_id,
         tenant_id=lease.tenant_id,

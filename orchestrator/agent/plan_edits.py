@@ -121,6 +121,8 @@ def follow_correction(turn: RunningTurn, flow: BaseFlow, changed: Collection[str
         if name in plan.spec.slots:
             held = flow.slots[slot]
             plan.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
+            for dependent in plan.dependents(name):
+                plan.clear(dependent)
     stale = _find_stale(turn, plan, names & plan.spec.slots.keys())
     if not stale:
         return

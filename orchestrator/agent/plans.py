@@ -70,8 +70,7 @@ async def _check(turn: RunningTurn, modules: Modules, plan: PlanFlow, *, trouble
         note_revision(world, plan, Outcome.CONTINUE.value)
     outcomes = [change.outcome.value for change in changes] or [Outcome.CONTINUE.value]
     world.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
-    if changes:
-        _void_approvals(turn, plan)
+    _void_approvals(turn, plan)
     tell_changes(turn, plan, changes)
     modules.res.start(world)  # what was given up leaves at once
     turn.seen = len(world.finished)
@@ -79,10 +78,11 @@ async def _check(turn: RunningTurn, modules: Modules, plan: PlanFlow, *, trouble
 
 
 def _void_approvals(turn: RunningTurn, plan: PlanFlow) -> None:
-    """What was to be approved belonged to the plan as it was: it is asked for anew (PX-17)."""
+    """What was to be approved belonged to the plan as it was: it is asked for anew, in this very turn (PX-17)."""
+    stale = {one.flow_id for one in turn.state.approvals if one.plan_revision != plan.revision}
     for step in plan.steps:
         flow = turn.state.stack.get(step.flow_id)
-        void = turn.state.void_approvals(step.flow_id)
+        void = step.flow_id in stale and turn.state.void_approvals(step.flow_id)
         if void and flow is not None and flow.standing == AWAITING_APPROVAL:
             turn.state.stack.unpark(flow, turn.world.now)
 

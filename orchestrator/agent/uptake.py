@@ -23,7 +23,7 @@ from orchestrator.world.remark import RemarkKind
 ASIDE = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, MessageKind.UNKNOWN})
 
 
-async def take_up(turn: RunningTurn, modules: Modules) -> None:
+async def take_up(turn: RunningTurn, _modules: Modules) -> None:
     """Let the message act on the stack; `turn.carry_on` says whether PEX has something to do."""
     _abandon_stale(turn)
     expire_approvals(turn)
@@ -37,7 +37,7 @@ async def take_up(turn: RunningTurn, modules: Modules) -> None:
     if understood.kind is not MessageKind.DIGRESSION:
         turn.state.digression.end()
     if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
-        await decide(turn, modules, understood.target)
+        decide(turn, understood.target)
         return
     if await take_decision(turn, understood):
         return

@@ -16,7 +16,10 @@ from orchestrator.errors import IllegalTransition, NotFound
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a plan is: `completed` of `total` sub-flows; what was pruned or left out is not counted."""
+    """How far a plan is: `completed` of `total` sub-flows.
+
+    What was pruned or left out is not counted, and a look-up that is made anew counts once.
+    """
 
     completed: int
     total: int
@@ -46,7 +49,8 @@ def current_plan(stack: FlowStack) -> PlanFlow | None:
 
 def read_progress(plan: PlanFlow) -> Progress:
     """Read at any time, also from an archived plan (PL-4)."""
-    counted = [step for step in plan.steps if step.standing not in {PRUNED, CANCELLED}]
+    latest = {step.name: step for step in plan.steps}
+    counted = [s for s in plan.steps if latest[s.name] is s and s.standing not in {PRUNED, CANCELLED}]
     return Progress(
         completed=sum(step.state is FlowState.COMPLETED for step in counted),
         total=len(counted),

@@ -69,6 +69,8 @@ class DialogueState:
     effects: list[EffectNote] = field(default_factory=list[EffectNote])
     labels: list[LabelSource] = field(default_factory=list[LabelSource])
     """What the session has taken in that must not simply go out again (PX-3)."""
+    entities: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])
+    """The session's own values by entity, with their metadata: what no catalogue knows (AG-3)."""
     summary: Summary | None = None
     """Of the older turns, once there are many (IF-12); absent in documents of sessions without one."""
     schema_version: int = SCHEMA_VERSION
@@ -179,6 +181,8 @@ class DialogueState:
             "effects": [note.serialize() for note in self.effects],
             "labels": [source.serialize() for source in self.labels],
         }
+        if self.entities:
+            body["entities"] = {entity: dict(values) for entity, values in self.entities.items()}
         if self.summary is not None:
             body["summary"] = {"text": self.summary.text, "through_turn": self.summary.through_turn}
         return body
@@ -208,6 +212,7 @@ class DialogueState:
             completed=_load_flows(body["completed"], flow_types),
             effects=[EffectNote.from_dict(entry) for entry in body["effects"]],
             labels=[LabelSource.from_dict(entry) for entry in body["labels"]],
+            entities={entity: dict(values) for entity, values in body.get("entities", {}).items()},
             summary=Summary(**body["summary"]) if "summary" in body else None,
         )
 

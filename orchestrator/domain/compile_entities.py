@@ -54,12 +54,13 @@ def _compile_entity(
             EntityValue(canonical, value.name or canonical, value.aliases, value.metadata)
             for canonical, value in entry.values.items()
         ]
-        return Entity(name, tuple(values))
+        return Entity(name, tuple(values), entry.learned_from)
     if entry.values:
         problems.add(file, (*path, "provider"), "an entity has values or a provider, not both")
     place = (*path, "provider")
     provider = find_callable(entry.provider, services, file, place, problems)
-    return Entity(name, () if provider is None else _provide(provider, entry, file, place, problems))
+    provided = () if provider is None else _provide(provider, entry, file, place, problems)
+    return Entity(name, provided, entry.learned_from)
 
 
 def _provide(

@@ -240,11 +240,15 @@ class Plans(Section):
     max_sub_flows: PositiveInt
     tree_search: Switch
     tree_candidates: PositiveInt
+    tree_variants: PositiveInt
     tree_model_calls: PositiveInt
 
 
 class Approvals(Section):
+    """`by`: who may grant one, where a tool's manifest does not say; anybody concerned may deny it."""
+
     expires_s: PositiveInt
+    by: Literal["user", "operator"]
 
 
 class Budgets(Section):

@@ -143,13 +143,17 @@ def _spread_values(values: Json) -> Json:
 
 
 class EntityEntry(Entry):
-    """Known values in the file, or from `provider`: a callable of services.py, called with `options`."""
+    """Known values in the file, or from `provider`: a callable of services.py, called with `options`.
+
+    `learned_from`: an output of flows, an object with the session's own values by entity.
+    """
 
     values: Annotated[Mapping[str, EntityValueEntry], BeforeValidator(_spread_values)] = Field(
         default_factory=dict[str, EntityValueEntry]
     )
     provider: str | None = None
     options: JsonObject = Field(default_factory=JsonObject)
+    learned_from: Name | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -236,6 +240,7 @@ class ToolEntry(Entry):
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
     requires_approval: bool = False
+    approval: Literal["user", "operator"] | None = None
     approval_above: Mapping[Name, float] = Field(default_factory=dict[str, float])
     max_retries: NonNegativeInt | None = None
     rate_limit_rpm: PositiveInt | None = None

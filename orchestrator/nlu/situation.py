@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from functools import lru_cache
@@ -34,7 +34,7 @@ class Situation:
 
     `options`: the suggested replies, of which a message may name one. `candidates`: the values
     among which the user was asked to choose. `completed`: latest first. `previous`: the user's
-    previous message. `question`: the words of the open question.
+    previous message. `own`: values that only this session has, by entity. `question`: the words of the open question.
     """
 
     today: date
@@ -48,6 +48,7 @@ class Situation:
     interrupted: tuple[PastFlow, ...] = ()
     completed: tuple[PastFlow, ...] = ()
     previous: str = ""
+    own: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
     question: str = ""
 
     @property
@@ -77,6 +78,7 @@ def read_situation(state: DialogueState, now: float) -> Situation:
         completed=tuple(
             PastFlow(flow.spec, values_of(flow)) for flow in reversed(state.completed[-_PAST_AT_HAND:])
         ),
+        own=state.entities,
         previous=next((m.text for m in reversed(state.messages) if m.role == "user"), ""),
         question="" if current is None else current.question,
     )

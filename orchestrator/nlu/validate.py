@@ -17,9 +17,10 @@ from orchestrator.nlu.extract.answers import parse
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import DATE
-from orchestrator.nlu.extract.gazetteer import entity_kind, reading_of
+from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.extract.kinds import kinds_of, value_kind
 from orchestrator.nlu.situation import Situation
+from orchestrator.nlu.text import key_of
 from orchestrator.types import Dact, Json
 
 MOST_FLOWS = 3
@@ -112,13 +113,28 @@ class Validation:
             return mention
         value: Json = mention.value
         if slot.entity is not None and type(value) is not list:
-            return self.ground(mention, slot)
+            return self._find_own(mention, slot, situation) or self.ground(mention, slot)
         value = self._repair(value, slot, situation)
         verdict = self._types.validate(value, slot)
         if isinstance(verdict, Rejected):
             why = _why_no_date(value, slot, situation) or verdict.why
             return Mention(None, mention.text, invalid=why)
         return mention if verdict.value is mention.value else replace(mention, value=verdict.value)
+
+    def _find_own(self, mention: Mention, slot: SlotSpec, situation: Situation) -> Mention | None:
+        """One of the session's own values, by its name or by a misspelt one that is no known entity's."""
+        own = situation.own.get(slot.entity or "")
+        if not own:
+            return None
+        said = str(mention.value)
+        keys = {key_of(name.replace("_", " ")): name for name in own}
+        found = keys.get(key_of(said.replace("_", " ")))
+        kind = entity_kind(slot.entity or "")
+        gazetteer = self._extractor.gazetteer
+        if found is None and not (gazetteer.is_value(kind, mention.value) or gazetteer.lookup(kind, said)):
+            nearest = choose_nearest(key_of(said), keys)
+            found = None if nearest is None else keys[nearest]
+        return None if found is None else Mention(found, mention.text or said)
 
     def ground(self, mention: Mention, slot: SlotSpec) -> Mention:
         """Find the known entity that a value names: as it is, by name in any case, by nearest name.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.records import EffectNote
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.compensate import compensate
+from orchestrator.pex.compensate import undo_first
 from orchestrator.pex.ending import Ending, Failed
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
@@ -32,13 +31,10 @@ class PEX:
             world.failed_check("pex", "policy_registered", "The flow has no policy.", flow.flow_id)
             return Failed(FailureCategory.SERVER_ERROR, "I cannot do that.", check="policy_registered")
         settle_questions(world, flow)
-        ending = await policy.execute(Execution(flow, world, self._tools))
+        run = Execution(flow, world, self._tools)
+        ending = await undo_first(run) or await policy.execute(run)
         keep_latest_question(world, flow)
         return ending
-
-    async def compensate(self, world: World, note: EffectNote) -> str | None:
-        """Undo what a tool has done. None, or why it could not be."""
-        return await compensate(world, self._tools, note)
 
 
 def settle_questions(world: World, flow: BaseFlow) -> None:

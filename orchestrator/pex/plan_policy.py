@@ -14,9 +14,11 @@ from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy, Step
 from orchestrator.planning import Decomposed, Planner, Verdict
 from orchestrator.planning.changes import note_pushed, note_revision
+from orchestrator.planning.recipe import BY_MODEL
 from orchestrator.planning.rules import apply_rules
 from orchestrator.types import Json, JsonObject
-from orchestrator.world.remark import RemarkKind
+from orchestrator.world.remark import Remark, RemarkKind
+from orchestrator.world.world import World
 
 LONGEST_FACT = 60
 """Longer values are not told in a list of what the steps have found."""
@@ -65,7 +67,7 @@ class PlanPolicy(BasePolicy):
             flow_id=plan.flow_id,
             missing=list(verdict.missing),
             done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
-            reasons=_reasons(plan),
+            reasons=_reasons(plan, run.world),
         )
         run.world.state.stack.invalidate(plan, FAILED)
         return GaveUp()
@@ -74,6 +76,8 @@ class PlanPolicy(BasePolicy):
         world = run.world
         add_steps(plan, list(found.steps))
         plan.rounds += 1
+        if found.source == "model":
+            plan.notes[BY_MODEL] = True
         for change in apply_rules(plan, world, world.domain.config.plans.max_sub_flows):
             note_revision(world, plan, change.outcome.value, change.why)
         more: JsonObject = {"source": found.source, "problems": list(found.problems)}
@@ -117,9 +121,15 @@ def _merge(plan: PlanFlow) -> JsonObject:
     return {step.name: step.outputs for step in plan.steps if step.outputs}
 
 
-def _reasons(plan: PlanFlow) -> list[Json]:
+def _reasons(plan: PlanFlow, world: World) -> list[Json]:
+    """Why steps were not done, but for what this turn has told already."""
+    told = {part.values.get("message") for part in world.story if isinstance(part, Remark)}
     return [
         {"label": step.label, "why": step.note}
         for step in plan.steps
-        if step.note and step.is_finished and not step.is_done and not step.was_dropped_by_user
+        if step.note
+        and step.note not in told
+        and step.is_finished
+        and not step.is_done
+        and not step.was_dropped_by_user
     ]

@@ -6,6 +6,7 @@ A model that fails is None here, and noted: the rules decide then.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, repeat
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -13,11 +14,13 @@ from orchestrator.planning import prompts
 from orchestrator.planning.drafts import Draft, Ground, Refused, check_draft
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.prompting import PromptEngineer
-from orchestrator.search import Outcome, Task, search
+from orchestrator.search import Judgement, Outcome, Task, search
 from orchestrator.types import Json, JsonObject
 from orchestrator.world.world import World
 
 _NOTHING = Draft(())
+MOST_LESSONS = 9
+MOST_FAULTS = 3
 
 
 class Advisor:
@@ -51,29 +54,30 @@ class Advisor:
         """Look for a better decomposition than the first (PL-5)."""
         config = world.domain.config.plans
 
-        async def expand(draft: Draft, lessons: Sequence[str], width: int) -> list[Draft]:
+        async def expand(draft: Draft, lessons: Sequence[Sequence[str]], width: int) -> list[Draft]:
             wanted = width - 1 if draft is _NOTHING else width
             found = await self._find_others(draft, lessons, wanted, plan, world, ground, room)
             return [first, *found] if draft is _NOTHING else found
 
-        async def evaluate(draft: Draft) -> float:
-            question = self._about(draft, plan, world)
+        async def judge(drafts: Sequence[Draft]) -> list[Judgement]:
+            question = {**self._about(plan, world), "plans": [draft.show() for draft in drafts]}
             body = await self._ask(prompts.SCORE, question, prompts.SCORED, world)
-            score = body["score"] if body is not None else 0.0
-            return float(score) if isinstance(score, int | float) else 0.0
+            entries = body["judgements"] if body is not None and is_list(body["judgements"]) else []
+            found = [_read_judgement(entry) for entry in entries]
+            return [*found, *repeat(Judgement(0.0), len(drafts))][: len(drafts)]
 
-        async def reflect(draft: Draft, score: float) -> str:
-            question = {**self._about(draft, plan, world), "score": round(score, 3)}
-            body = await self._ask(prompts.REFLECT, question, prompts.LESSON, world)
-            return str(body["lesson"])[:300] if body is not None else ""
-
-        task = Task(root=_NOTHING, expand=expand, evaluate=evaluate, key=Draft.key, reflect=reflect)
-        return await search(task, calls=config.tree_model_calls, width=config.tree_candidates)
+        task = Task(root=_NOTHING, expand=expand, judge=judge, key=Draft.key)
+        return await search(
+            task,
+            calls=config.tree_model_calls,
+            width=config.tree_candidates,
+            variants=config.tree_variants,
+        )
 
     async def _find_others(
         self,
         draft: Draft,
-        lessons: Sequence[str],
+        lessons: Sequence[Sequence[str]],
         wanted: int,
         plan: PlanFlow,
         world: World,
@@ -83,9 +87,10 @@ class Advisor:
         if wanted <= 0:
             return []
         question = {
-            **self._about(draft, plan, world),
+            **self._about(plan, world),
+            "plan": draft.show(),
             "max_steps": room,
-            "lessons": list(lessons),
+            "lessons": list(dict.fromkeys(chain.from_iterable(lessons)))[:MOST_LESSONS],
             "wanted": wanted,
         }
         body = await self._ask(prompts.ALTERNATIVES, question, prompts.SEVERAL, world)
@@ -97,12 +102,11 @@ class Advisor:
         ]
         return [draft for draft in drafts if isinstance(draft, Draft)]
 
-    def _about(self, draft: Draft, plan: PlanFlow, world: World) -> dict[str, Json]:
+    def _about(self, plan: PlanFlow, world: World) -> dict[str, Json]:
         return {
             **prompts.frame_question(world),
             "goal": plan.goal or world.text,
             "known": plan.values(),
-            "plan": draft.show(),
         }
 
     async def replan(self, plan: PlanFlow, world: World, room: int) -> JsonObject | None:
@@ -136,3 +140,12 @@ class Advisor:
         except MODEL_FAILURES as error:
             world.degrade(error.code)
             return None
+
+
+def _read_judgement(body: Json) -> Judgement:
+    """What cannot be read counts as nothing."""
+    if not is_object(body) or not isinstance(score := body.get("score"), int | float):
+        return Judgement(0.0)
+    faults = body.get("faults")
+    said = [str(fault)[:300] for fault in faults] if is_list(faults) else []
+    return Judgement(float(score), tuple(said[:MOST_FAULTS]))

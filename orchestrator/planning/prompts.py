@@ -11,7 +11,7 @@ from orchestrator.planning.drafts import catalogue
 from orchestrator.types import Json, JsonObject
 from orchestrator.world.world import World
 
-DECOMPOSE, ALTERNATIVES, SCORE, REFLECT = "plan_decompose", "plan_alternatives", "plan_score", "plan_reflect"
+DECOMPOSE, ALTERNATIVES, SCORE = "plan_decompose", "plan_alternatives", "plan_score"
 REPLAN, COMPLETE = "plan_replan", "plan_complete"
 MOST_HISTORY = 7
 
@@ -33,12 +33,19 @@ SEVERAL: JsonObject = {
     "properties": {"plans": {"type": "array", "items": DECOMPOSITION}},
     "required": ["plans"],
 }
-SCORED: JsonObject = {
+_JUDGEMENT: JsonObject = {
     "type": "object",
-    "properties": {"score": {"type": "number"}, "reason": {"type": "string"}},
+    "properties": {
+        "score": {"type": "number"},
+        "faults": {"type": "array", "items": {"type": "string"}},
+    },
     "required": ["score"],
 }
-LESSON: JsonObject = {"type": "object", "properties": {"lesson": {"type": "string"}}, "required": ["lesson"]}
+SCORED: JsonObject = {
+    "type": "object",
+    "properties": {"judgements": {"type": "array", "items": _JUDGEMENT}},
+    "required": ["judgements"],
+}
 REPLANNING: JsonObject = {
     "type": "object",
     "properties": {

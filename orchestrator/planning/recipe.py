@@ -8,6 +8,10 @@ from orchestrator.dialogue.specification import RecipeStep
 from orchestrator.planning.bindings import holds
 from orchestrator.types import FlowId, new_id
 
+BY_MODEL = "by_model"
+"""The note of a plan whose steps a model chose: what is declared does not join it, and what the model
+gave up before it was begun is not missed."""
+
 
 def make_step(declared: RecipeStep) -> PlanStep:
     return PlanStep(
@@ -23,7 +27,9 @@ def make_step(declared: RecipeStep) -> PlanStep:
 
 
 def due_steps(plan: PlanFlow) -> list[RecipeStep]:
-    """Declared steps that should be part of the plan by now and are not."""
+    """Declared steps that should be part of the plan by now and are not; none where a model made the plan."""
+    if plan.notes.get(BY_MODEL):
+        return []
     return [
         declared
         for declared in plan.spec.recipe
@@ -57,4 +63,5 @@ def _lacking(plan: PlanFlow, name: str) -> str:
     step, declared = plan.step_named(name), declared_step(plan, name)
     if step is None:
         return "" if declared is None or declared.optional else declared.purpose or name.replace("_", " ")
-    return "" if step.optional or step.is_done or step.was_dropped_by_user else step.label
+    given_up = step.was_dropped_by_user or (step.was_never_begun and plan.notes.get(BY_MODEL))
+    return "" if step.optional or step.is_done or given_up else step.label

@@ -18,6 +18,7 @@ from orchestrator.world.world import World
 
 LEADING = frozenset(
     {
+        RemarkKind.ASSUMED,
         RemarkKind.BACK_TO,
         RemarkKind.CANCELLED,
         RemarkKind.CLEARED,

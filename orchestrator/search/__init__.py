@@ -1,7 +1,7 @@
-"""Tree search over anything that can be expanded, scored and reflected on; knows nothing of dialogue."""
+"""Tree search over anything that can be expanded and judged; knows nothing of dialogue."""
 
-from orchestrator.search.budget import Budget, CallsSpent
+from orchestrator.search.budget import Budget
 from orchestrator.search.tree import Node, Tree
-from orchestrator.search.tree_search import Outcome, Task, search
+from orchestrator.search.tree_search import Judgement, Outcome, Task, search
 
-__all__ = ["Budget", "CallsSpent", "Node", "Outcome", "Task", "Tree", "search"]
+__all__ = ["Budget", "Judgement", "Node", "Outcome", "Task", "Tree", "search"]

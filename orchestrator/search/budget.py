@@ -1,12 +1,8 @@
-"""How many calls a search may make: each expansion, evaluation and reflection is one."""
+"""How many calls a search may make: each expansion and each judgement is one."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-
-class CallsSpent(Exception):
-    """The search has used up its calls; never leaves the package."""
 
 
 @dataclass(slots=True)
@@ -19,7 +15,5 @@ class Budget:
         return self.limit - self.spent
 
     def spend(self) -> None:
-        """Count one call. Raises CallsSpent when there is none left."""
-        if self.spent >= self.limit:
-            raise CallsSpent
+        """Count one call; whoever spends has looked at what is left."""
         self.spent += 1

@@ -16,7 +16,8 @@ State = TypeVar("State")
 @dataclass(slots=True, eq=False)
 class Node(Generic[State]):
     """`score`: of this candidate itself, 0 … 1, None until it was evaluated. `total`: the sum of all scores
-    at and below it, `visits` how many they are. `closed`: nothing below it is left to be looked at.
+    at and below it, `visits` how many they are. `faults`: what is wrong with it, the worst first.
+    `closed`: nothing below it is left to be looked at.
     """
 
     number: int
@@ -26,7 +27,7 @@ class Node(Generic[State]):
     score: float | None = None
     visits: int = 0
     total: float = 0.0
-    lesson: str = ""
+    faults: tuple[str, ...] = ()
     expanded: bool = False
     closed: bool = False
 

@@ -1,6 +1,7 @@
-"""Language Agent Tree Search (PL-5): select, reflect, expand, evaluate, back-propagate, within a budget of calls.
+"""Language Agent Tree Search (PL-5): select, expand, evaluate and reflect, back-propagate, within a budget of calls.
 
-The candidates are whatever the task's functions make of them; they may ask a model.
+The candidates are whatever the task's functions make of them; they may ask a model. All children of a node
+are made by one call and judged by one call, faults and all, so that few calls see many candidates.
 """
 
 from __future__ import annotations
@@ -9,10 +10,20 @@ from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from orchestrator.search.budget import Budget, CallsSpent
+from orchestrator.search.budget import Budget
 from orchestrator.search.tree import Node, Tree
 
 State = TypeVar("State")
+CALLS_PER_NODE = 2
+"""One that expands it, one that judges what came of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """How good a candidate is, 0 … 1, and what is wrong with it, in words for `expand`, the worst first."""
+
+    score: float
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -20,16 +31,15 @@ class Task(Generic[State]):
     """What is searched.
 
     `expand(state, lessons, width)`: at most `width` candidates that follow from a state; from the
-    root's state the first ones. `lessons`: what was learnt on the way to it, the root's first.
-    `evaluate(state)`: how good a candidate is, 0 … 1. `reflect(state, score)`: what is wrong with
-    it, in words for `expand`; None: no reflection. `key(state)`: equal candidates have equal keys.
+    root's state the first ones. `lessons`: the faults of the state and of those that it was made
+    from, its own first. `judge(states)`: a judgement on each of several candidates.
+    `key(state)`: equal candidates have equal keys.
     """
 
     root: State
-    expand: Callable[[State, Sequence[str], int], Awaitable[Sequence[State]]]
-    evaluate: Callable[[State], Awaitable[float]]
+    expand: Callable[[State, Sequence[Sequence[str]], int], Awaitable[Sequence[State]]]
+    judge: Callable[[Sequence[State]], Awaitable[Sequence[Judgement]]]
     key: Callable[[State], Hashable]
-    reflect: Callable[[State, float], Awaitable[str]] | None = None
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ class Outcome(Generic[State]):
                     "score": node.score,
                     "visits": node.visits,
                     "mean": round(node.mean, 6),
-                    "lesson": node.lesson,
+                    "faults": list(node.faults),
                 }
                 for node in self.tree.nodes
             ],
@@ -66,7 +76,8 @@ async def search(
     *,
     calls: int,
     width: int = 3,
-    exploration: float = 0.2,
+    variants: int = 4,
+    exploration: float = 0.05,
     good_enough: float = 1.0,
 ) -> Outcome[State]:
     """Find the best candidate.
@@ -74,18 +85,16 @@ async def search(
     Args:
         task: what to search.
         calls: how many calls of the task's functions may be made altogether.
-        width: candidates per expansion.
+        width: candidates at the root.
+        variants: candidates that follow from each other one.
         exploration: weight of what was seldom visited against what scored well.
         good_enough: a candidate with this score ends the search.
     """
     tree, budget = Tree(task.root), Budget(calls)
-    run = _Search(task, tree, budget, width, {task.key(task.root)})
-    try:
-        while (node := tree.select(exploration)) is not None:
-            if await run.look_below(node) >= good_enough:
-                break
-    except CallsSpent:
-        pass
+    run = _Search(task, tree, budget, {task.key(task.root)})
+    while budget.left >= CALLS_PER_NODE and (node := tree.select(exploration)) is not None:
+        if await run.look_below(node, width if node is tree.root else variants) >= good_enough:
+            break
     return Outcome(tree, tree.best(), budget)
 
 
@@ -94,43 +103,40 @@ class _Search(Generic[State]):
     task: Task[State]
     tree: Tree[State]
     budget: Budget
-    width: int
     seen: set[Hashable]
 
-    async def look_below(self, node: Node[State]) -> float:
-        """Reflect on a node, expand it, score its new children. Returns the best score among them."""
-        await self._reflect(node)
+    async def look_below(self, node: Node[State], width: int) -> float:
+        """Expand a node and judge its new children. Returns the best score among them."""
         self.budget.spend()
-        lessons = [above.lesson for above in node.path() if above.lesson][::-1]
-        states = await self.task.expand(node.state, lessons, self.width)
+        lessons = [above.faults for above in node.path() if above.faults]
+        states = await self.task.expand(node.state, lessons, width)
         node.expanded = True
-        best = 0.0
-        for state in self._new(states):
-            child = self.tree.add(node, state)
-            best = max(best, await self._evaluate(child))
+        fresh = self._new(states, width)
+        best = await self._judge(node, fresh) if fresh else 0.0
         if all(child.closed for child in node.children):
             self.tree.close(node)
         return best
 
-    async def _reflect(self, node: Node[State]) -> None:
-        if self.task.reflect is None or node.score is None or node.score >= 1.0:
-            return
-        self.budget.spend()
-        node.lesson = await self.task.reflect(node.state, node.score)
-
-    def _new(self, states: Sequence[State]) -> list[State]:
+    def _new(self, states: Sequence[State], width: int) -> list[State]:
         """Candidates that nobody proposed before, at most as many as wanted."""
         fresh: dict[Hashable, State] = {}
         for state in states:
             key = self.task.key(state)
             if key not in self.seen:
                 fresh.setdefault(key, state)
-        chosen = dict(list(fresh.items())[: self.width])
+        chosen = dict(list(fresh.items())[:width])
         self.seen.update(chosen)
         return list(chosen.values())
 
-    async def _evaluate(self, child: Node[State]) -> float:
+    async def _judge(self, parent: Node[State], states: Sequence[State]) -> float:
+        """Score the new children and let those above know."""
         self.budget.spend()
-        score = min(1.0, max(0.0, await self.task.evaluate(child.state)))
-        self.tree.propagate(child, score)
-        return score
+        judgements = await self.task.judge(states)
+        best = 0.0
+        for state, judgement in zip(states, judgements, strict=True):
+            score = min(1.0, max(0.0, judgement.score))
+            child = self.tree.add(parent, state)
+            child.faults = judgement.faults
+            self.tree.propagate(child, score)
+            best = max(best, score)
+        return best

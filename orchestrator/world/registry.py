@@ -1,36 +1,87 @@
-"""The data registry: a domain's valid entities, ready to be looked up and shown (AG-3).
+"""The data registry: the valid entities of a domain and a session, ready to be looked up and shown (AG-3).
 
-Made once per domain; finding entities in a user's words is NLU's business.
+The domain's are made once, the session's are what its flows have told of; finding entities in a user's
+words is NLU's business.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.dialogue.json_values import is_list
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.model import Entity, EntityValue
-from orchestrator.types import Json
+from orchestrator.types import Json, JsonObject
+
+MOST_OF_SESSION = 200
+"""Values of one entity that a session may have of its own."""
+
+SessionEntities = dict[str, dict[str, JsonObject]]
+"""Metadata by canonical value by entity."""
 
 
 class Registry:
-    def __init__(self, entities: Mapping[str, Entity]) -> None:
+    """`own`: the session's values; whoever holds the registry sees them change."""
+
+    def __init__(self, entities: Mapping[str, Entity], own: SessionEntities | None = None) -> None:
         self._values = {
             name: {value.canonical: value for value in entity.values} for name, entity in entities.items()
         }
-        self.tables = {
-            value.canonical: tuple(str(column) for column in value.metadata["columns"])
+        self._sources = {
+            name: entity.learned_from for name, entity in entities.items() if entity.learned_from
+        }
+        self._tables = {
+            value.canonical: _columns_of(value.metadata)
             for entity in entities.values()
             for value in entity.values
             if is_list(value.metadata.get("columns"))
         }
+        self.own = {} if own is None else own
+
+    def for_session(self, own: SessionEntities) -> Registry:
+        """The same domain with a session's own values."""
+        registry = Registry({}, own)
+        registry._values, registry._sources, registry._tables = self._values, self._sources, self._tables
+        return registry
+
+    def learn(self, flow: BaseFlow) -> None:
+        """Take what a completed flow tells of the session's own values, in place of what was known.
+
+        The output leaves the flow: it is about the session, and kept once.
+        """
+        for output in dict.fromkeys(self._sources.values()):
+            told = flow.outputs.pop(output, None)
+            if not is_object(told):
+                continue
+            for entity, source in self._sources.items():
+                values = told.get(entity)
+                if source == output and is_object(values):
+                    named = list(values.items())[:MOST_OF_SESSION]
+                    self.own[entity] = {name: body if is_object(body) else {} for name, body in named}
+
+    @property
+    def tables(self) -> dict[str, tuple[str, ...]]:
         """Entities with columns: what code may name (PX-10)."""
+        found = dict(self._tables)
+        for values in self.own.values():
+            for name, metadata in values.items():
+                if is_list(metadata.get("columns")):
+                    found[name] = _columns_of(metadata)
+        return found
 
     def find(self, entity: str, canonical: Json) -> EntityValue | None:
         if not isinstance(canonical, str):
             return None
-        return self._values.get(entity, {}).get(canonical)
+        own = self.own.get(entity, {}).get(canonical)
+        known = self._values.get(entity, {}).get(canonical)
+        return known if own is None or known is not None else EntityValue(canonical, canonical, (), own)
 
     def name(self, entity: str | None, canonical: Json) -> str:
         """The name people know a value by; the value itself when it is not in the registry."""
         known = self.find(entity, canonical) if entity else None
         return known.name if known else str(canonical)
+
+
+def _columns_of(metadata: JsonObject) -> tuple[str, ...]:
+    columns = metadata["columns"]
+    return tuple(str(column) for column in columns) if is_list(columns) else ()

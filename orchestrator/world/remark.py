@@ -46,6 +46,8 @@ class RemarkKind(StrEnum):
     STATUS = "status"
     CHITCHAT = "chitchat"
     INVALID_VALUE = "invalid_value"
+    ASSUMED = "assumed"
+    """Values that nobody named were taken for granted; `why` says which."""
     LIMIT_REACHED = "limit_reached"
     MADE_ROOM = "made_room"
     ABANDONED = "abandoned"

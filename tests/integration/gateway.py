@@ -66,7 +66,7 @@ async def open_house(
     settings = Settings(database_url=database_url, redis_url=redis_url, **more)
     app = create_app(lambda: open_doors(settings))
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(_serve(app, port))
+        url = await stack.enter_async_context(serve(app, port))
         ports = await stack.enter_async_context(open_ports(settings))
         lane = await stack.enter_async_context(open_lane(ports))
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=10))
@@ -74,7 +74,7 @@ async def open_house(
 
 
 @asynccontextmanager
-async def _serve(app: Any, port: int) -> AsyncIterator[str]:
+async def serve(app: Any, port: int = 0) -> AsyncIterator[str]:
     with socket.socket() as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(("127.0.0.1", port))

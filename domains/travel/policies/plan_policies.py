@@ -1,19 +1,29 @@
-"""Policies of Plan flows: a trip is planned as its recipe in the ontology says."""
+"""Policies of Plan flows: a trip is planned as its recipe in the ontology says, once its days are settled."""
 
 from __future__ import annotations
 
+from datetime import UTC, date, datetime
+
+from domains.travel.weekend import DAY, Weekend, choose_weekend, show_span
 from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.slots import SlotSource
 from orchestrator.pex.ending import Ending, NeedsInput
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.plan_policy import PlanPolicy
+from orchestrator.types import JsonObject
 from orchestrator.world.remark import RemarkKind
+
+OTHER_DAYS = ("other_date", "other_return_date")
+"""Slots of the days that would do as well."""
 
 
 class PlanTripPolicy(PlanPolicy):
     dact = "plan_trip"
 
     async def review(self, run: Execution) -> Ending | None:
-        """Ask again for what cannot be together, before anything is planned with it."""
+        """Settle which days a weekend is; ask again for what cannot be together, before anything is planned."""
+        _settle_weekend(run)
         ending = await super().review(run)
         if ending is not None:
             return ending
@@ -22,6 +32,45 @@ class PlanTripPolicy(PlanPolicy):
         if run.value("return_date") < run.value("date"):
             return _ask_again(run, "return_date", "That is before you leave.")
         return None
+
+
+def _settle_weekend(run: Execution) -> None:
+    """Days that the user did not name follow from the weekend; they are told, and may be corrected."""
+    plan = run.flow
+    if not isinstance(plan, PlanFlow) or plan.rounds or _is_users(plan, "return_date"):
+        return
+    named = plan.slots["date"] if _is_users(plan, "date") else None
+    leave = date.fromisoformat(str(named.value)) if named is not None else None
+    today = datetime.fromtimestamp(run.world.now, UTC).date()
+    weekend = choose_weekend(plan.goal, today, leave, named.text if named is not None else "")
+    if weekend is None:
+        return
+    for other in OTHER_DAYS:
+        plan.clear(other)
+    wanted: JsonObject = {"date": weekend.leave.isoformat(), "return_date": weekend.back.isoformat()}
+    if weekend.assumed and run.value("budget") is not None:
+        days = (weekend.leave + DAY, weekend.back + DAY)
+        wanted |= {name: day.isoformat() for name, day in zip(OTHER_DAYS, days, strict=True)}
+    news = any(plan.value(name) != wanted[name] for name in ("date", "return_date"))
+    fresh = {name: day for name, day in wanted.items() if plan.value(name) != day}
+    plan.fill_slots_by_label(fresh, turn_id=run.world.turn_id, source=SlotSource.DEFAULT)
+    if named is not None:
+        held = plan.slots["date"]
+        held.source, held.text = named.source, named.text  # still what the user said, read as a weekend
+    if news:
+        run.world.remark(RemarkKind.ASSUMED, why=_tell(weekend, other_days=len(wanted) > len(OTHER_DAYS)))
+
+
+def _is_users(plan: PlanFlow, slot: str) -> bool:
+    held = plan.slots.get(slot)
+    return held is not None and held.source is not SlotSource.DEFAULT
+
+
+def _tell(weekend: Weekend, *, other_days: bool) -> str:
+    if not weekend.assumed:
+        return f"That is {show_span(weekend)}."
+    more = ", or a day later if that suits your budget better" if other_days else ""
+    return f"I take the coming weekend, {show_span(weekend)}{more}; just name another day if you like."
 
 
 def _ask_again(run: Execution, slot: str, why: str) -> NeedsInput:

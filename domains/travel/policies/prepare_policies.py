@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.pex.ending import Ending
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.types import JsonObject
@@ -23,6 +25,20 @@ class TripAdvice(BasePolicy):
             return {}
         names = {"flight_id": "flight_id", "origin": "origin", "destination": "destination", "date": "day"}
         return {name: flight[key] for name, key in names.items()}
+
+
+class CompareFares(BasePolicy):
+    """A choice of other days than the plan had makes them the plan's days: those are what is booked."""
+
+    dact = "compare_fares"
+
+    async def complete(self, run: Execution) -> Ending | None:
+        plan = run.world.state.stack.plan_of(run.flow)
+        if plan is not None:
+            days = {"date": run.data["outbound"]["day"], "return_date": run.data["return"]["day"]}
+            changed = {name: day for name, day in days.items() if plan.value(name) not in {None, day}}
+            plan.fill_slots_by_label(changed, turn_id=run.world.turn_id, source=SlotSource.TOOL)
+        return await super().complete(run)
 
 
 def _find_flight(run: Execution, data: JsonObject) -> JsonObject | None:

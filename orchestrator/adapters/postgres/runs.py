@@ -189,7 +189,7 @@ class PostgresRunWork:
 async def transaction(database: Database) -> AsyncGenerator[Connection]:
     """A transaction of several named statements on one connection of the hot path."""
     with translated():
-        async with database.pool.connection() as connection, connection.transaction():
+        async with database.connection() as connection, connection.transaction():
             yield connection
 
 

@@ -127,6 +127,12 @@ class Gazetteer:
         return (known[best[0]], not main or best[1] >= FUZZY_SURE) if best else ((), False)
 
 
+def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
+    """The one of several folded names that is nearest to a misspelt one; None when none is near enough."""
+    best = process.extractOne(key, list(keys), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
+    return None if best is None else best[0]
+
+
 def is_code(value: Json) -> bool:
     """Whether a value is a short code in capitals, such as an airport's; in a text only capitals mean it."""
     return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, UserId
 from tests.integration.chaos.fleet import Fleet, fleet
-from tests.integration.chaos.plan_deaths import KILLS, SPARED
+from tests.integration.chaos.plan_deaths import KILLS, ONLY, SPARED
 
 APPLICATION = "tests.integration.chaos.plan_killer"
 SETTINGS = {
@@ -39,37 +40,69 @@ def _texts() -> list[str]:
     return ["plan a trip from Oslo to Lisbon for two", _day(30), _day(33), "yes", "yes"]
 
 
-@pytest.mark.slow
-@pytest.mark.timeout(600)
-async def test_a_plan_survives_a_kill_after_every_step(
-    database_url: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+@dataclass
+class Compared:
+    """The same conversation with and without kills. `kills`: where they happened."""
+
+    calm: dict[str, Any]
+    stormy: dict[str, Any]
+    kills: list[str]
+
+
+async def _compare(database_url: str, redis_url: str, folder: Path, only: str = "") -> Compared:
+    """Let two conversations be held, the second by workers that die."""
     migrate(database_url)
-    kills = tmp_path / "kills"
+    kills = folder / "kills"
     kills.mkdir()
     texts = _texts()
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_DOMAIN="travel")
-    with fleet(database_url, redis_url, tmp_path, {**SETTINGS, KILLS: str(kills)}) as crew:
+    with fleet(database_url, redis_url, folder, {**SETTINGS, KILLS: str(kills), ONLY: only}) as crew:
         async with open_ports(settings) as ports:
             crew.start(1, application=APPLICATION)
             calm = await _converse(crew, ports, f"{SPARED}-plan", texts)
             assert list(kills.iterdir()) == []
             stormy = await _converse(crew, ports, "killed-plan", texts)
+    return Compared(calm, stormy, sorted(path.name.partition("-")[2] for path in kills.iterdir()))
 
-    happened = sorted(path.name.partition("-")[2] for path in kills.iterdir())
-    with capsys.disabled():
-        print(f"\n{len(happened)} kills: {', '.join(happened)}")
-    assert sum("flight_search" in name for name in happened) == 2
-    assert sum("flight_book" in name and "unrecorded" in name for name in happened) == 2
-    for tool in ("fares_compare", "flight_offer", "booking_list"):
-        assert any(tool in name for name in happened), tool
 
+def _check_that_nothing_was_lost(compared: Compared) -> None:
+    calm, stormy = compared.calm, compared.stormy
     assert stormy["told"] == calm["told"]
     assert stormy["bookings"] == calm["bookings"] == 2
     assert [step["name"] for step in stormy["plan"]["steps"]] == STEPS
     assert {step["state"] for step in stormy["plan"]["steps"]} == {"Completed"}
     assert _outcomes(stormy["plan"]) == _outcomes(calm["plan"])
     assert (stormy["plan"]["state"], stormy["plan"]["progress"]) == ("Completed", "6 of 6")
+
+
+async def test_a_plan_survives_kills_at_its_most_delicate_places(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """Between two steps, and after an effect that nobody has written down."""
+    only = "fares_compare_1-recorded,flight_book_1-unrecorded"
+    compared = await _compare(database_url, redis_url, tmp_path, only)
+    assert sorted(name.partition("tool_")[2] for name in compared.kills) == [
+        "fares_compare_1-recorded",
+        "flight_book_1-unrecorded",
+        "flight_book_1-unrecorded",
+    ]
+    _check_that_nothing_was_lost(compared)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+async def test_a_plan_survives_a_kill_after_every_step(
+    database_url: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    compared = await _compare(database_url, redis_url, tmp_path)
+    happened = compared.kills
+    with capsys.disabled():
+        print(f"\n{len(happened)} kills: {', '.join(happened)}")
+    assert sum("flight_search" in name for name in happened) == 2
+    assert sum("flight_book" in name and "unrecorded" in name for name in happened) == 2
+    for tool in ("fares_compare", "flight_offer", "booking_list"):
+        assert any(tool in name for name in happened), tool
+    _check_that_nothing_was_lost(compared)
 
 
 def _outcomes(plan: JsonObject) -> list[str]:

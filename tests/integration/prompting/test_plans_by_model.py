@@ -214,12 +214,15 @@ async def test_a_goal_that_is_not_met_gets_more_steps_and_then_an_honest_end() -
 
 def score(request: Request) -> Reply:
     """Plans that wipe the disk last are best."""
-    dacts = [step["dact"] for step in request.data["plan"]]
-    return Answer(json={"score": 1.0 if dacts[-1] == "wipe_disk" else 0.4, "reason": "the order"})
+    good = [plan[-1]["dact"] == "wipe_disk" for plan in request.data["plans"]]
+    fault = "wipe_disk comes too early"
+    return Answer(
+        json={"judgements": [{"score": 1.0} if one else {"score": 0.4, "faults": [fault]} for one in good]}
+    )
 
 
 async def test_a_long_decomposition_is_searched_for_and_the_tree_is_kept() -> None:
-    """PL-5: from four steps on; candidates, scores, lessons and the choice can be inspected."""
+    """PL-5: from four steps on; candidates, scores, faults and the choice can be inspected."""
     first = steps(DISK, COUNTER, OTHER_COUNTER, TONER)
     bad = {"steps": [TONER, DISK, COUNTER]}
     good = {"steps": [COUNTER, OTHER_COUNTER, DISK]}
@@ -227,7 +230,6 @@ async def test_a_long_decomposition_is_searched_for_and_the_tree_is_kept() -> No
         plan_decompose=first,
         plan_alternatives=(Answer(json={"plans": [bad]}), Answer(json={"plans": [good]})),
         plan_score=Computed(score),
-        plan_reflect=Answer(json={"lesson": "wipe_disk comes too early"}),
         plan_replan=KEEP,
         plan_complete=MET,
     ) as talk:
@@ -269,10 +271,8 @@ async def test_the_search_keeps_to_its_budget_of_calls() -> None:
         plan_replan=KEEP,
     ) as talk:
         await talk.say(REQUEST)
-    searched = [
-        prompt for prompt in talk.asked() if prompt in {"plan_alternatives", "plan_score", "plan_reflect"}
-    ]
-    assert len(searched) == 3
+    searched = [prompt for prompt in talk.asked() if prompt in {"plan_alternatives", "plan_score"}]
+    assert searched == ["plan_alternatives", "plan_score"]
 
 
 async def test_after_a_failure_the_model_is_asked_about_a_declared_plan_too() -> None:

@@ -190,6 +190,41 @@ async def test_an_undoing_that_may_have_failed_is_not_tried_twice() -> None:
     assert talk.outside.calls.count(("recall", "M-bob")) == 1
 
 
+async def test_an_undoing_is_gated_like_any_other_call() -> None:
+    """PX-3, PX-17, RT-12: the compensation goes outside, after private data and untrusted text came in."""
+    talk = begin()
+    await talk.all("read the web page", "list the salaries", "send a mail to Bob", "yes", "no, to Ann")
+    assert talk.outside.calls == [("mail", "bob")]
+
+    turn = await talk.act("compensate_effect")
+    assert talk.outside.calls == [("mail", "bob")]
+    assert "Recall a mail" in turn["reply"]
+    assert "private data were read (List salaries)" in turn["reply"]
+    assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
+
+    turn = await talk.say("yes")
+    assert talk.outside.calls == [("mail", "bob"), ("recall", "M-bob")]
+    assert "Send a mail" in turn["reply"]
+    assert "needs an approval" in turn["reply"]
+
+    turn = await talk.say("yes")
+    assert talk.outside.calls == [("mail", "bob"), ("recall", "M-bob"), ("mail", "ann")]
+    assert talk.ledger == [("mail_send", "compensated"), ("mail_recall", "done"), ("mail_send", "done")]
+
+
+async def test_an_undoing_that_is_not_approved_leaves_everything_as_it_is() -> None:
+    """PX-17"""
+    talk = begin()
+    await talk.all("read the web page", "list the salaries", "send a mail to Bob", "yes", "no, to Ann")
+    await talk.act("compensate_effect")
+
+    turn = await talk.say("no")
+
+    assert talk.outside.calls == [("mail", "bob")]
+    assert turn["flows"] == []
+    assert talk.ledger == [("mail_send", "done")]
+
+
 # Approvals
 
 

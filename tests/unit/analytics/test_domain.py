@@ -31,6 +31,7 @@ def test_there_are_flows_of_every_family_that_a_domain_names() -> None:
     flows = loaded()[0].domain.flows.values()
     assert len(flows) >= 24
     assert {flow.spec.family for flow in flows} == {
+        Family.PLAN,
         Family.READ,
         Family.PREPARE,
         Family.TRANSFORM,

@@ -135,7 +135,10 @@ async def test_names_that_people_made_are_told() -> None:
     office = Office()
     await carry_out(office, BY_NAME["rename"])
     found = await carry_out(office, BY_NAME["sample"])
-    assert found["names"] == {"table": ["airports_sample"], "column": ["power"]}
+    own = found["names"]["table"]
+    assert own.keys() == {"airports_sample", "cars"}
+    assert (own["airports_sample"]["rows"], "power" in own["cars"]["columns"]) == (20, True)
+    assert found["names"]["column"] == {"power": {}}
 
 
 async def test_given_tables_cannot_be_overwritten() -> None:
