@@ -164,7 +164,8 @@ class System1:
         past = situation.completed[0] if situation.completed else None
         if past is None or past.spec.family is not Family.READ:
             return None
-        if not is_bare(evidence, whole=kind is MessageKind.TASK):
+        alone = kind is MessageKind.TASK  # a task of several values is one; a single value may be no task
+        if not is_bare(evidence, whole=alone) or (alone and len(evidence.candidates) > 1):
             return None
         listed = [
             known for candidate in evidence.candidates if (known := candidate.without(_UNLISTED)).readings

@@ -24,7 +24,7 @@ def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
     """Prompt until Ctrl-D, Ctrl-C or /quit. What was typed is kept where there is a data folder."""
     session = _make_prompt(data_dir)
     console = Console(highlight=False, markup=False, emoji=False)
-    words = StreamedWords(lambda text: console.file.write(text) and console.file.flush())
+    words = StreamedWords(lambda text: print(text, end="", flush=True, file=console.file))
     talk = Talk(conversation, console, lambda label: str(PromptSession[str]().prompt(label)))
     listen(conversation.client, conversation.session_id, words)
     talk.note(f"Session {conversation.session_id}. /help lists commands, Ctrl-D ends the conversation.")
