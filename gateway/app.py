@@ -13,8 +13,10 @@ from gateway import openapi, problems
 from gateway.admission import admit
 from gateway.authentication import Access, Rates, TokenReader
 from gateway.binding import requires_callers
-from gateway.doors import Doors, MemoryDoors
+from gateway.doors import Doors, Flows, MemoryDoors
+from gateway.flows import KnownFlows
 from gateway.headers import LOOPBACK_HOSTS, OwnHosts, SafeHeaders
+from gateway.inspector import page as inspector
 from gateway.limits import BodyLimit
 from gateway.routes import (
     access,
@@ -71,8 +73,10 @@ class Front:
 
 
 @asynccontextmanager
-async def open_doors(settings: Settings, tokens: TokenReader | None = None) -> AsyncGenerator[Doors]:
-    """The ports over the real stores; they need not answer yet."""
+async def open_doors(
+    settings: Settings, tokens: TokenReader | None = None, flows: Flows | None = None
+) -> AsyncGenerator[Doors]:
+    """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Doors(
             access=_access(settings, ports, tokens),
@@ -87,7 +91,10 @@ async def open_doors(settings: Settings, tokens: TokenReader | None = None) -> A
             probe=ports.probe,
             circuits=ports.circuits.describe,
             runs=ports.runs,
+            pressure=ports.pressure,
+            flows=flows or KnownFlows(settings.domain),
             tell_of_runs=ports.messages.tell_of_runs,
+            flower_url=settings.flower_url,
             events=ports.events,
             live=ports.live,
             archive=PostgresArchive(ports.database),
@@ -136,6 +143,7 @@ def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:
     _add_middleware(app, front)
     for part in PARTS:
         app.include_router(part.router)
+    inspector.install(app)
     app.openapi = lambda: openapi.describe(app)
     return app
 

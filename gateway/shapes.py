@@ -304,10 +304,26 @@ class Run(Shape):
     created_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    successors: list[str]
 
 
 class RunInChain(Run):
     chain: list[str]
+
+
+class RunDebt(Shape):
+    """`session_id`: null for runs without a session."""
+
+    session_id: str | None
+    runs: int
+    oldest_s: float
+
+
+class HousekeepingDebt(Shape):
+    """`turn_wait_s`: what turns of the last seconds waited for a worker, the 95th percentile."""
+
+    turn_wait_s: float
+    sessions: list[RunDebt]
 
 
 class StartedRun(Shape):
@@ -332,6 +348,13 @@ class Alive(Shape):
 class Ready(Shape):
     status: Literal["ready"]
     models_down: list[JsonMap]
+
+
+class InspectorFacts(Shape):
+    tenant_id: str
+    domains: list[str]
+    default_domain: str
+    flower_url: str | None
 
 
 class Whoami(Shape):
