@@ -61,6 +61,11 @@ class SessionRunner:
         return len(self._running)
 
     @property
+    def room(self) -> int:
+        """Lanes that may still be taken here."""
+        return max(0, self._capacity - len(self._running))
+
+    @property
     def serving(self) -> bool:
         """Whether a Celery task of this process takes sessions."""
         return self._serving
@@ -76,8 +81,12 @@ class SessionRunner:
         self._running[session_id] = task
 
     async def wake(self, session_id: SessionId) -> None:
-        """Run a session; the first caller stays and takes further sessions until none comes."""
-        self.start(session_id)
+        """Run a session; the first caller stays and takes further sessions until none comes.
+
+        Without room for it, it stays among the ready ones, for us later or for others now.
+        """
+        if self.room:
+            self.start(session_id)
         if self._serving:
             return
         self._serving = True
