@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Protocol
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
+from gateway.authentication import Access
 from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.memory.business_context import BusinessContext
@@ -19,13 +20,15 @@ from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.preferences import PreferenceStore
-from orchestrator.ports.runs import Runs, Started
+from orchestrator.ports.runs import NewRun, Pressure, Runs, Started
 from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
+from orchestrator.ports.webhooks import Webhooks
 from orchestrator.telemetry import RecordSignal
+from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import TurnRecord
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId
 
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 """Wait up to so many seconds for a turn to finish; the record as it then is."""
@@ -36,6 +39,23 @@ class Domains(Protocol):
 
     def resolve(self, name: str | None) -> str:
         """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
+        ...
+
+
+class Flows(Protocol):
+    """Which Internal flows may be started."""
+
+    def new_run(
+        self,
+        name: str,
+        *,
+        inputs: tuple[Json, ...],
+        options: JsonObject,
+        parameters: JsonObject,
+        tenant_id: TenantId,
+        session_id: SessionId | None,
+    ) -> NewRun:
+        """Raises InvalidInput for an unknown one, naming the others."""
         ...
 
 
@@ -65,6 +85,8 @@ class Doors:
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
+    pressure: Pressure
+    flows: Flows
     tell_of_runs: Callable[[Started], Awaitable[None]]
     events: EventFeed
     live: LiveEvents
@@ -74,16 +96,23 @@ class Doors:
     pages: FramePages
     record_signal: RecordSignal
     memory: MemoryDoors
+    access: Access = field(default_factory=Access)
+    webhooks: Webhooks | None = None
 
 
-def _doors(connection: HTTPConnection) -> Doors:
+def doors_of(connection: HTTPConnection) -> Doors:
     return connection.app.state.doors
 
 
-def _tenant() -> TenantId:
-    """The caller's tenant: one, as long as the gateway authenticates nobody and stays on loopback."""
-    return DEFAULT_TENANT
+def _caller(connection: HTTPConnection) -> Caller:
+    """Who asks; `gateway.admission` has found it out before any route runs."""
+    return connection.state.caller
 
 
-TheDoors = Annotated[Doors, Depends(_doors)]
+def _tenant(connection: HTTPConnection) -> TenantId:
+    return _caller(connection).tenant_id
+
+
+TheDoors = Annotated[Doors, Depends(doors_of)]
+TheCaller = Annotated[Caller, Depends(_caller)]
 TheTenant = Annotated[TenantId, Depends(_tenant)]

@@ -22,23 +22,29 @@ Every error is `application/problem+json` with a stable `code`.
 """
 
 _EVERYWHERE = {503: "A store does not answer; try again later."}
+_GUARDED = {
+    401: "The gateway asks who you are, and you did not say, or it cannot be believed.",
+    403: "Your key or token does not allow this.",
+    429: "Too many requests; `Retry-After` says when to try again.",
+}
 _WITH_INPUT = {422: "The input is malformed; `field` says where."}
 _WITH_BODY = {413: "The body is over 64 KiB."}
 _WITH_NAME = {404: "There is none with this identifier, or it belongs to another tenant."}
 _FURTHER: dict[str, dict[int, str]] = {
     "submit_turn": {
         409: "The session is busy and its rule is `reject`, or it is closed.",
-        429: "The inbox is full; `Retry-After` says when to try again.",
+        429: "The inbox is full, or you asked too often; `Retry-After` says when to try again.",
     },
     "retry_turn": {409: "Only a quarantined turn can be retried."},
     "drop_turn": {409: "The turn has finished or is running."},
     "cancel_turn": {409: "The turn was merged into another."},
     "roll_back": {409: "The session has unfinished turns."},
+    "create_webhook": {404: "There is no such session."},
     "start_run": {404: "There is no such session.", 409: "Another run of this flow is at work."},
     "redo_run": {409: "Another run of this flow is at work."},
     "decide_approval": {
         409: "It was decided otherwise, has expired or is void; or the session is closed.",
-        429: "The session's inbox is full.",
+        429: "The session's inbox is full, or you asked too often.",
     },
 }
 """By operation; what the others cannot answer."""
@@ -81,6 +87,8 @@ def _add_problems(path: str, operation: dict[str, Any]) -> None:
     if path == "/health/live":
         return
     told = {**_EVERYWHERE}
+    if path.startswith("/v1"):
+        told |= _GUARDED
     if "{" in path:
         told |= _WITH_NAME
     if operation.get("parameters") or operation.get("requestBody"):

@@ -11,12 +11,15 @@ from starlette.exceptions import HTTPException
 
 from orchestrator.errors import (
     ConfigurationError,
+    Forbidden,
     InboxFull,
     InputTooLarge,
     InvalidInput,
     NotFound,
     ParleyError,
     Refused,
+    TooManyRequests,
+    Unauthenticated,
     Unavailable,
 )
 from orchestrator.telemetry import get_logger
@@ -25,6 +28,7 @@ from orchestrator.types import JsonObject
 log = get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+CHALLENGE = 'Bearer realm="parley"'
 
 # The first class that fits decides; narrower classes stand before wider ones.
 STATUS_OF: tuple[tuple[type[ParleyError], HTTPStatus], ...] = (
@@ -32,6 +36,9 @@ STATUS_OF: tuple[tuple[type[ParleyError], HTTPStatus], ...] = (
     (InvalidInput, HTTPStatus.UNPROCESSABLE_ENTITY),
     (ConfigurationError, HTTPStatus.UNPROCESSABLE_ENTITY),
     (NotFound, HTTPStatus.NOT_FOUND),
+    (Unauthenticated, HTTPStatus.UNAUTHORIZED),
+    (Forbidden, HTTPStatus.FORBIDDEN),
+    (TooManyRequests, HTTPStatus.TOO_MANY_REQUESTS),
     (InboxFull, HTTPStatus.TOO_MANY_REQUESTS),
     (Refused, HTTPStatus.CONFLICT),
     (Unavailable, HTTPStatus.SERVICE_UNAVAILABLE),
@@ -57,8 +64,10 @@ def problem(
 def problem_of(error: ParleyError) -> Response:
     status = next(status for kind, status in STATUS_OF if isinstance(error, kind))
     match error:
-        case InboxFull():
+        case InboxFull() | TooManyRequests():
             return problem(status, error.code, str(error), headers={"Retry-After": str(error.retry_after_s)})
+        case Unauthenticated():
+            return problem(status, error.code, str(error), headers={"WWW-Authenticate": CHALLENGE})
         case InvalidInput():
             return problem(status, error.code, str(error), field=error.field)
         case _:

@@ -24,6 +24,14 @@ class NewSession(Request):
     webhook: Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://")] | None = None
 
 
+class NewWebhook(Request):
+    """`events`: types of durable events; all of them when left out."""
+
+    url: Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://")]
+    session_id: Identifier | None = None
+    events: Annotated[list[Identifier], Field(min_length=1, max_length=32)] | None = None
+
+
 class ApprovalDecision(Request):
     model_config = ConfigDict(
         json_schema_extra={"examples": [{"decision": "grant", "reason": "within the budget"}]}

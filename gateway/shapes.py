@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from orchestrator.ports.runs import ItemStatus, Phase, RedoStanding, RunStatus
 from orchestrator.ports.scratchpad import EntryKind
+from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import ApprovalStatus
 from orchestrator.turns.effect import LedgerStatus
 from orchestrator.turns.feedback import Rating
@@ -266,6 +267,7 @@ class Approval(Shape):
     status: ApprovalStatus
     decided_by: str | None
     reason: str | None
+    operator_only: bool
     created_at: datetime | None
     expires_at: datetime | None
     decided_at: datetime | None
@@ -308,6 +310,21 @@ class RunInChain(Run):
     chain: list[str]
 
 
+class RunDebt(Shape):
+    """`session_id`: null for runs without a session."""
+
+    session_id: str | None
+    runs: int
+    oldest_s: float
+
+
+class HousekeepingDebt(Shape):
+    """`turn_wait_s`: what turns of the last seconds waited for a worker, the 95th percentile."""
+
+    turn_wait_s: float
+    sessions: list[RunDebt]
+
+
 class StartedRun(Shape):
     run_id: str
     joined: bool = Field(default=False, description="It was at work on the session already.")
@@ -330,3 +347,48 @@ class Alive(Shape):
 class Ready(Shape):
     status: Literal["ready"]
     models_down: list[JsonMap]
+
+
+class Whoami(Shape):
+    """The caller as the gateway knows him."""
+
+    tenant_id: str
+    user_id: str | None
+    name: str
+    scopes: list[Scope]
+    known: bool = Field(description="False where the gateway asks nobody who he is.")
+
+
+class Ticket(Shape):
+    ticket: str = Field(description="Goes into an address as `?access_token=…`.")
+    expires_in: int = Field(description="Seconds.")
+
+
+class Webhook(Shape):
+    webhook_id: str
+    session_id: str | None = Field(description="Null: all sessions of the tenant.")
+    url: str
+    events: list[str] | None = Field(description="Null: all durable events.")
+    created_at: datetime | None
+
+
+class WebhookSecret(Shape):
+    secret: str
+
+
+class FailingFeed(Shape):
+    """One session's events that do not arrive at one webhook."""
+
+    webhook_id: str
+    session_id: str
+    status: Literal["retrying", "given_up"]
+    attempts: int
+    error: str | None
+    delivered: int
+    wanted: int
+    failing_since: datetime | None
+    given_up_at: datetime | None
+
+
+class RetriedFeeds(Shape):
+    feeds: int

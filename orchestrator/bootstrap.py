@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
+from orchestrator.adapters.context_gathering import RunsContextGathering
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.embedders import open_embedder
@@ -20,15 +21,19 @@ from orchestrator.adapters.postgres.documents import PostgresDocuments
 from orchestrator.adapters.postgres.effects import PostgresEffects
 from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.inbox import PostgresInbox
+from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.preferences import PostgresPreferences
+from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.adapters.postgres.workers import WorkerLiveness
+from orchestrator.adapters.redis.access import RedisRequestLimits, RedisTickets
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
@@ -67,7 +72,12 @@ class Ports:
     approvals: PostgresApprovals
     outbox: PostgresOutbox
     runs: PostgresRuns
+    keys: PostgresKeys
+    webhooks: PostgresWebhooks
+    pressure: PostgresPressure
     redis: Redis
+    tickets: RedisTickets
+    request_limits: RedisRequestLimits
     live: RedisEvents
     events: EventFeed
     wakeup: RedisWakeup
@@ -97,11 +107,14 @@ class Ports:
 
 
 @asynccontextmanager
-async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
-    """Open what every door needs; the stores need not answer yet."""
+async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> AsyncGenerator[Ports]:
+    """Open what every door needs; the stores need not answer yet.
+
+    `tenant_bound`: the database is asked for the acting tenant only, by a user whom policies bind.
+    """
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database(settings.database_url, size=settings.database_pool_size)
+            Database(settings.database_url, size=settings.database_pool_size, tenant_bound=tenant_bound)
         )
         redis = await stack.enter_async_context(connect(settings.redis_url))
         taking = await stack.enter_async_context(
@@ -126,7 +139,12 @@ async def open_ports(settings: Settings) -> AsyncGenerator[Ports]:
             approvals=PostgresApprovals(database),
             outbox=PostgresOutbox(database),
             runs=PostgresRuns(database),
+            keys=PostgresKeys(database),
+            webhooks=PostgresWebhooks(database),
+            pressure=PostgresPressure(database),
             redis=redis,
+            tickets=RedisTickets(redis),
+            request_limits=RedisRequestLimits(redis),
             live=live,
             events=events,
             wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
@@ -221,6 +239,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         services,
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
+        gather=RunsContextGathering(ports.runs, ports.messages.tell_of_runs),
         live=ports.live,
     )
 

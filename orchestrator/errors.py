@@ -8,6 +8,9 @@
     │   ├── SessionClosed
     │   ├── InboxFull           a bound of the inbox is reached; try again later
     │   └── FolderInUse         another process works on this data folder
+    ├── Unauthenticated         who asks did not say who he is, or it cannot be believed
+    ├── Forbidden               known, and not allowed to do this
+    ├── TooManyRequests         a rate limit is reached; try again later
     ├── ConfigurationError      a domain or the settings are wrong; carries every problem
     ├── Unavailable             a store, the broker or a model endpoint does not answer
     │   ├── ProcessFailed       a process that was started ended or never became ready
@@ -104,6 +107,28 @@ class InboxFull(Refused):
 
 class FolderInUse(Refused):
     code = "folder_in_use"
+
+
+class Unauthenticated(ParleyError):
+    """No credentials, or none that can be believed. The message never says which part was wrong."""
+
+    code = "unauthenticated"
+
+
+class Forbidden(ParleyError):
+    """Known, and not allowed to do this."""
+
+    code = "forbidden"
+
+
+class TooManyRequests(ParleyError):
+    """A rate limit is reached. `retry_after_s`: whole seconds after which a try makes sense."""
+
+    code = "too_many_requests"
+
+    def __init__(self, message: str, *, retry_after_s: int = 1) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 @dataclass(frozen=True, slots=True)

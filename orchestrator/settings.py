@@ -1,17 +1,26 @@
 """What a process is told by its environment: read once, validated, frozen, passed on.
 
-A domain's own configuration is in its folder; secrets are only here.
+A domain's own configuration is in its folder; secrets are only here, or in files that are named here:
+``DATABASE_URL_FILE`` is a file that holds what ``DATABASE_URL`` would.
 """
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    EnvSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+)
 
+from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.types import Json
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -33,10 +42,49 @@ class ModelEndpoint(BaseModel):
     extra_body: dict[str, Json] = Field(default_factory=dict)
 
 
+def read_variable(name: str) -> str | None:
+    """A variable of the environment, or what the file holds that ``<name>_FILE`` names.
+
+    Raises ConfigurationError when that file cannot be read.
+    """
+    value = os.environ.get(name)
+    return value if value is not None else _read_file(name)
+
+
+def _read_file(name: str) -> str | None:
+    place = os.environ.get(f"{name}_FILE")
+    if not place:
+        return None
+    try:
+        return Path(place).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError([Problem(f"{name}_FILE", f"cannot be read: {error}")]) from error
+
+
+class _SecretFiles(EnvSettingsSource):
+    """Reads what is left in files; a variable of the environment itself goes before."""
+
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        aliases = [field.alias for field in self.settings_cls.model_fields.values() if field.alias]
+        found = {alias: _read_file(alias) for alias in aliases}
+        return {alias.lower(): value for alias, value in found.items() if value is not None}
+
+
 class Settings(BaseSettings):
     """Names are read in capitals: ``DATABASE_URL``, ``REDIS_URL``; ours begin with ``PARLEY_``."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003  # its parent's arguments
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, _SecretFiles(settings_cls)
 
     database_url: str = Field(alias="DATABASE_URL")
     redis_url: str = Field(alias="REDIS_URL")
@@ -62,6 +110,37 @@ class Settings(BaseSettings):
     """So many failures in a row, and a model is left alone for the cooling time."""
     model_cooling_s: float = Field(15.0, alias="PARLEY_MODEL_COOLING_S", ge=0)
 
+    auth: Literal["open", "required"] = Field("open", alias="PARLEY_AUTH")
+    """``required``: the gateway asks everybody for a key or a token. ``open`` is for loopback only."""
+    jwt_key: SecretStr | None = Field(None, alias="PARLEY_JWT_KEY")
+    """Accept tokens signed with this secret (HS256); at least 32 bytes."""
+    jwt_jwks: str | None = Field(None, alias="PARLEY_JWT_JWKS")
+    """Accept tokens signed with one of these public keys (RS256, ES256): a JSON Web Key Set."""
+    jwt_audience: str | None = Field(None, alias="PARLEY_JWT_AUDIENCE")
+    """Required with tokens: whom a token must be meant for."""
+    jwt_issuer: str | None = Field(None, alias="PARLEY_JWT_ISSUER")
+    """Required with tokens: who must have made it."""
+    cors_origins: tuple[str, ...] = Field((), alias="PARLEY_CORS_ORIGINS")
+    """JSON list: web origins whose pages may call the gateway. None by default."""
+    docs: bool = Field(True, alias="PARLEY_DOCS")
+    """Whether the gateway shows its API at ``/docs``, to everybody who reaches it."""
+    open_metrics: bool = Field(False, alias="PARLEY_OPEN_METRICS")
+    """Whether ``/metrics`` is shown to those who did not say who they are, when others are asked."""
+    caller_rate: int = Field(3000, alias="PARLEY_CALLER_RATE", ge=0)
+    """Requests per minute of one key or token holder; 0: no limit. Nobody is counted while auth is open."""
+    tenant_rate: int = Field(30_000, alias="PARLEY_TENANT_RATE", ge=0)
+    """Requests per minute of one tenant; 0: no limit."""
+    session_rate: int = Field(240, alias="PARLEY_SESSION_RATE", ge=0)
+    """Turns per minute that one session may be sent over HTTP; 0: no limit."""
+    row_security: bool = Field(False, alias="PARLEY_ROW_SECURITY")
+    """Name the tenant in every transaction of the gateway: with a user of the role ``parley_gateway``."""
+
+    webhook_networks: tuple[str, ...] = Field((), alias="PARLEY_WEBHOOK_NETWORKS")
+    """JSON list: private networks, as ``10.1.0.0/16``, that webhooks may reach. None by default."""
+    webhook_timeout_s: float = Field(10.0, alias="PARLEY_WEBHOOK_TIMEOUT_S", gt=0)
+    webhook_give_up_s: float = Field(3 * 86_400.0, alias="PARLEY_WEBHOOK_GIVE_UP_S", gt=0)
+    """A receiver that has failed for so long is told nothing more until an operator says so."""
+
     database_pool_size: int = Field(8, alias="PARLEY_DATABASE_POOL_SIZE", ge=2)
     lanes_per_process: int = Field(1000, alias="PARLEY_LANES_PER_PROCESS", ge=1)
     lease_ttl_s: float = Field(15.0, alias="PARLEY_LEASE_TTL_S", gt=0)
@@ -77,6 +156,12 @@ class Settings(BaseSettings):
     """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""
     pulse_file: Path | None = Field(None, alias="PARLEY_PULSE_FILE")
     """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
+    defer_above_s: float = Field(0.25, alias="PARLEY_DEFER_ABOVE_S", gt=0)
+    """Housekeeping is put off while recent turns wait longer than this for a worker (95th percentile)."""
+    defer_at_most_s: float = Field(60.0, alias="PARLEY_DEFER_AT_MOST_S", ge=0)
+    """Housekeeping that waited so long is done all the same, a little at a time."""
+    housekeeping_nice: int = Field(10, alias="PARLEY_HOUSEKEEPING_NICE", ge=0, le=19)
+    """How far processes that run no turns stand back from those that do when processors are scarce."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import os
+from contextlib import ExitStack
 from pathlib import Path
 
 from orchestrator.client import Client
 from orchestrator.errors import Unavailable
+from orchestrator.settings import read_variable
 from parley.embedded.lock import is_held
 from parley.stack import UpNote
+
+_opened = ExitStack()
 
 
 def locate_gateway(url: str | None, data_dir: Path) -> str | None:
     """The address of a gateway, or None when nothing names one."""
-    named = url or os.environ.get("PARLEY_URL")
+    named = url or read_variable("PARLEY_URL")
     if named:
         return named
     note = UpNote.read(data_dir)
@@ -27,9 +30,14 @@ def connect(url: str | None, data_dir: Path) -> Client:
         raise Unavailable(
             f"No gateway runs on {data_dir}: start one with `parley up`, or name one with --url."
         )
-    return open_client(found)
+    return _opened.enter_context(open_client(found))
+
+
+def close_clients() -> None:
+    """Close what `connect` has opened; a command need not think of it."""
+    _opened.close()
 
 
 def open_client(url: str) -> Client:
     """A client with the key of the environment, if there is one."""
-    return Client(url, api_key=os.environ.get("PARLEY_API_KEY"))
+    return Client(url, api_key=read_variable("PARLEY_API_KEY"))

@@ -17,14 +17,16 @@ from parley.commands import (
     domain,
     evaluate,
     health,
+    keys,
     operate,
     runs,
     serve,
     sessions,
     soak,
     up,
+    webhooks,
 )
-from parley.secret_files import take_secret_files
+from parley.connection import close_clients
 from parley.supervision import StopRequested
 
 _INTERRUPTED = 130
@@ -49,6 +51,8 @@ app.command("rollback")(sessions.rollback)
 app.add_typer(operate.turns, name="turns")
 app.add_typer(operate.approvals, name="approvals")
 app.add_typer(runs.runs, name="runs")
+app.add_typer(webhooks.webhooks, name="webhooks")
+app.add_typer(keys.keys, name="keys")
 app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
 app.command("doctor")(doctor.doctor)
@@ -66,7 +70,6 @@ def main() -> None:
 def run(arguments: list[str], *, verbose: bool = False) -> int:
     """Run one command; the exit code. Errors become one line on standard error."""
     try:
-        take_secret_files(os.environ)
         return app(complete_wait(arguments), prog_name="parley", standalone_mode=False) or 0
     except (StopRequested, KeyboardInterrupt, typer.Abort):
         return _INTERRUPTED
@@ -82,6 +85,8 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
         if isinstance(error, ParleyError):
             return _fail(str(error), 1)
         return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)
+    finally:
+        close_clients()
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:

@@ -117,6 +117,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
     if plan.private:
         shutdown_s = _PRIVATE_SHUTDOWN_S
         environment["PARLEY_SHUTDOWN_GRACE_S"] = str(shutdown_s)
+        environment["PARLEY_AUTH"] = "open"  # one conversation, on loopback
     role = _Roles(plan, environment, worker_grace_s=shutdown_s + _BRIEF_GRACE_S)
     turn_workers = [role.worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
     programs = [role.gateway(), *turn_workers, role.worker("internal", Role.INTERNAL)]

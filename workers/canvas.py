@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from celery import Celery, chord
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from orchestrator.errors import Unavailable
-from orchestrator.ports.runs import Hint, Phase, Urgency
-from orchestrator.ports.tasks import ADVANCE_RUN, INTERNAL, RUN_ITEMS, START_RUN, URGENT
+from orchestrator.ports.runs import Hint, Phase
+from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS, START_RUN
 from orchestrator.types import JsonObject
 from workers.shown import DISCREET
-
-_QUEUES: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
 
 
 class Canvas:
@@ -48,7 +46,7 @@ class Canvas:
         stage = "items" if name == RUN_ITEMS else "advance"
         arguments = {"run_id": hint.run_id, "flow": hint.flow, **more}
         return self._app.signature(name, kwargs=arguments, immutable=True).set(
-            queue=_QUEUES[hint.urgency], shadow=f"{hint.flow}.{stage}"
+            queue=QUEUE_OF[hint.urgency], shadow=f"{hint.flow}.{stage}"
         )
 
 

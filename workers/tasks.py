@@ -6,7 +6,7 @@ from typing import Any
 
 from celery import Celery
 
-from orchestrator.ports.tasks import RECONCILE, RUN_SESSION, SUBMIT_TURN
+from orchestrator.ports.tasks import RUN_SESSION, SUBMIT_TURN
 from orchestrator.types import JsonObject, SessionId
 from workers.canvas import register_internal_tasks
 from workers.host import Host
@@ -20,10 +20,6 @@ def register_tasks(app: Celery, host: Host) -> None:
     @app.task(name=RUN_SESSION, acks_late=False)  # a hint: nothing is lost with it
     def run_session(session_id: str) -> None:
         host.process().run_session(SessionId(session_id))
-
-    @app.task(name=RECONCILE, acks_late=False)
-    def reconcile() -> None:
-        host.process().reconcile()
 
     register_internal_tasks(
         app,

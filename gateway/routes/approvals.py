@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from gateway import shapes
-from gateway.doors import TheDoors, TheTenant
+from gateway.doors import TheCaller, TheDoors, TheTenant
 from gateway.schemas import ApprovalDecision
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
 from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, TurnKind
@@ -39,6 +39,7 @@ def approval_object(record: ApprovalRecord) -> JsonObject:
         "status": record.status.value,
         "decided_by": record.decided_by,
         "reason": record.reason,
+        "operator_only": record.operator_only,
         **times,
     }
 
@@ -58,14 +59,19 @@ async def list_approvals(
 
 @router.post("/{approval_id}", responses={200: {"model": shapes.DecidedApproval}})
 async def decide_approval(
-    approval_id: str, body: ApprovalDecision, doors: TheDoors, tenant: TheTenant
+    approval_id: str, body: ApprovalDecision, doors: TheDoors, caller: TheCaller
 ) -> JsonObject:
-    """Grant or deny, once. The same decision again has no further effect."""
+    """Grant or deny, once. The same decision again has no further effect.
+
+    What is marked `operator_only` is granted by operators alone.
+    """
     granted = body.decision == "grant"
-    record = await doors.approvals.decide(
-        tenant, approval_id, Decision(granted, body.decided_by or "operator", body.reason)
-    )
-    turn_id = await _tell_session(doors, tenant, record, granted=granted)
+    decision = Decision(granted, caller.decider(body.decided_by), body.reason, by_operator=caller.operates)
+    asked = await doors.approvals.get(caller.tenant_id, approval_id)
+    if not decision.suffices(operator_only=asked.operator_only):
+        caller.require_operator()
+    record = await doors.approvals.decide(caller.tenant_id, approval_id, decision)
+    turn_id = await _tell_session(doors, caller.tenant_id, record, granted=granted)
     return {**approval_object(record), "resumed_by": turn_id}
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from gateway import shapes
-from gateway.doors import TheDoors, TheTenant
+from gateway.doors import TheCaller, TheDoors, TheTenant
 from gateway.schemas import NewFeedback
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.turns.feedback import Feedback, FeedbackRecord
@@ -36,11 +36,16 @@ def feedback_object(record: FeedbackRecord) -> JsonObject:
     status_code=HTTPStatus.CREATED,
     responses={201: {"model": shapes.Feedback}},
 )
-async def give_feedback(turn_id: TurnId, body: NewFeedback, doors: TheDoors, tenant: TheTenant) -> JsonObject:
-    """Say what you think of a turn. The same author's later word replaces the earlier one."""
+async def give_feedback(turn_id: TurnId, body: NewFeedback, doors: TheDoors, caller: TheCaller) -> JsonObject:
+    """Say what you think of a turn. The same author's later word replaces the earlier one.
+
+    A user is his own author.
+    """
     correction = {} if body.correction is None else body.correction.model_dump(exclude_none=True)
     record = await doors.feedback.give(
-        tenant, turn_id, Feedback(body.rating, body.comment, correction, body.author)
+        caller.tenant_id,
+        turn_id,
+        Feedback(body.rating, body.comment, correction, caller.only_user or body.author),
     )
     doors.record_signal(
         Signal(

@@ -8,9 +8,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 
 from gateway import shapes
-from gateway.doors import TheDoors, TheTenant
+from gateway.doors import TheCaller, TheDoors, TheTenant
 from gateway.schemas import NewSession, Rollback
-from orchestrator.errors import InvalidInput
+from orchestrator.errors import Forbidden, InvalidInput
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.turn import SessionRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, UserId
@@ -40,25 +40,30 @@ def session_object(record: SessionRecord) -> JsonObject:
 
 
 @router.post("", status_code=HTTPStatus.CREATED, responses={201: {"model": shapes.Session}})
-async def create_session(body: NewSession, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+async def create_session(body: NewSession, doors: TheDoors, caller: TheCaller) -> JsonObject:
     """Create a session, or return the one that has this identifier already."""
+    tenant = caller.tenant_id
     if body.tenant_id not in {None, tenant}:
-        raise InvalidInput(f"This gateway serves the tenant {tenant!r} only.", field="tenant_id")
+        raise InvalidInput(f"You act for the tenant {tenant!r} only; leave this out.", field="tenant_id")
+    if body.webhook is not None and caller.only_user is not None:
+        raise Forbidden("Users cannot have their sessions told elsewhere: only backends and operators can.")
     record = await doors.sessions.create(
         tenant,
         doors.domains.resolve(body.domain),
         session_id=SessionId(body.session_id) if body.session_id else None,
-        user_id=UserId(body.user_id) if body.user_id else None,
+        user_id=caller.acting_user(UserId(body.user_id) if body.user_id else None),
         if_busy=body.if_busy,
         webhook=body.webhook,
     )
+    caller.require_owner(record.session_id, record.user_id)  # it may have been there
     return session_object(record)
 
 
 @router.get("", responses={200: {"model": list[shapes.Session]}})
-async def list_sessions(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> list[JsonObject]:
-    """Newest activity first, without states."""
-    return [session_object(record) for record in await doors.sessions.list(tenant, limit=limit)]
+async def list_sessions(doors: TheDoors, caller: TheCaller, limit: Limit = 100) -> list[JsonObject]:
+    """Newest activity first, without states; for a user his own."""
+    found = await doors.sessions.list(caller.tenant_id, user_id=caller.only_user, limit=limit)
+    return [session_object(record) for record in found]
 
 
 @router.get("/{session_id}", responses={200: {"model": shapes.Session}})

@@ -14,10 +14,12 @@ import orjson
 from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
 from pydantic import ValidationError
 
-from gateway.doors import Doors, TheDoors, TheTenant
+from gateway.admission import count_turn
+from gateway.doors import Doors, TheCaller, TheDoors
 from gateway.schemas import SocketMessage
 from orchestrator.errors import InputTooLarge, InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.turns.access import Caller
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.request import MAX_INPUT_BYTES
 from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnInput, TurnRecord
@@ -37,12 +39,13 @@ async def converse(
     websocket: WebSocket,
     session_id: SessionId,
     doors: TheDoors,
-    tenant: TheTenant,
+    caller: TheCaller,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
 ) -> None:
     """Answers from here on, or of everything after the event with the number `after`."""
     await websocket.accept()
-    talk = _Talk(websocket, doors, tenant, session_id)
+    tenant = caller.tenant_id
+    talk = _Talk(websocket, doors, caller, session_id)
     try:
         await doors.sessions.get(tenant, session_id)
     except ParleyError as error:
@@ -67,7 +70,7 @@ class _Talk:
 
     websocket: WebSocket
     doors: Doors
-    tenant: TenantId
+    caller: Caller
     session_id: SessionId
     sending: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -84,7 +87,12 @@ class _Talk:
                 except ParleyError as error:
                     await self.complain(error)
 
+    @property
+    def tenant(self) -> TenantId:
+        return self.caller.tenant_id
+
     async def _submit(self, message: SocketMessage) -> None:
+        await count_turn(self.doors.access, self.caller, self.session_id)
         receipt: Receipt = await self.doors.inbox.submit(
             Submission(
                 session_id=self.session_id,

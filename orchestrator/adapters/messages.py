@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs import Started
-from orchestrator.ports.tasks import ADVANCE_RUN, QUEUES, ROUTES, RUN_SESSION, START_RUN
+from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_SESSION, START_RUN
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId
 
@@ -87,7 +87,12 @@ class Messages:
         for hint in started.hints:
             try:
                 await asyncio.to_thread(
-                    self._send, ADVANCE_RUN, {"run_id": hint.run_id, "flow": hint.flow}, None, hint.flow
+                    self._send,
+                    ADVANCE_RUN,
+                    {"run_id": hint.run_id, "flow": hint.flow},
+                    None,
+                    hint.flow,
+                    QUEUE_OF[hint.urgency],
                 )
             except Unavailable as error:
                 _log.warning("No worker could be told of a run.", run=hint.run_id, error=str(error))
@@ -97,13 +102,19 @@ class Messages:
         self._app.close()
 
     def _send(
-        self, name: str, arguments: dict[str, Any], message_id: str | None, flow: str | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        message_id: str | None,
+        flow: str | None = None,
+        queue: str | None = None,
     ) -> None:
         try:
             self._app.send_task(
                 name,
                 kwargs=arguments,
                 task_id=message_id,
+                queue=queue,
                 retry=False,
                 ignore_result=True,
                 argsrepr=HIDDEN,

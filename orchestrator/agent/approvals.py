@@ -10,7 +10,7 @@ from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.understanding import MessageKind, Understanding
 from orchestrator.pex.approve import grant, put_to_user
 from orchestrator.telemetry import SignalType
-from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision, from_unix
 from orchestrator.world.remark import RemarkKind
 
 DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
@@ -62,10 +62,17 @@ async def _decide(turn: RunningTurn, approval: PendingApproval, *, granted: bool
     """Have the decision recorded, which holds once, and act on what is on record."""
     decision = Decision(granted, turn.world.user_id or "the user", now=turn.world.now)
     record = await turn.world.steps.decide_approval(approval.approval_id, decision)
+    if record is not None and record.operator_only and granted and not _is_decided(record, turn.world.now):
+        put_to_user(turn.world, approval)  # it goes on waiting
+        return
     status = ApprovalStatus.VOID if record is None else record.status
     if status is ApprovalStatus.PENDING:  # it was too late to decide
         status = ApprovalStatus.EXPIRED
     _act(turn, approval, status, record)
+
+
+def _is_decided(record: ApprovalRecord, now: float) -> bool:
+    return record.standing(from_unix(now)) is not ApprovalStatus.PENDING
 
 
 def _act(

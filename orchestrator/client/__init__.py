@@ -1,6 +1,7 @@
-"""What a backend imports: the gateway's calls, blocking (`Client`) and asynchronous (`AsyncClient`)."""
+"""What a backend imports: the gateway's calls, blocking and asynchronous, and the check of webhooks."""
 
 from orchestrator.client.asynchronous import AsyncClient
 from orchestrator.client.blocking import Client
+from orchestrator.client.webhooks import verify_webhook
 
-__all__ = ["AsyncClient", "Client"]
+__all__ = ["AsyncClient", "Client", "verify_webhook"]

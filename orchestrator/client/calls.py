@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from typing import Any
 from urllib.parse import quote
 
@@ -42,9 +43,13 @@ def _turn(turn_id: str, rest: str = "") -> str:
 
 
 def create_session(
-    domain: str | None, session_id: str | None, user_id: str | None, if_busy: str | None
+    domain: str | None,
+    session_id: str | None,
+    user_id: str | None,
+    if_busy: str | None,
+    webhook: str | None = None,
 ) -> Call:
-    body = _given(domain=domain, session_id=session_id, user_id=user_id, if_busy=if_busy)
+    body = _given(domain=domain, session_id=session_id, user_id=user_id, if_busy=if_busy, webhook=webhook)
     return Call("POST", "/v1/sessions", body)
 
 
@@ -143,6 +148,10 @@ def runs(session_id: str | None, flow: str | None, status: str | None, limit: in
     return Call("GET", "/v1/runs", query=query)
 
 
+def housekeeping_debt(limit: int) -> Call:
+    return Call("GET", "/v1/runs/debt", query=_query(limit=limit))
+
+
 def run(run_id: str) -> Call:
     return Call("GET", _run(run_id))
 
@@ -157,6 +166,35 @@ def cancel_run(run_id: str) -> Call:
 
 def redo_run(run_id: str) -> Call:
     return Call("POST", _run(run_id, "/redo"))
+
+
+def whoami() -> Call:
+    return Call("GET", "/v1/whoami")
+
+
+def webhooks(limit: int) -> Call:
+    return Call("GET", "/v1/webhooks", query=_query(limit=limit))
+
+
+def create_webhook(url: str, session_id: str | None, events: list[str] | None) -> Call:
+    return Call("POST", "/v1/webhooks", _given(url=url, session_id=session_id, events=events))
+
+
+def close_webhook(webhook_id: str) -> Call:
+    return Call("DELETE", f"/v1/webhooks/{quote(webhook_id, safe='')}")
+
+
+def failing_webhooks(limit: int) -> Call:
+    return Call("GET", "/v1/webhooks/failing", query=_query(limit=limit))
+
+
+def retry_webhook(webhook_id: str, session_id: str | None) -> Call:
+    place = f"/v1/webhooks/{quote(webhook_id, safe='')}/retry"
+    return Call("POST", place, query=_query(session_id=session_id))
+
+
+def rotate_webhook_secret() -> Call:
+    return Call("POST", "/v1/webhooks/secret")
 
 
 def ready() -> Call:
@@ -181,6 +219,8 @@ def request(call: Call, timeout_s: float) -> JsonObject:
 
 def answer(response: httpx.Response) -> Any:
     """The JSON of a good answer; a problem document is raised as the error it stands for."""
+    if response.status_code == HTTPStatus.NO_CONTENT:
+        return {}
     if response.is_success:
         return response.json()
     if not response.headers.get("Content-Type", "").startswith("application/problem+json"):
@@ -188,27 +228,38 @@ def answer(response: httpx.Response) -> Any:
     raise _error_of(response.json(), response)
 
 
+_PLAIN: dict[str, type[errors.ParleyError]] = {
+    kind.code: kind
+    for kind in (
+        errors.SessionBusy,
+        errors.SessionClosed,
+        errors.Forbidden,
+        errors.Refused,
+        errors.Unavailable,
+    )
+}
+"""Errors that carry nothing but their message."""
+
+
 def _error_of(body: JsonObject, response: httpx.Response) -> errors.ParleyError:
     detail = str(body.get("detail", "The gateway gave no reason."))
-    match body.get("code"):
+    retry_after_s = int(response.headers.get("Retry-After", "1"))
+    code = body.get("code")
+    match code:
         case errors.InputTooLarge.code:
             return errors.InputTooLarge(detail, field=str(body.get("field", "body")))
         case errors.InvalidInput.code:
             return errors.InvalidInput(detail, field=str(body.get("field", "body")))
         case errors.NotFound.code:
             return _with_message(errors.NotFound("thing", ""), detail)
-        case errors.SessionBusy.code:
-            return errors.SessionBusy(detail)
-        case errors.SessionClosed.code:
-            return errors.SessionClosed(detail)
         case errors.InboxFull.code:
-            return errors.InboxFull(detail, retry_after_s=int(response.headers.get("Retry-After", "1")))
-        case errors.Refused.code:
-            return errors.Refused(detail)
-        case errors.Unavailable.code:
-            return errors.Unavailable(detail)
+            return errors.InboxFull(detail, retry_after_s=retry_after_s)
+        case errors.TooManyRequests.code:
+            return errors.TooManyRequests(detail, retry_after_s=retry_after_s)
+        case errors.Unauthenticated.code:
+            return errors.Unauthenticated(f"{detail} For the command line: set PARLEY_API_KEY.")
         case _:
-            return errors.ParleyError(detail)
+            return _PLAIN.get(str(code), errors.ParleyError)(detail)
 
 
 def _with_message(error: errors.ParleyError, message: str) -> errors.ParleyError:

@@ -31,9 +31,13 @@ class Methods(ABC, Generic[One, Many]):
         session_id: str | None = None,
         user_id: str | None = None,
         if_busy: str | None = None,
+        webhook: str | None = None,
     ) -> One:
-        """Create a session, or return the one that has this identifier already."""
-        return self._send(calls.create_session(domain, session_id, user_id, if_busy))
+        """Create a session, or return the one that has this identifier already.
+
+        `webhook`: an address that is told the session's events; see `verify_webhook`.
+        """
+        return self._send(calls.create_session(domain, session_id, user_id, if_busy, webhook))
 
     def submit(
         self,
@@ -134,6 +138,10 @@ class Methods(ABC, Generic[One, Many]):
     ) -> Many:
         return self._send(calls.runs(session_id, flow, status, limit))
 
+    def housekeeping_debt(self, *, limit: int = 100) -> One:
+        """What is put off for turns: ``{turn_wait_s, sessions: [{session_id, runs, oldest_s}]}``."""
+        return self._send(calls.housekeeping_debt(limit))
+
     def run(self, run_id: str) -> One:
         """A run, with the identifiers of its `chain`."""
         return self._send(calls.run(run_id))
@@ -147,6 +155,34 @@ class Methods(ABC, Generic[One, Many]):
     def redo_run(self, run_id: str) -> One:
         """Run it once more by hand; the identifier of the new run."""
         return self._send(calls.redo_run(run_id))
+
+    def whoami(self) -> One:
+        """The caller as the gateway knows him."""
+        return self._send(calls.whoami())
+
+    def webhooks(self, limit: int = 100) -> Many:
+        return self._send(calls.webhooks(limit))
+
+    def create_webhook(
+        self, url: str, *, session_id: str | None = None, events: list[str] | None = None
+    ) -> One:
+        """Have events told to an address: of one session or of all, of some types or of all."""
+        return self._send(calls.create_webhook(url, session_id, events))
+
+    def close_webhook(self, webhook_id: str) -> One:
+        return self._send(calls.close_webhook(webhook_id))
+
+    def failing_webhooks(self, limit: int = 100) -> Many:
+        """What is tried again, and what was given up, by webhook and session."""
+        return self._send(calls.failing_webhooks(limit))
+
+    def retry_webhook(self, webhook_id: str, *, session_id: str | None = None) -> One:
+        """Deliver again, at once, from where it stopped."""
+        return self._send(calls.retry_webhook(webhook_id, session_id))
+
+    def rotate_webhook_secret(self) -> One:
+        """A new secret, shown this once; deliveries are signed with it and with the one before."""
+        return self._send(calls.rotate_webhook_secret())
 
     def ready(self) -> One:
         """Raises `Unavailable` naming what is missing."""

@@ -86,6 +86,8 @@ class PendingApproval:
     """Why it is asked, in words for the user; empty when the tool's manifest says so."""
     asked_turn: int = 0
     """Number of the turn that put it to the user last: only right after it a bare yes means it."""
+    operator_only: bool = False
+    """Whether the user cannot grant it himself."""
 
     def has_expired(self, now: float) -> bool:
         return now >= self.expires_at
@@ -111,6 +113,7 @@ class PendingApproval:
             "question": self.question,
             "cause": self.cause,
             "asked_turn": self.asked_turn,
+            **({"operator_only": True} if self.operator_only else {}),
         }
 
     @classmethod

@@ -73,6 +73,7 @@ def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec
         communicates_externally="communicates_externally" in entry.tags,
         requires_approval=entry.requires_approval,
         approval_above=dict(entry.approval_above),
+        approval=entry.approval,
         max_retries=resilience.tool_retries if entry.max_retries is None else entry.max_retries,
         rate_limit_rpm=entry.rate_limit_rpm,
         cache_ttl_ms=entry.cache_ttl_ms,

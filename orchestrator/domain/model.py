@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from re import Pattern
+from typing import Literal
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
@@ -46,6 +47,8 @@ class ToolSpec:
     requires_approval: bool = False
     approval_above: Mapping[str, float] = field(default_factory=dict[str, float])
     """Name of an input, or of what the flow has found → the most that needs no approval."""
+    approval: Literal["user", "operator"] | None = None
+    """Who may grant an approval; None: as the domain says."""
     max_retries: int = 2
     rate_limit_rpm: int | None = None
     cache_ttl_ms: int = 0

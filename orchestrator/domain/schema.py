@@ -240,6 +240,7 @@ class ToolEntry(Entry):
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
     requires_approval: bool = False
+    approval: Literal["user", "operator"] | None = None
     approval_above: Mapping[Name, float] = Field(default_factory=dict[str, float])
     max_retries: NonNegativeInt | None = None
     rate_limit_rpm: PositiveInt | None = None

@@ -12,6 +12,7 @@ import orjson
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import PendingApproval
+from orchestrator.domain.model import ToolSpec
 from orchestrator.pex.ending import Parked
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.toolbox import Tool
@@ -40,6 +41,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         question=tool.spec.description or tool.spec.name,
         cause=cause,
         asked_turn=state.turn,
+        operator_only=needs_operator(world, tool.spec),
     )
     if _use_grant(run, approval):
         return None
@@ -64,7 +66,13 @@ def put_to_user(world: World, approval: PendingApproval) -> None:
         cause=approval.cause,
         arguments=approval.arguments,
         flow_id=approval.flow_id,
+        operator_only=approval.operator_only,
     )
+
+
+def needs_operator(world: World, spec: ToolSpec) -> bool:
+    """Whether the user may not grant a call of this tool himself."""
+    return (spec.approval or world.domain.config.approvals.by) == "operator"
 
 
 def grant(flow: BaseFlow, approval: PendingApproval) -> None:
@@ -101,6 +109,7 @@ def version_policy(run: Execution, tool: Tool) -> str:
         tool.fingerprint,
         tool.spec.requires_approval,
         dict(tool.spec.approval_above),
+        *(["operator"] if needs_operator(run.world, tool.spec) else []),
     ]
     return hashlib.blake2b(orjson.dumps(rules, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
@@ -130,4 +139,5 @@ def _record(world: World, approval: PendingApproval) -> ApprovalRecord:
         cause=approval.cause,
         plan_revision=approval.plan_revision,
         policy_version=approval.policy_version,
+        operator_only=approval.operator_only,
     )

@@ -20,11 +20,15 @@ class Approvals(Protocol):
         """Newest first; what has expired says so."""
         ...
 
+    async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:
+        """Raises NotFound."""
+        ...
+
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
         """Grant or deny a pending approval, once; the same decision again gives the first one.
 
         Raises:
             NotFound: there is no such approval.
-            Refused: it was decided otherwise, has expired, or is void.
+            Refused: it was decided otherwise, has expired, or is void; or only an operator may grant it.
         """
         ...

@@ -29,8 +29,14 @@ class Sessions(Protocol):
         """With its working state as an object. Raises NotFound."""
         ...
 
-    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[SessionRecord]:
-        """Newest activity first, without states."""
+    async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
+        """Whose session it is, where it was made for a user. Raises NotFound."""
+        ...
+
+    async def list(
+        self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
+    ) -> list[SessionRecord]:
+        """Newest activity first, without states; with `user_id` this user's only."""
         ...
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord: ...

@@ -77,12 +77,10 @@ def _approval_options(world: World) -> list[Option]:
     top = world.state.stack.top
     waiting = [entry for entry in world.state.approvals if top is not None and entry.flow_id == top.flow_id]
     return [
-        option
+        Option(label, name, {"flow_id": entry.flow_id, "approval_id": entry.approval_id})
         for entry in waiting
-        for option in (
-            Option("Approve", "approve", {"flow_id": entry.flow_id, "approval_id": entry.approval_id}),
-            Option("Do not approve", "deny", {"flow_id": entry.flow_id, "approval_id": entry.approval_id}),
-        )
+        for label, name in (("Approve", "approve"), ("Do not approve", "deny"))
+        if name == "deny" or not entry.operator_only
     ]
 
 

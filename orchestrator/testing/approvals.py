@@ -40,6 +40,12 @@ class MemoryApprovals:
         ]
         return found[::-1][:limit]
 
+    async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:
+        tenant, record = self._store.approvals.get(approval_id, (None, None))
+        if tenant != tenant_id or record is None:
+            raise NotFound("approval", approval_id)
+        return record
+
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
         record = decide_approval(self._store, tenant_id, approval_id, decision)
         if record is None:
@@ -58,7 +64,8 @@ def decide_approval(
     if tenant != tenant_id or record is None:
         return None
     now = store.clock() if decision.now is None else from_unix(decision.now)
-    if record.standing(now) is ApprovalStatus.PENDING:
+    may = decision.suffices(operator_only=record.operator_only)
+    if may and record.standing(now) is ApprovalStatus.PENDING:
         record = replace(
             record,
             status=decision.status,

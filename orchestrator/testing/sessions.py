@@ -43,8 +43,17 @@ class MemorySessions:
         session = self._store.session(tenant_id, session_id)
         return _record(session, None if session.state is None else orjson.loads(session.state))
 
-    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[SessionRecord]:
-        own = [session for session in self._store.sessions.values() if session.tenant_id == tenant_id]
+    async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
+        return self._store.session(tenant_id, session_id).user_id
+
+    async def list(
+        self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
+    ) -> list[SessionRecord]:
+        own = [
+            session
+            for session in self._store.sessions.values()
+            if session.tenant_id == tenant_id and user_id in {None, session.user_id}
+        ]
         newest = sorted(own, key=lambda session: session.updated_at, reverse=True)
         return [_record(session) for session in newest[:limit]]
 

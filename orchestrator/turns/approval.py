@@ -58,6 +58,8 @@ class ApprovalRecord:
     created_at: datetime | None = None
     decided_at: datetime | None = None
     closed_at: datetime | None = None
+    operator_only: bool = False
+    """Only an operator may grant it; the user may still deny it."""
 
     def standing(self, now: datetime) -> ApprovalStatus:
         """Its status, with the time that has passed taken into account."""
@@ -67,12 +69,20 @@ class ApprovalRecord:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What somebody decided. `now`: unix seconds by the decider's clock; None: the store's own."""
+    """What somebody decided. `now`: unix seconds by the decider's clock; None: the store's own.
+
+    `by_operator`: whoever decides may also grant what users may not.
+    """
 
     granted: bool
     decided_by: str
     reason: str | None = None
     now: float | None = None
+    by_operator: bool = False
+
+    def suffices(self, *, operator_only: bool) -> bool:
+        """Whether this decides such an approval."""
+        return self.by_operator or not self.granted or not operator_only
 
     @property
     def status(self) -> ApprovalStatus:
@@ -96,6 +106,8 @@ def tell_refusal(record: ApprovalRecord, now: datetime) -> str:
     match record.standing(now):
         case ApprovalStatus.EXPIRED:
             return "This approval has expired; nothing was done. It is asked again when the task is."
+        case ApprovalStatus.PENDING:
+            return "Only an operator can grant this approval."
         case ApprovalStatus.VOID:
             return "This approval is void: what it was asked for has changed."
         case status:

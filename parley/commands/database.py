@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from orchestrator.errors import InvalidInput, Unavailable
+from orchestrator.settings import read_variable
+from orchestrator.types import DEFAULT_TENANT, TenantId
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.commands.output import say
 from parley.embedded import stores
+from parley.embedded.postgres import running_database
 
 _LOOK_EVERY_S = 1.0
 
 
+@contextmanager
+def some_database(data_dir: Path) -> Iterator[str]:
+    """The address of DATABASE_URL, of the running `up`, or of the folder's database, started for the block."""
+    found = read_variable("DATABASE_URL") or running_database(data_dir.resolve())
+    if found is not None:
+        yield found
+        return
+    with stores(data_dir) as running:
+        yield running.database_url
+
+
 def migrate(
     data_dir: DataDir = DEFAULT_DATA_DIR,
+    roles: Annotated[bool, typer.Option("--roles", help="Make the database's roles as well.")] = False,
+    reader: Annotated[
+        str | None, typer.Option(help="Let this login role read the rows of --tenant, and no others.")
+    ] = None,
+    tenant: Annotated[str, typer.Option(help="The tenant of --reader.")] = DEFAULT_TENANT,
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; fail unless this release can use the database.")
     ] = False,
@@ -27,17 +48,22 @@ def migrate(
 ) -> None:
     """Migrate DATABASE_URL, or the embedded database of the data folder (`up` does so by itself)."""
     from orchestrator.adapters.postgres.migrate import migrate as migrate_database  # noqa: PLC0415  # slow to import
+    from orchestrator.adapters.postgres.roles import make_roles, tie_reader  # noqa: PLC0415
 
-    database_url = os.environ.get("DATABASE_URL")
     if check:
-        await_schema(database_url, wait_s)
+        await_schema(read_variable("DATABASE_URL"), wait_s)
         return
-    if database_url is not None:
-        migrate_database(database_url)
-    else:
-        with stores(data_dir) as running:
-            migrate_database(running.database_url)
-    say("The database is up to date.")
+    if reader is not None and not reader.strip():
+        raise InvalidInput("Name a login role of the database.", field="reader")
+    with some_database(data_dir) as url:
+        migrate_database(url)
+        say("The database is up to date.")
+        if roles or reader:
+            made = make_roles(url)
+            say(f"Made the roles {', '.join(made)}." if made else "The roles are there.")
+        if reader:
+            tie_reader(url, reader, TenantId(tenant))
+            say(f"{reader} reads the rows of {tenant}.")
 
 
 def await_schema(database_url: str | None, wait_s: float) -> None:

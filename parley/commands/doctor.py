@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.errors import ParleyError
+from orchestrator.settings import read_variable
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, settle_domain
 from parley.commands.output import print_json
 from parley.connection import locate_gateway, open_client
@@ -22,6 +23,7 @@ from parley.embedded.lock import is_held
 from parley.embedded.postgres import find_binaries
 from parley.embedded.redis import find_server
 
+_SECRETS = ("DATABASE_URL", "REDIS_URL", "PARLEY_BROKER_URL", "OPENAI_API_KEY")
 _MARKS = {True: "ok  ", False: "BAD ", None: "note"}
 
 
@@ -38,7 +40,7 @@ def doctor(
 ) -> None:
     """Check stores, workers, gateway, models, domain and settings; non-zero exit code when something is wrong."""
     broken = False
-    for finding in examine(data_dir.resolve(), domain, os.environ, preflight=preflight):
+    for finding in examine(data_dir.resolve(), domain, read_environment(), preflight=preflight):
         broken = broken or finding.fine is False
         if as_json:
             print_json(finding.as_json())
@@ -46,6 +48,12 @@ def doctor(
             _print(finding)
     if broken:
         raise typer.Exit(1)
+
+
+def read_environment() -> dict[str, str]:
+    """The environment, with the secrets that are in files. Raises ConfigurationError."""
+    secrets = {name: read_variable(name) for name in _SECRETS}
+    return {**os.environ, **{name: value for name, value in secrets.items() if value}}
 
 
 def examine(

@@ -7,7 +7,9 @@ from typing import Annotated
 
 import typer
 
+from gateway.binding import require_safe_host, requires_callers
 from orchestrator.errors import Unavailable
+from orchestrator.settings import Settings, read_variable
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, settle_domain
 from parley.commands.output import note_models, say
 from parley.embedded.ports import is_free
@@ -29,9 +31,10 @@ def up(
         host=host,
         port=port,
         turn_workers=workers,
-        database_url=os.environ.get("DATABASE_URL"),
-        redis_url=os.environ.get("REDIS_URL"),
+        database_url=read_variable("DATABASE_URL"),
+        redis_url=read_variable("REDIS_URL"),
     )
+    _require_safe_host(host)
     if not is_free(host, port):
         raise Unavailable(f"Port {port} of {host} is taken: choose another with --port.")
     try:
@@ -44,6 +47,12 @@ def up(
                 UpNote.path(plan.data_dir).unlink(missing_ok=True)
     except StopRequested:
         say("Stopped.")
+
+
+def _require_safe_host(host: str) -> None:
+    """Say so before anything is started. Raises ConfigurationError."""
+    settings = Settings(DATABASE_URL="", REDIS_URL="")  # pyright: ignore[reportCallIssue]  # the rest: environment
+    require_safe_host(host, authenticated=requires_callers(settings))
 
 
 def _announce(plan: StackPlan, running: RunningStack) -> None:

@@ -52,6 +52,17 @@ def plan_postgres(data_dir: Path, *, durable: bool) -> StorePlan:
     return StorePlan(program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}")
 
 
+def running_database(data_dir: Path) -> str | None:
+    """The address of the server that runs on this folder, as its pid file tells; None when none does."""
+    try:
+        lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
+        password = (data_dir / "postgres.password").read_text()
+        process, port = psutil.Process(int(lines[0])), int(lines[3])
+    except (OSError, ValueError, IndexError, psutil.NoSuchProcess):
+        return None
+    return f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}" if process.is_running() else None
+
+
 def ensure_database(url: str) -> None:
     """Create Parley's database on a new cluster."""
     server = url.removesuffix(f"/{_DATABASE}") + "/postgres"

@@ -64,7 +64,7 @@ async def open_house(database_url: str, redis_url: str, **more: Any) -> AsyncIte
     settings = Settings(database_url=database_url, redis_url=redis_url, **more)
     app = create_app(lambda: open_doors(settings))
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(_serve(app))
+        url = await stack.enter_async_context(serve(app))
         ports = await stack.enter_async_context(open_ports(settings))
         lane = await stack.enter_async_context(open_lane(ports))
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=10))
@@ -72,7 +72,7 @@ async def open_house(database_url: str, redis_url: str, **more: Any) -> AsyncIte
 
 
 @asynccontextmanager
-async def _serve(app: Any) -> AsyncIterator[str]:
+async def serve(app: Any) -> AsyncIterator[str]:
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         server = uvicorn.Server(

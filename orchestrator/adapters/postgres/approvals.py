@@ -47,6 +47,16 @@ class PostgresApprovals:
             rows = await connection.execute(query.order_by(desc(approvals.c.created_at)).limit(limit))
             return [approval_record(row) for row in rows]
 
+    async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:
+        query = select(approvals).where(
+            approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id
+        )
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise NotFound("approval", approval_id)
+        return approval_record(row)
+
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
         async with self._database.transaction() as connection:
             record = await decide_approval(connection, tenant_id, approval_id, decision)
@@ -64,9 +74,10 @@ async def decide_approval(
     """Decide if nobody has and there is time; gives the approval as it then stands."""
     mine = (approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id)
     now = NOW if decision.now is None else from_unix(decision.now)
+    may = () if decision.suffices(operator_only=True) else (approvals.c.operator_only.is_(False),)
     deciding = (
         update(approvals)
-        .where(*mine, approvals.c.status == ApprovalStatus.PENDING.value, approvals.c.expires_at > now)
+        .where(*mine, *may, approvals.c.status == ApprovalStatus.PENDING.value, approvals.c.expires_at > now)
         .values(
             status=decision.status.value,
             decided_by=decision.decided_by,
@@ -101,4 +112,5 @@ def approval_record(row: Row[Any]) -> ApprovalRecord:
         created_at=row.created_at,
         decided_at=row.decided_at,
         closed_at=row.closed_at,
+        operator_only=row.operator_only,
     )

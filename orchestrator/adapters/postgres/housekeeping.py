@@ -21,6 +21,8 @@ _OF_SESSION = (
     "approvals",
     "journal",
     "outbox",
+    "webhook_feeds",
+    "webhooks",
     "scratchpad_entries",
     "state_history",
     "states",

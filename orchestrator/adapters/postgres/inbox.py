@@ -116,16 +116,17 @@ class PostgresInbox:
         if lane.closed:
             raise SessionClosed("The session has been closed; start a new one.")
         rule = submission.if_busy or IfBusy(lane.if_busy)
-        if lane.pending > 0 and rule is IfBusy.REJECT:
+        waiting = (await connection.execute(unfinished(lane.session_id, lane.done_seq))).all()
+        of_users = [turn for turn in waiting if turn.kind == TurnKind.USER]
+        if of_users and rule is IfBusy.REJECT:
             raise SessionBusy("The session is still working on an earlier turn; wait for its answer.")
         if lane.pending >= self._session_limit:
             raise InboxFull(f"The session has {lane.pending} unfinished turns; wait for some to finish.")
         if await _sequence_exists(connection, submission):
             raise _sequence_in_use(submission)
-        waiting = (await connection.execute(unfinished(lane.session_id, lane.done_seq))).all()
         target = _merge_target(waiting, submission) if rule is IfBusy.MERGE else None
-        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and waiting:
-            await _ask_to_stop(connection, waiting[0].turn_id, forget=rule is IfBusy.ROLLBACK)
+        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
+            await _ask_to_stop(connection, of_users[0].turn_id, forget=rule is IfBusy.ROLLBACK)
         await _insert_turn(connection, lane, submission, turn_id, target)
         return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
 
@@ -204,7 +205,7 @@ class _TotalBound:
         now = time.monotonic()
         if now >= self.next_count_at:
             self.next_count_at = now + _COUNT_EVERY_S
-            query = select(func.coalesce(func.sum(lanes.c.pending), 0)).where(lanes.c.check_at.is_not(None))
+            query = select(func.parley_unfinished_turns())  # of all tenants, whoever asks
             async with self.database.transaction() as connection:
                 self.estimate = int((await connection.execute(query)).scalar_one())
             took = time.monotonic() - now

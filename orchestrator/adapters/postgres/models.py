@@ -22,6 +22,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import JSONB
 
+from orchestrator.adapters.postgres import models_access as access
 from orchestrator.adapters.postgres import models_feedback as feedback_models
 from orchestrator.adapters.postgres import models_internal as internal
 from orchestrator.adapters.postgres import models_memory as memory
@@ -37,6 +38,7 @@ def _added_text(name: str) -> Column[str]:
     return Column(name, Text, nullable=False, server_default="")
 
 
+webhooks = access.webhooks
 feedback = feedback_models.feedback
 internal_runs = internal.internal_runs
 internal_items = internal.internal_items
@@ -63,6 +65,8 @@ lanes = Table(
     _text("tenant_id"),
     Column("if_busy", Text, nullable=False, server_default="enqueue"),
     Column("closed", Boolean, nullable=False, server_default=text("false")),
+    # Whether a webhook listens; set by triggers.
+    Column("hooked", Boolean, nullable=False, server_default=text("false")),
     _count("epoch"),
     _count("next_seq", 1),
     # Every turn up to this seq has finished; where the search for the next one begins.
@@ -339,6 +343,7 @@ approvals = Table(
     _added_text("cause"),
     Column("plan_revision", Integer, nullable=False, server_default=text("0")),
     _added_text("policy_version"),
+    Column("operator_only", Boolean, nullable=False, server_default=text("false")),
     # What the decider said.
     _text("reason", null=True),
     _text("decided_by", null=True),

@@ -16,11 +16,13 @@ import psycopg_pool
 import sqlalchemy.exc
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_loads
+from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from orchestrator.adapters.postgres.sql import Statement, parse
 from orchestrator.errors import InvalidInput, Unavailable
+from orchestrator.ports.access import acting_tenant
 from orchestrator.types import Json
 
 Connection = psycopg.AsyncConnection[TupleRow]
@@ -34,6 +36,7 @@ _KEEPALIVE = {
     "tcp_user_timeout": 10_000,
 }
 _LIMITS = "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
+_NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(tenant)s, true)"
 _PLANS = (
     "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
     " -c enable_hashjoin=off -c enable_mergejoin=off"
@@ -76,6 +79,7 @@ class Database:
         application: str = "parley",
         prepared: bool = True,
         timeout_s: float = 10.0,
+        tenant_bound: bool = False,
     ) -> None:
         """Describe the connections; nothing is opened yet.
 
@@ -86,8 +90,11 @@ class Database:
             application: how the connections are named in ``pg_stat_activity``.
             prepared: off behind a pooler that shares connections between transactions.
             timeout_s: how long a caller waits for a connection.
+            tenant_bound: every transaction says for which tenant it is (see `acting_tenant`), which the
+                policies of the gateway's role ask for.
         """
         self.url = database_url
+        self._tenant_bound = tenant_bound
         self.pool: psycopg_pool.AsyncConnectionPool[Connection] = psycopg_pool.AsyncConnectionPool(
             database_url,
             open=False,
@@ -141,7 +148,7 @@ class Database:
         self, statement: Statement | LiteralString, arguments: Mapping[str, Any]
     ) -> TupleRow | None:
         """Run one statement of the hot path, committed on return; its first row."""
-        async with self.pool.connection() as connection:
+        async with self.connection() as connection:
             cursor = await _execute(connection, statement, arguments)
             return await cursor.fetchone()
 
@@ -149,15 +156,29 @@ class Database:
         self, statement: Statement | LiteralString, arguments: Mapping[str, Any]
     ) -> list[TupleRow]:
         """Run one statement of the hot path, committed on return; all its rows."""
-        async with self.pool.connection() as connection:
+        async with self.connection() as connection:
             cursor = await _execute(connection, statement, arguments)
             return await cursor.fetchall()
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncGenerator[Connection]:
+        """A connection of the hot path, in a transaction of the acting tenant where that is asked for."""
+        async with self.pool.connection() as connection:
+            if not self._tenant_bound:
+                yield connection
+                return
+            async with connection.transaction():
+                await connection.execute(parse(_NAME_TENANT).text, [acting_tenant.get()])
+                yield connection
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[EngineConnection]:
         """A transaction through SQLAlchemy, committed at the end."""
         with translated():
             async with self.engine.begin() as connection:
+                if self._tenant_bound:
+                    named = text(_NAME_TENANT.replace("%(tenant)s", ":tenant"))
+                    await connection.execute(named, {"tenant": acting_tenant.get()})
                 yield connection
 
 

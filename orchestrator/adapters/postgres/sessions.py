@@ -21,6 +21,7 @@ from orchestrator.adapters.postgres.models import (
 )
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import session_record
+from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.diff import apply, diff
 from orchestrator.errors import InvalidInput, NotFound, SessionBusy
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
@@ -52,10 +53,14 @@ class PostgresSessions:
         }
         lane = {"session_id": identifier, "tenant_id": tenant_id, "if_busy": if_busy.value}
         async with self._database.transaction() as connection:
-            await connection.execute(insert_or_skip(sessions).values(facts).on_conflict_do_nothing())
+            made = insert_or_skip(sessions).values(facts).on_conflict_do_nothing()
+            new = (await connection.execute(made.returning(sessions.c.session_id))).one_or_none()
+            if new is not None and webhook is not None:
+                await add_webhook(connection, tenant_id, webhook, session_id=identifier)
             await connection.execute(insert_or_skip(lanes).values(lane).on_conflict_do_nothing())
-            row = (await connection.execute(_joined().where(sessions.c.session_id == identifier))).one()
-        if row.tenant_id != tenant_id or row.domain != domain:
+            found = await connection.execute(_joined().where(sessions.c.session_id == identifier))
+            row = found.one_or_none()  # none: it is there, and belongs to another tenant
+        if row is None or row.tenant_id != tenant_id or row.domain != domain:
             raise InvalidInput(
                 f"The session identifier {identifier!r} is in use elsewhere; choose another.",
                 field="session_id",
@@ -75,12 +80,26 @@ class PostgresSessions:
             raise NotFound("session", session_id)
         return session_record(row, None if row.body is None else orjson.loads(row.body))
 
-    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[SessionRecord]:
+    async def list(
+        self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
+    ) -> list[SessionRecord]:
         query = (
             _joined().where(lanes.c.tenant_id == tenant_id).order_by(desc(lanes.c.updated_at)).limit(limit)
         )
+        if user_id is not None:
+            query = query.where(sessions.c.user_id == user_id)
         async with self._database.transaction() as connection:
             return [session_record(row) for row in await connection.execute(query)]
+
+    async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
+        query = select(sessions.c.user_id).where(
+            sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id
+        )
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise NotFound("session", session_id)
+        return None if row.user_id is None else UserId(row.user_id)
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         async with self._database.transaction() as connection:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 
 from gateway.app import create_app
+from gateway.authentication import Access
 from gateway.doors import Doors
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.agent.lane import LaneRunner, TurnAgent
 from orchestrator.nlu.system1 import System1
 from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.testing.access import MemoryKeys
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
+from orchestrator.types import DEFAULT_TENANT, ToolId
 from tests.unit.gateway.memory_doors import make_doors
 
 DESK = "tests/transcripts/domains/desk"
@@ -33,17 +38,22 @@ def trained() -> tuple[LoadedDomain, System1]:
 class Desk:
     """A conversation at the desk, and the gateway over the same store."""
 
-    def __init__(self) -> None:
+    def __init__(self, approval: Literal["user", "operator"] | None = None) -> None:
         loaded, system1 = trained()
+        if approval is not None:
+            wipe = replace(loaded.domain.tools[ToolId("disk_wipe")], approval=approval)
+            tools = {**loaded.domain.tools, wipe.tool_id: wipe}
+            loaded = replace(loaded, domain=replace(loaded.domain, tools=tools))
         self.rehearsal = Rehearsal.of(loaded, system1=system1)
         self.talk: Conversation = self.rehearsal.converse()
         store = self.store = self.rehearsal.store
         store.clock = lambda: from_unix(self.rehearsal.now)
         self.wakeup = MemoryWakeup()
         self.http: httpx.AsyncClient
+        self.access = Access()
 
     def doors(self) -> Doors:
-        return make_doors(self.store, wakeup=self.wakeup)
+        return make_doors(self.store, wakeup=self.wakeup, access=self.access)
 
     async def get(self, path: str, **query: str) -> Any:
         answer = await self.http.get(path, params=query)
@@ -68,8 +78,8 @@ class Desk:
 
 
 @asynccontextmanager
-async def desk() -> AsyncIterator[Desk]:
-    place = Desk()
+async def desk(approval: Literal["user", "operator"] | None = None) -> AsyncIterator[Desk]:
+    place = Desk(approval)
 
     @asynccontextmanager
     async def open_doors() -> AsyncIterator[Doors]:
@@ -145,6 +155,56 @@ async def test_other_talk_goes_on_meanwhile_and_comes_back() -> None:
 
         state = (await place.get(f"/v1/sessions/{place.talk.session_id}"))["state"]
         assert [flow["dact"] for flow in state["completed"]] == ["wipe_disk", "check_queue"]
+
+
+async def test_only_an_operator_grants_what_is_marked_so() -> None:
+    """Neither a yes nor a click of the user's does it; the question stays open (PX-17, RT-22)."""
+    async with desk("operator") as place:
+        said = await place.talk.say("wipe disk of printer one")
+        assert "An operator has to approve it" in said["reply"]
+        assert [action["label"] for action in said["actions"]] == ["Do not approve"]
+        (asked,) = await place.get("/v1/approvals", status="pending")
+        assert asked["operator_only"] is True
+
+        said = await place.talk.say("yes")
+        assert "An operator has to approve it" in said["reply"]
+        payload = {"approval_id": asked["approval_id"], "flow_id": asked["flow_id"]}
+        await place.talk.act("approve", payload)
+        (asked,) = await place.get("/v1/approvals")
+        assert (asked["status"], asked["decided_by"]) == ("pending", None)
+        assert await place.get(f"/v1/sessions/{place.talk.session_id}/effects") == []
+
+        await place.decide(asked["approval_id"], "grant")
+        await place.work()
+        (effect,) = await place.get(f"/v1/sessions/{place.talk.session_id}/effects")
+        assert (effect["tool_id"], effect["status"]) == ("disk_wipe", "done")
+
+
+async def test_the_user_may_still_withdraw() -> None:
+    async with desk("operator") as place:
+        await place.talk.say("wipe disk of printer one")
+        said = await place.talk.say("no")
+        assert said["flows"] == []
+        (asked,) = await place.get("/v1/approvals")
+        assert asked["status"] == "denied"
+
+
+async def test_a_key_of_a_user_does_not_grant_what_operators_decide() -> None:
+    async with desk("operator") as place:
+        await place.talk.say("wipe disk of printer one")
+        (asked,) = await place.get("/v1/approvals")
+        keys = MemoryKeys(place.store.clock)
+        place.access.required, place.access.keys = True, keys
+        texts = {}
+        for scope in Scope:
+            made = await keys.create(DEFAULT_TENANT, scope.value, frozenset({scope}))
+            texts[scope] = {"Authorization": f"Bearer {made[1]}"}
+
+        path, body = f"/v1/approvals/{asked['approval_id']}", {"decision": "grant"}
+        refused = await place.http.post(path, json=body, headers=texts[Scope.USER])
+        assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+        granted = await place.http.post(path, json=body, headers=texts[Scope.OPERATOR])
+        assert (granted.status_code, granted.json()["decided_by"]) == (200, "operator")
 
 
 async def test_what_is_not_there_or_makes_no_sense_is_refused() -> None:

@@ -1,0 +1,99 @@
+"""Who asks: from a request's credentials to a caller (RT-22). What he may do is decided elsewhere.
+
+A key or token comes in the `Authorization` header. Where no header can be sent, as by the browser's
+EventSource, a ticket that lives for a minute comes in the query: no lasting secret stands in an address.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from starlette.requests import HTTPConnection
+
+from orchestrator.errors import Unauthenticated
+from orchestrator.ports.access import ApiKeys, RequestLimits, Tickets
+from orchestrator.turns.access import ANYBODY, Caller
+from orchestrator.turns.keys import PREFIX
+
+UNKNOWN = "These credentials are not valid, or no longer: use another key or token."
+MISSING = "Say who you are: send a key or token as `Authorization: Bearer …`."
+TICKET = "access_token"
+"""The query's name for a ticket."""
+KEY_KEPT_S = 1.0
+"""A key that was found is believed for so long, without asking the store again."""
+KEYS_KEPT = 10_000
+
+
+class TokenReader(Protocol):
+    def caller(self, token: str) -> Caller:
+        """Whom a token names. Raises Unauthenticated."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Requests per minute; 0: not limited."""
+
+    caller: int = 0
+    tenant: int = 0
+    session: int = 0
+
+
+@dataclass(slots=True)
+class Access:
+    """How callers are known, and how often they may ask. Without `required`, everybody is an operator."""
+
+    required: bool = False
+    keys: ApiKeys | None = None
+    tokens: TokenReader | None = None
+    tickets: Tickets | None = None
+    limits: RequestLimits | None = None
+    rates: Rates = field(default_factory=Rates)
+    open_metrics: bool = False
+    key_kept_s: float = KEY_KEPT_S
+    _kept: dict[bytes, tuple[Caller, float]] = field(default_factory=dict[bytes, tuple[Caller, float]])
+
+    async def identify(self, connection: HTTPConnection) -> Caller:
+        """Who asks. Raises Unauthenticated; Unavailable when it cannot be told at present."""
+        if not self.required:
+            return ANYBODY
+        header = connection.headers.get("authorization")
+        if header is None:
+            return await self._of_ticket(connection.query_params.get(TICKET))
+        scheme, _, credential = header.partition(" ")
+        credential = credential.strip()
+        if scheme.lower() != "bearer" or not credential:
+            raise Unauthenticated(MISSING)
+        if credential.startswith(f"{PREFIX}_"):
+            return await self._of_key(credential)
+        if self.tokens is None:
+            raise Unauthenticated(UNKNOWN)
+        return self.tokens.caller(credential)
+
+    async def _of_ticket(self, ticket: str | None) -> Caller:
+        if ticket is None or self.tickets is None:
+            raise Unauthenticated(MISSING)
+        caller = await self.tickets.redeem(ticket)
+        if caller is None:
+            raise Unauthenticated(UNKNOWN)
+        return caller
+
+    async def _of_key(self, text: str) -> Caller:
+        if self.keys is None:
+            raise Unauthenticated(UNKNOWN)
+        now = time.monotonic()
+        place = hashlib.sha256(text.encode()).digest()
+        caller, until = self._kept.get(place, (None, 0.0))
+        if caller is not None and now < until:
+            return caller
+        key = await self.keys.find(text)
+        if key is None:
+            self._kept.pop(place, None)
+            raise Unauthenticated(UNKNOWN)
+        if len(self._kept) >= KEYS_KEPT:
+            self._kept.clear()
+        self._kept[place] = (key.caller(), now + self.key_kept_s)
+        return key.caller()

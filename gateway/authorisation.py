@@ -1,0 +1,93 @@
+"""What a caller may reach: rules by route, and the owner of what a path names (RT-22).
+
+A caller who is one user gets nothing that is not named here: a new route is closed to him until it is.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.requests import HTTPConnection
+
+from gateway.doors import Doors
+from orchestrator.errors import Forbidden
+from orchestrator.turns.access import Caller
+from orchestrator.types import SessionId, TurnId
+
+OPERATORS_ONLY: Final = frozenset(
+    {
+        ("POST", "/v1/turns/{turn_id}/retry"),
+        ("POST", "/v1/turns/{turn_id}/drop"),
+        ("POST", "/v1/runs"),
+        ("POST", "/v1/runs/{run_id}/cancel"),
+        ("POST", "/v1/runs/{run_id}/redo"),
+        ("POST", "/v1/documents"),
+        ("GET", "/v1/webhooks"),
+        ("POST", "/v1/webhooks"),
+        ("POST", "/v1/webhooks/secret"),
+        ("GET", "/v1/webhooks/failing"),
+        ("DELETE", "/v1/webhooks/{webhook_id}"),
+        ("POST", "/v1/webhooks/{webhook_id}/retry"),
+        ("GET", "/metrics"),
+    }
+)
+
+FOR_EVERYBODY: Final = frozenset(
+    {
+        ("POST", "/v1/sessions"),  # for himself
+        ("GET", "/v1/sessions"),  # his own
+        ("GET", "/v1/whoami"),
+        ("POST", "/v1/tickets"),
+    }
+)
+
+LISTS: Final = frozenset({("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs")})
+"""A user lists those of a session of his that he names."""
+
+
+async def authorise(connection: HTTPConnection, doors: Doors, caller: Caller) -> None:
+    """Raises Forbidden, or NotFound where even the existence of a thing is none of the caller's business."""
+    route = route_of(connection)
+    if route in OPERATORS_ONLY:
+        caller.require_operator()
+    if caller.only_user is None or route in FOR_EVERYBODY:
+        return
+    if route in LISTS:
+        named = connection.query_params.get("session_id")
+        if named is None:
+            raise Forbidden("Name one of your sessions: add `session_id` to the query.")
+        await _require_session(doors, caller, SessionId(named))
+        return
+    await _require_named(connection, doors, caller)
+
+
+def route_of(connection: HTTPConnection) -> tuple[str, str]:
+    """The method and the path's template; a WebSocket counts as GET."""
+    route = connection.scope.get("route")
+    return connection.scope.get("method", "GET"), getattr(route, "path", connection.url.path)
+
+
+async def _require_named(connection: HTTPConnection, doors: Doors, caller: Caller) -> None:
+    """The thing that the path names has to be the caller's own."""
+    match connection.path_params:
+        case {"session_id": str(session_id)}:
+            await _require_session(doors, caller, SessionId(session_id))
+        case {"turn_id": str(turn_id)}:
+            turn = await doors.inbox.turn(caller.tenant_id, TurnId(turn_id))
+            await _require_session(doors, caller, turn.session_id)
+        case {"approval_id": str(approval_id)}:
+            approval = await doors.approvals.get(caller.tenant_id, approval_id)
+            await _require_session(doors, caller, approval.session_id)
+        case {"run_id": str(run_id)}:
+            run = await doors.runs.get(caller.tenant_id, run_id)
+            if run.session_id is None:
+                raise Forbidden("This run belongs to no session; only operators may look at it.")
+            await _require_session(doors, caller, SessionId(run.session_id))
+        case {"user_id": str(user_id)} if user_id == caller.only_user:
+            return
+        case _:
+            raise Forbidden("Your key or token reaches your own sessions only.")
+
+
+async def _require_session(doors: Doors, caller: Caller, session_id: SessionId) -> None:
+    caller.require_owner(session_id, await doors.sessions.owner(caller.tenant_id, session_id))

@@ -1,0 +1,92 @@
+"""API keys on PostgreSQL. Looking one up needs no right to read the table: a function gives one key."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Row, desc, func, insert, select, text, update
+
+from orchestrator.adapters.postgres.locked import NOW
+from orchestrator.adapters.postgres.models_access import api_keys
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.errors import NotFound
+from orchestrator.turns.access import ApiKey, Scope
+from orchestrator.turns.keys import digest, fits, make_key_text, read_key, show_key
+from orchestrator.types import TenantId, UserId
+
+_FIND = text("SELECT * FROM parley_find_key(:key_id)")
+
+
+class PostgresKeys:
+    """Implements `ports.access.ApiKeys`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self,
+        tenant_id: TenantId,
+        name: str,
+        scopes: frozenset[Scope],
+        *,
+        user_id: UserId | None = None,
+        expires_at: datetime | None = None,
+    ) -> tuple[ApiKey, str]:
+        text = make_key_text()
+        making = (
+            insert(api_keys)
+            .values(
+                key_id=text.key_id,
+                tenant_id=tenant_id,
+                name=name,
+                scopes=sorted(scopes),
+                user_id=user_id,
+                digest=digest(text.secret),
+                expires_at=expires_at,
+            )
+            .returning(api_keys)
+        )
+        async with self._database.transaction() as connection:
+            return _key((await connection.execute(making)).one()), show_key(text)
+
+    async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
+        query = select(api_keys).order_by(desc(api_keys.c.created_at))
+        if tenant_id is not None:
+            query = query.where(api_keys.c.tenant_id == tenant_id)
+        async with self._database.transaction() as connection:
+            return [_key(row) for row in await connection.execute(query)]
+
+    async def revoke(self, key_id: str) -> ApiKey:
+        revoking = (
+            update(api_keys)
+            .where(api_keys.c.key_id == key_id)
+            .values(revoked_at=func.coalesce(api_keys.c.revoked_at, NOW))
+            .returning(api_keys)
+        )
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(revoking)).one_or_none()
+        if row is None:
+            raise NotFound("key", key_id)
+        return _key(row)
+
+    async def find(self, text: str) -> ApiKey | None:
+        given = read_key(text)
+        if given is None:
+            return None
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(_FIND, {"key_id": given.key_id})).one_or_none()
+        return _key(row) if row is not None and fits(given.secret, row.digest) else None
+
+
+def _key(row: Row[Any]) -> ApiKey:
+    return ApiKey(
+        key_id=row.key_id,
+        tenant_id=TenantId(row.tenant_id),
+        name=row.name,
+        scopes=frozenset(Scope(scope) for scope in row.scopes),
+        user_id=None if row.user_id is None else UserId(row.user_id),
+        created_at=row.created_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+    )

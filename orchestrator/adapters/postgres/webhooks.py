@@ -1,0 +1,309 @@
+"""Webhooks on PostgreSQL. Triggers note which feeds have something to deliver; sending is not known here.
+
+A feed is held by a token, like a lane: who lost it changes nothing any more.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from sqlalchemy import Row, RowMapping, Update, case, delete, func, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from orchestrator.adapters.postgres.locked import NOW
+from orchestrator.adapters.postgres.models import events, lanes
+from orchestrator.adapters.postgres.models_access import webhook_feeds, webhook_secrets, webhooks
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.errors import NotFound
+from orchestrator.turns.event import Event
+from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url
+from orchestrator.types import SessionId, TenantId, TurnId, new_id
+
+SECRETS_IN_USE = 2
+
+_TAKE_DUE = text("""
+WITH candidate AS (
+    SELECT webhook_id, feed.session_id, host, due_at
+    FROM webhook_feeds AS feed JOIN webhooks USING (webhook_id)
+    WHERE feed.due_at <= now()
+      AND (feed.held_until IS NULL OR feed.held_until < now())
+      AND webhooks.host <> ALL(CAST(:busy_hosts AS text[]))
+    ORDER BY feed.due_at
+    LIMIT 500
+), ranked AS (
+    SELECT webhook_id, session_id, row_number() OVER (PARTITION BY host ORDER BY due_at) AS place FROM candidate
+), due AS (
+    SELECT feed.webhook_id, feed.session_id
+    FROM webhook_feeds AS feed JOIN ranked USING (webhook_id, session_id)
+    WHERE ranked.place <= :per_host
+      AND feed.due_at <= now()
+      AND (feed.held_until IS NULL OR feed.held_until < now())
+    ORDER BY feed.due_at
+    LIMIT :limit
+    FOR UPDATE OF feed SKIP LOCKED
+)
+UPDATE webhook_feeds AS feed
+SET token = feed.token + 1, held_until = clock_timestamp() + :hold_s * interval '1 second'
+FROM due JOIN webhooks USING (webhook_id)
+WHERE feed.webhook_id = due.webhook_id AND feed.session_id = due.session_id
+RETURNING webhooks.webhook_id, webhooks.tenant_id, webhooks.url, webhooks.session_id AS of_session, webhooks.events,
+          webhooks.created_at, webhooks.closed_at, feed.session_id, feed.delivered, feed.attempts, feed.token
+""")
+
+
+async def add_webhook(
+    connection: AsyncConnection,
+    tenant_id: TenantId,
+    url: str,
+    *,
+    session_id: SessionId | None = None,
+    events: tuple[str, ...] | None = None,
+) -> Webhook:
+    """Keep a webhook, and see to it that its tenant has a secret. Raises InvalidInput."""
+    host = check_url(url)
+    known = select(webhook_secrets.c.secret_id).where(webhook_secrets.c.tenant_id == tenant_id).limit(1)
+    if (await connection.execute(known)).one_or_none() is None:
+        await _add_secret(connection, tenant_id)
+    webhook = Webhook(new_id("webhook"), tenant_id, url, session_id, events)
+    await connection.execute(
+        insert(webhooks).values(
+            webhook_id=webhook.webhook_id,
+            tenant_id=tenant_id,
+            session_id=session_id,
+            url=url,
+            host=host,
+            events=None if events is None else list(events),
+        )
+    )
+    return webhook
+
+
+class PostgresWebhooks:
+    """Implements `ports.webhooks.Webhooks`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def create(
+        self,
+        tenant_id: TenantId,
+        url: str,
+        *,
+        session_id: SessionId | None = None,
+        events: tuple[str, ...] | None = None,
+    ) -> Webhook:
+        concerned = update(lanes).where(lanes.c.tenant_id == tenant_id, lanes.c.closed.is_(False))
+        if session_id is not None:
+            concerned = concerned.where(lanes.c.session_id == session_id)
+        async with self._database.transaction() as connection:
+            webhook = await add_webhook(connection, tenant_id, url, session_id=session_id, events=events)
+            touched = await connection.execute(concerned.values(hooked=True))
+            if session_id is not None and touched.rowcount == 0:
+                raise NotFound("session", session_id)
+        return webhook
+
+    async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[Webhook]:
+        query = (
+            select(webhooks)
+            .where(webhooks.c.tenant_id == tenant_id, webhooks.c.closed_at.is_(None))
+            .order_by(webhooks.c.created_at.desc())
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            rows = (await connection.execute(query)).mappings().all()
+        return [_webhook(row, row["session_id"]) for row in rows]
+
+    async def close(self, tenant_id: TenantId, webhook_id: str) -> None:
+        closing = (
+            update(webhooks)
+            .where(webhooks.c.webhook_id == webhook_id, webhooks.c.tenant_id == tenant_id)
+            .values(closed_at=func.coalesce(webhooks.c.closed_at, NOW))
+        )
+        async with self._database.transaction() as connection:
+            if (await connection.execute(closing)).rowcount == 0:
+                raise NotFound("webhook", webhook_id)
+            await connection.execute(delete(webhook_feeds).where(webhook_feeds.c.webhook_id == webhook_id))
+
+    async def failing(self, tenant_id: TenantId, *, limit: int = 100) -> list[Feed]:
+        query = (
+            select(webhook_feeds)
+            .where(webhook_feeds.c.tenant_id == tenant_id, webhook_feeds.c.failing_since.is_not(None))
+            .order_by(webhook_feeds.c.failing_since)
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            return [_feed(row) for row in await connection.execute(query)]
+
+    async def retry(self, tenant_id: TenantId, webhook_id: str, session_id: SessionId | None = None) -> int:
+        again = update(webhook_feeds).where(
+            webhook_feeds.c.tenant_id == tenant_id,
+            webhook_feeds.c.webhook_id == webhook_id,
+            webhook_feeds.c.failing_since.is_not(None),
+        )
+        if session_id is not None:
+            again = again.where(webhook_feeds.c.session_id == session_id)
+        again = again.values(due_at=NOW, failing_since=NOW, given_up_at=None, attempts=0)
+        async with self._database.transaction() as connection:
+            return (await connection.execute(again)).rowcount
+
+    async def rotate_secret(self, tenant_id: TenantId) -> str:
+        async with self._database.transaction() as connection:
+            secret = await _add_secret(connection, tenant_id)
+            kept = [row.secret_id for row in await _newest_secrets(connection, tenant_id)]
+            await connection.execute(
+                delete(webhook_secrets).where(
+                    webhook_secrets.c.tenant_id == tenant_id, webhook_secrets.c.secret_id.not_in(kept)
+                )
+            )
+        return secret
+
+
+class PostgresWebhookFeeds:
+    """Implements `ports.webhooks.WebhookFeeds`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def take_due(
+        self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
+    ) -> list[HeldFeed]:
+        arguments = {
+            "limit": limit,
+            "hold_s": hold_s,
+            "per_host": per_host,
+            "busy_hosts": list(busy_hosts),
+        }
+        async with self._database.transaction() as connection:
+            rows = (await connection.execute(_TAKE_DUE, arguments)).mappings().all()
+            tenants = {TenantId(row["tenant_id"]) for row in rows}
+            signing = {tenant: await _newest_secrets(connection, tenant) for tenant in tenants}
+        return [
+            HeldFeed(
+                _webhook(row, row["of_session"]),
+                SessionId(row["session_id"]),
+                row["delivered"],
+                row["attempts"],
+                row["token"],
+                tuple(each.secret for each in signing[row["tenant_id"]]),
+            )
+            for row in rows
+        ]
+
+    async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
+        query = (
+            select(events)
+            .where(events.c.session_id == feed.session_id, events.c.number > after)
+            .order_by(events.c.number)
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            return [
+                Event(
+                    session_id=feed.session_id,
+                    type=row.type,
+                    turn_id=None if row.turn_id is None else TurnId(row.turn_id),
+                    payload=row.payload,
+                    number=row.number,
+                )
+                for row in await connection.execute(query)
+            ]
+
+    async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
+        return await self._change(
+            feed,
+            delivered=number,
+            attempts=0,
+            failing_since=None,
+            error=None,
+            held_until=NOW + _seconds(hold_s),
+        )
+
+    async def finish(self, feed: HeldFeed) -> None:
+        kept = webhook_feeds.c
+        # What came in meanwhile is due at once.
+        due = case((kept.wanted > kept.delivered, NOW), else_=None)
+        await self._change(feed, held_until=None, due_at=due)
+
+    async def failed(self, feed: HeldFeed, error: str, *, again_s: float, give_up_s: float) -> bool:
+        kept = webhook_feeds.c
+        since = func.coalesce(kept.failing_since, NOW)
+        over = since <= NOW - _seconds(give_up_s)
+        changing = (
+            _held(feed)
+            .values(
+                attempts=kept.attempts + 1,
+                error=error,
+                failing_since=since,
+                held_until=None,
+                given_up_at=case((over, NOW), else_=None),
+                due_at=case((over, None), else_=NOW + _seconds(again_s)),
+            )
+            .returning(kept.given_up_at)
+        )
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(changing)).one_or_none()
+        return row is not None and row.given_up_at is not None
+
+    async def _change(self, feed: HeldFeed, **values: Any) -> bool:
+        async with self._database.transaction() as connection:
+            return (await connection.execute(_held(feed).values(values))).rowcount == 1
+
+
+def _held(feed: HeldFeed) -> Update:
+    """A change that only the holder makes."""
+    kept = webhook_feeds.c
+    return update(webhook_feeds).where(
+        kept.webhook_id == feed.webhook.webhook_id,
+        kept.session_id == feed.session_id,
+        kept.token == feed.token,
+    )
+
+
+def _seconds(seconds: float) -> Any:
+    return func.make_interval(0, 0, 0, 0, 0, 0, seconds)
+
+
+async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:
+    secret = f"whsec_{secrets.token_urlsafe(32)}"
+    await connection.execute(
+        insert(webhook_secrets).values(tenant_id=tenant_id, secret_id=new_id("secret"), secret=secret)
+    )
+    return secret
+
+
+async def _newest_secrets(connection: AsyncConnection, tenant_id: TenantId) -> Sequence[Row[Any, Any]]:
+    query = (
+        select(webhook_secrets.c.secret_id, webhook_secrets.c.secret)
+        .where(webhook_secrets.c.tenant_id == tenant_id)
+        .order_by(webhook_secrets.c.created_at.desc())
+        .limit(SECRETS_IN_USE)
+    )
+    return (await connection.execute(query)).all()
+
+
+def _webhook(row: RowMapping, session_id: str | None) -> Webhook:
+    return Webhook(
+        row["webhook_id"],
+        TenantId(row["tenant_id"]),
+        row["url"],
+        None if session_id is None else SessionId(session_id),
+        None if row["events"] is None else tuple(row["events"]),
+        row["created_at"],
+        row["closed_at"],
+    )
+
+
+def _feed(row: Row[Any]) -> Feed:
+    return Feed(
+        row.webhook_id,
+        SessionId(row.session_id),
+        TenantId(row.tenant_id),
+        row.wanted,
+        row.delivered,
+        row.attempts,
+        row.error,
+        row.failing_since,
+        row.given_up_at,
+    )

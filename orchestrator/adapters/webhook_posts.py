@@ -1,0 +1,56 @@
+"""Posts deliveries to receivers outside: bounded in time and size, to public addresses only (RT-16).
+
+Redirects are not followed, and the environment's proxies are not used: the address that was checked is
+the one that is spoken to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+
+import httpx2
+
+from orchestrator.adapters.tools.guarded import AddressGuard, AddressRefused, GuardedTransport, LookUp
+from orchestrator.turns.webhook import Arrived, Failed, Outcome
+
+MAX_ANSWER_BYTES = 64 * 1024
+
+
+class WebhookPosts:
+    """Args: `private_networks` may be reached although they are not public."""
+
+    def __init__(
+        self, private_networks: Iterable[str], *, timeout_s: float, look_up: LookUp | None = None
+    ) -> None:
+        guard = AddressGuard(private_networks)
+        self._timeout_s = timeout_s
+        self._client = httpx2.AsyncClient(
+            transport=GuardedTransport(guard, max_bytes=MAX_ANSWER_BYTES, look_up=look_up),
+            timeout=timeout_s,
+            follow_redirects=False,
+            trust_env=False,
+            headers={"User-Agent": "Parley", "Accept-Encoding": "identity"},
+        )
+
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+        """Post once; whatever happens is an outcome."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._client.post(url, headers=dict(headers), content=body)
+        except TimeoutError:
+            return Failed(f"no answer within {self._timeout_s:g} s")
+        except AddressRefused:
+            return Failed("the address is private, and not one that webhooks may reach")
+        except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            return Failed(f"{type(error).__name__}: {error}"[:300])
+        if answer.is_success:
+            return Arrived()
+        if answer.has_redirect_location:
+            return Failed(f"answered {answer.status_code}: redirects are not followed")
+        return Failed(f"answered {answer.status_code}", final=answer.status_code == HTTPStatus.GONE)
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._client.aclose()

@@ -1,0 +1,94 @@
+"""Who asks: a tenant's backend, one of its users, or an operator; and what each may do (RT-22).
+
+Records and rules only. How somebody shows who he is, is the matter of the doors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from orchestrator.errors import Forbidden, NotFound
+from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
+
+
+class Scope(StrEnum):
+    """What a caller is allowed."""
+
+    USER = "user"
+    """Talk in sessions, read them, decide approvals that users may decide."""
+    OPERATOR = "operator"
+    """Everything within the tenant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who makes a request.
+
+    `user_id`: with the scope `user` alone, only this user's sessions can be reached; None: a backend
+    that speaks for all users of its tenant. `name` tells people who it was, `credential` tells one key or
+    token holder from another; neither is secret.
+    """
+
+    tenant_id: TenantId
+    scopes: frozenset[Scope]
+    name: str
+    user_id: UserId | None = None
+    credential: str = ""
+    known: bool = True
+    """False where the gateway asks nobody who he is."""
+
+    @property
+    def operates(self) -> bool:
+        return Scope.OPERATOR in self.scopes
+
+    @property
+    def only_user(self) -> UserId | None:
+        """The one user whose sessions this caller may reach; None: all of the tenant's."""
+        return None if self.operates else self.user_id
+
+    def require_operator(self) -> None:
+        """Raises Forbidden."""
+        if not self.operates:
+            raise Forbidden("Only operators may do this: use a key or token with the scope 'operator'.")
+
+    def require_owner(self, session_id: SessionId, owner: UserId | None) -> None:
+        """Raises NotFound, as for a session that does not exist: others learn nothing of it."""
+        if self.only_user is not None and owner != self.only_user:
+            raise NotFound("session", session_id)
+
+    def acting_user(self, wanted: UserId | None) -> UserId | None:
+        """For whom a session is made. Raises Forbidden when it is somebody else."""
+        if self.only_user is None:
+            return wanted or self.user_id
+        if wanted not in {None, self.only_user}:
+            raise Forbidden("Sessions can be made for your own user only; leave user_id out.")
+        return self.only_user
+
+    def decider(self, claimed: str | None) -> str:
+        """Who is put on record for a decision: users as themselves, operators as whom they name."""
+        if self.only_user is not None:
+            return self.only_user
+        return claimed or self.name
+
+
+ANYBODY = Caller(DEFAULT_TENANT, frozenset(Scope), "operator", known=False)
+"""The caller where nobody is asked: on loopback only."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiKey:
+    """A key as it is listed. The secret part is told once, when the key is made, and stored hashed."""
+
+    key_id: str
+    tenant_id: TenantId
+    name: str
+    scopes: frozenset[Scope]
+    user_id: UserId | None = None
+    created_at: datetime | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def caller(self) -> Caller:
+        return Caller(self.tenant_id, self.scopes, self.name, self.user_id, f"key:{self.key_id}")

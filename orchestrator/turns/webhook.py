@@ -1,0 +1,171 @@
+"""Webhooks: what a delivery looks like, how it is signed and verified, when it is tried again (RT-16).
+
+Pure: sending is a worker's business, keeping an adapter's.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import random
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, TypeAlias
+from urllib.parse import urlsplit
+
+import orjson
+
+from orchestrator.errors import InvalidInput, Unauthenticated
+from orchestrator.turns.event import Event
+from orchestrator.types import JsonObject, SessionId, TenantId
+
+SIGNATURE_HEADER: Final = "Parley-Signature"
+EVENT_ID_HEADER: Final = "Parley-Event-Id"
+EVENT_TYPE_HEADER: Final = "Parley-Event"
+ATTEMPT_HEADER: Final = "Parley-Attempt"
+
+TOLERANCE_S: Final = 300.0
+"""How far a signature's time may be from the receiver's clock: an older one may be a replay."""
+
+FIRST_RETRY_S: Final = 1.0
+LONGEST_RETRY_S: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True)
+class Webhook:
+    """Where events go. `session_id` None: all sessions of the tenant; `events` None: all durable events."""
+
+    webhook_id: str
+    tenant_id: TenantId
+    url: str
+    session_id: SessionId | None = None
+    events: tuple[str, ...] | None = None
+    created_at: datetime | None = None
+    closed_at: datetime | None = None
+
+    def wants(self, event: Event) -> bool:
+        return self.events is None or event.type in self.events
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """How far one session's events were told to one webhook.
+
+    `wanted` and `delivered` are event numbers. `given_up_at`: it failed for so long that only an operator
+    starts it again.
+    """
+
+    webhook_id: str
+    session_id: SessionId
+    tenant_id: TenantId
+    wanted: int
+    delivered: int
+    attempts: int = 0
+    error: str | None = None
+    failing_since: datetime | None = None
+    given_up_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFeed:
+    """A feed that this process delivers for now; others keep away until the hold runs out."""
+
+    webhook: Webhook
+    session_id: SessionId
+    delivered: int
+    attempts: int
+    token: int
+    secrets: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """The receiver said that it has the event."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """It did not, or did not say so. `final`: it said that it wants nothing more."""
+
+    why: str
+    final: bool = False
+
+
+Outcome: TypeAlias = Arrived | Failed
+"""How one attempt to deliver ended."""
+
+
+def check_url(url: str) -> str:
+    """The host that a webhook's address names. Raises InvalidInput."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError as error:
+        raise InvalidInput(f"This is no web address: {error}.", field="webhook") from error
+    if parts.scheme not in {"http", "https"} or not host:
+        raise InvalidInput("A webhook is an http:// or https:// address with a host.", field="webhook")
+    if parts.username or parts.password or parts.fragment:
+        raise InvalidInput("A webhook's address has no user, password or fragment.", field="webhook")
+    return host
+
+
+def event_id(event: Event) -> str:
+    """The same for every attempt: receivers recognise a repetition by it."""
+    return f"{event.session_id}:{event.number}"
+
+
+def delivery_body(tenant_id: TenantId, event: Event) -> bytes:
+    """What is posted for one event."""
+    body: JsonObject = {
+        "id": event_id(event),
+        "type": event.type,
+        "tenant_id": tenant_id,
+        "session_id": event.session_id,
+        "turn_id": event.turn_id,
+        "number": event.number,
+        "payload": event.payload,
+    }
+    return orjson.dumps(body)
+
+
+def sign(secrets: Sequence[str], body: bytes, now: float) -> str:
+    """The value of `Parley-Signature`: the time, and one signature per secret in use."""
+    at = int(now)
+    return ",".join([f"t={at}", *(f"v1={_digest(secret, at, body)}" for secret in secrets)])
+
+
+def verify_signature(
+    secrets: Sequence[str],
+    headers: Mapping[str, str],
+    body: bytes,
+    *,
+    now: float,
+    tolerance_s: float = TOLERANCE_S,
+) -> None:
+    """Check that a delivery is genuine and fresh. Raises Unauthenticated saying why it is not."""
+    given = next((value for name, value in headers.items() if name.lower() == SIGNATURE_HEADER.lower()), None)
+    if given is None:
+        raise Unauthenticated(f"The request has no {SIGNATURE_HEADER} header.")
+    pairs = [part.strip().partition("=") for part in given.split(",")]
+    times = [value for name, _, value in pairs if name == "t" and value.isascii() and value.isdigit()]
+    signatures = [value for name, _, value in pairs if name == "v1"]
+    if len(times) != 1 or len(times[0]) > 12 or not signatures:
+        raise Unauthenticated(f"The {SIGNATURE_HEADER} header is malformed.")
+    at = int(times[0])
+    expected = [_digest(secret, at, body).encode() for secret in secrets]
+    fits = [hmac.compare_digest(one, signature.encode()) for one in expected for signature in signatures]
+    if not any(fits):
+        raise Unauthenticated("The signature does not fit the body: wrong secret, or the body was changed.")
+    if abs(now - at) > tolerance_s:
+        raise Unauthenticated("The signature is too old (or from the future): it may be a replay.")
+
+
+def retry_after(attempts: int) -> float:
+    """Seconds to the next attempt after so many failed ones: doubled each time, bounded, spread."""
+    delay = min(LONGEST_RETRY_S, FIRST_RETRY_S * 2.0 ** min(attempts - 1, 20))
+    return delay * random.uniform(0.75, 1.25)
+
+
+def _digest(secret: str, at: int, body: bytes) -> str:
+    return hmac.new(secret.encode(), b"%d." % at + body, hashlib.sha256).hexdigest()

@@ -1,0 +1,121 @@
+"""`parley keys`: make, list and revoke the keys that callers of the gateway show."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Annotated, Any, TypeVar
+
+import typer
+
+from orchestrator.errors import InvalidInput
+from orchestrator.turns.access import ApiKey, Scope
+from orchestrator.turns.request import IDENTIFIER_PATTERN
+from orchestrator.types import DEFAULT_TENANT, JsonObject, TenantId, UserId
+from parley.commands.database import some_database
+from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
+from parley.commands.output import print_json, say
+from parley.commands.sessions import print_rows
+
+keys = typer.Typer(
+    help="Make, list and revoke keys of callers; works on the database itself.", no_args_is_help=True
+)
+
+_LISTED = ("key_id", "name", "tenant_id", "user_id", "scopes", "status", "created_at", "expires_at")
+_T = TypeVar("_T")
+
+Tenant = Annotated[str, typer.Option(help="Whose sessions the key reaches.")]
+
+
+@keys.command()
+def create(
+    name: Annotated[str, typer.Argument(help="What the key is for; people see it.")],
+    tenant: Tenant = DEFAULT_TENANT,
+    operator: Annotated[
+        bool, typer.Option("--operator", help="May do everything within the tenant.")
+    ] = False,
+    user: Annotated[str | None, typer.Option(help="Reaches the sessions of this user only.")] = None,
+    days: Annotated[int | None, typer.Option(min=1, help="Ends after so many days.")] = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+) -> None:
+    """Make a key. Its text is printed this once, alone on standard output, and kept nowhere."""
+    _require_identifier(tenant, "tenant")
+    if user is not None:
+        _require_identifier(user, "user")
+    if operator and user is not None:
+        raise InvalidInput("An operator's key is bound to no user; leave one of the two out.", field="user")
+    scope = Scope.OPERATOR if operator else Scope.USER
+    ends = None if days is None else datetime.now(UTC) + timedelta(days=days)
+    key, text = _ask(
+        data_dir,
+        lambda kept: kept.create(
+            TenantId(tenant),
+            name,
+            frozenset({scope}),
+            user_id=None if user is None else UserId(user),
+            expires_at=ends,
+        ),
+    )
+    if as_json:
+        print_json({**key_object(key), "key": text})
+        return
+    print(text)
+    say(f"Key {key.key_id} of the tenant {tenant}. Keep it: it is not shown again.")
+
+
+@keys.command("list")
+def list_keys(
+    tenant: Annotated[str | None, typer.Option(help="Only keys of this tenant.")] = None,
+    as_json: AsJson = False,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+) -> None:
+    """List all keys, those that are of no use any more as well."""
+    found = _ask(data_dir, lambda kept: kept.list(None if tenant is None else TenantId(tenant)))
+    print_rows([key_object(key) for key in found], as_json=as_json, columns=_LISTED)
+
+
+@keys.command()
+def revoke(
+    key: Annotated[str, typer.Argument(help="Identifier of the key.")], data_dir: DataDir = DEFAULT_DATA_DIR
+) -> None:
+    """Make a key useless, within a second."""
+    print_json(key_object(_ask(data_dir, lambda kept: kept.revoke(key))))
+
+
+def key_object(key: ApiKey) -> JsonObject:
+    """A key as it is shown; never its text."""
+    now = datetime.now(UTC)
+    expired = key.expires_at is not None and key.expires_at <= now
+    return {
+        "key_id": key.key_id,
+        "name": key.name,
+        "tenant_id": key.tenant_id,
+        "user_id": key.user_id,
+        "scopes": " ".join(sorted(key.scopes)),
+        "status": "revoked" if key.revoked_at is not None else "expired" if expired else "valid",
+        "created_at": None if key.created_at is None else key.created_at.isoformat(timespec="seconds"),
+        "expires_at": None if key.expires_at is None else key.expires_at.isoformat(timespec="seconds"),
+    }
+
+
+def _require_identifier(text: str, field: str) -> None:
+    if not IDENTIFIER_PATTERN.fullmatch(text):
+        raise InvalidInput(f"{text!r} is no identifier: use letters, digits and . _ : @ -", field=field)
+
+
+def _ask(data_dir: Path, call: Callable[[Any], Awaitable[_T]]) -> _T:
+    """Ask the keys of the database, on an event loop of their own."""
+    from orchestrator.adapters.postgres.keys import PostgresKeys  # noqa: PLC0415  # slow to import
+    from orchestrator.adapters.postgres.migrate import migrate  # noqa: PLC0415
+    from orchestrator.adapters.postgres.pool import Database  # noqa: PLC0415
+
+    async def ask(url: str) -> _T:
+        async with Database(url, size=2, reading_size=1, application="parley keys") as database:
+            return await call(PostgresKeys(database))
+
+    with some_database(data_dir) as url:
+        migrate(url)
+        return asyncio.run(ask(url))

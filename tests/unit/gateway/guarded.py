@@ -1,0 +1,80 @@
+"""A gateway that asks who one is, over the stores in memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx
+
+from gateway.app import Front, create_app
+from gateway.authentication import Access, Rates, TokenReader
+from gateway.doors import Doors
+from orchestrator.testing.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
+from orchestrator.testing.store import ManualClock, MemoryStore
+from orchestrator.turns.access import Scope
+from orchestrator.types import TenantId, UserId
+from tests.unit.gateway.memory_doors import make_doors
+
+
+class GuardedHouse:
+    """`key` makes a key; `ask` asks with it."""
+
+    def __init__(self, rates: Rates, tokens: TokenReader | None) -> None:
+        self.clock = ManualClock()
+        self.store = MemoryStore(self.clock)
+        self.keys = MemoryKeys(self.clock)
+        self.access = Access(
+            required=True,
+            keys=self.keys,
+            tokens=tokens,
+            tickets=MemoryTickets(self.clock),
+            limits=MemoryRequestLimits(self.clock),
+            rates=rates,
+            key_kept_s=0.0,
+        )
+        self.http: httpx.AsyncClient
+        self.app: Any = None
+
+    def doors(self) -> Doors:
+        return make_doors(self.store, access=self.access)
+
+    async def key(self, tenant: str = "acme", *, user: str | None = None, operator: bool = False) -> str:
+        scopes = frozenset({Scope.OPERATOR if operator else Scope.USER})
+        owner = None if user is None else UserId(user)
+        _, text = await self.keys.create(TenantId(tenant), f"{tenant}'s", scopes, user_id=owner)
+        return text
+
+    async def ask(self, key: str | None, method: str, path: str, **more: Any) -> httpx.Response:
+        headers = {"Authorization": f"Bearer {key}"} if key is not None else {}
+        return await self.http.request(method, path, headers=headers, **more)
+
+    async def session(self, key: str, **body: object) -> str:
+        answer = await self.ask(key, "POST", "/v1/sessions", json=body)
+        assert answer.status_code == 201, answer.text
+        return answer.json()["session_id"]
+
+    async def turn(self, key: str, session_id: str) -> str:
+        answer = await self.ask(key, "POST", f"/v1/sessions/{session_id}/turns", json={"text": "hello"})
+        assert answer.status_code == 202, answer.text
+        return answer.json()["turn_id"]
+
+
+@asynccontextmanager
+async def guarded_house(
+    *, rates: Rates | None = None, tokens: TokenReader | None = None, front: Front | None = None
+) -> AsyncIterator[GuardedHouse]:
+    house = GuardedHouse(rates or Rates(), tokens)
+
+    @asynccontextmanager
+    async def doors() -> AsyncIterator[Doors]:
+        yield house.doors()
+
+    house.app = create_app(doors, front)
+    transport = httpx.ASGITransport(house.app, raise_app_exceptions=False)
+    async with (
+        house.app.router.lifespan_context(house.app),
+        httpx.AsyncClient(transport=transport, base_url="http://gateway") as house.http,
+    ):
+        yield house

@@ -1,0 +1,227 @@
+"""Who may come in, and to what: keys, tenants, users, operators, tickets (RT-22)."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import httpx
+import pytest
+from fastapi.routing import APIRoute
+
+from orchestrator.turns.access import Scope
+from orchestrator.types import TenantId
+from tests.unit.gateway.guarded import GuardedHouse, guarded_house
+
+
+def refused(answer: httpx.Response, status: int, code: str) -> None:
+    assert (answer.status_code, answer.json().get("code")) == (status, code), answer.text
+    assert answer.headers["Content-Type"] == "application/problem+json"
+
+
+def api_routes(house: GuardedHouse) -> list[tuple[str, str]]:
+    described = house.app.openapi()["paths"]
+    return [(method.upper(), path) for path, calls in described.items() for method in calls]
+
+
+async def test_every_call_of_the_api_asks_who_one_is() -> None:
+    async with guarded_house() as house:
+        calls = [(method, path) for method, path in api_routes(house) if path.startswith("/v1")]
+        assert len(calls) > 20
+        for method, path in calls:
+            answer = await house.ask(None, method, path.replace("{", "").replace("}", ""), json={})
+            refused(answer, 401, "unauthenticated")
+            assert answer.headers["WWW-Authenticate"].startswith("Bearer")
+
+
+async def test_health_is_open() -> None:
+    async with guarded_house() as house:
+        assert (await house.ask(None, "GET", "/health/live")).status_code == 200
+        assert (await house.ask(None, "GET", "/health/ready")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "",
+        "Bearer",
+        "Bearer ",
+        "Basic dXNlcjpwYXNz",
+        "Bearer parley_x_y",
+        "Bearer parley__",
+        "Bearer parley_" + 10_000 * "a",
+        "Bearer a.b.c",
+        "bearer parley_\u00e9_\u00e9",
+    ],
+)
+async def test_what_is_no_key_is_refused(header: str) -> None:
+    async with guarded_house() as house:
+        answer = await house.http.get("/v1/sessions", headers={"Authorization": header.encode("latin-1")})
+        refused(answer, 401, "unauthenticated")
+
+
+async def test_a_key_with_another_secret_is_refused() -> None:
+    async with guarded_house() as house:
+        first, second = await house.key(), await house.key()
+        mixed = f"{first.rpartition('_')[0]}_{second.split('_', 2)[2]}"
+        refused(await house.ask(mixed, "GET", "/v1/sessions"), 401, "unauthenticated")
+
+
+async def test_revoked_and_expired_keys_are_refused() -> None:
+    async with guarded_house() as house:
+        revoked, text = await house.keys.create(TenantId("acme"), "old", frozenset({Scope.USER}))
+        assert (await house.ask(text, "GET", "/v1/sessions")).status_code == 200
+        await house.keys.revoke(revoked.key_id)
+        refused(await house.ask(text, "GET", "/v1/sessions"), 401, "unauthenticated")
+
+        ends = house.clock() + timedelta(minutes=5)
+        _, text = await house.keys.create(TenantId("acme"), "brief", frozenset({Scope.USER}), expires_at=ends)
+        assert (await house.ask(text, "GET", "/v1/sessions")).status_code == 200
+        house.clock.advance(301)
+        refused(await house.ask(text, "GET", "/v1/sessions"), 401, "unauthenticated")
+
+
+async def test_a_tenant_finds_nothing_of_another() -> None:
+    """A session of another tenant is 404."""
+    async with guarded_house() as house:
+        ours, theirs = await house.key("acme", operator=True), await house.key("bolt", operator=True)
+        session = await house.session(ours)
+        turn = await house.turn(ours, session)
+
+        assert (await house.ask(theirs, "GET", "/v1/sessions")).json() == []
+        assert (await house.ask(theirs, "GET", "/v1/turns")).json() == []
+        for method, path in (
+            ("GET", f"/v1/sessions/{session}"),
+            ("DELETE", f"/v1/sessions/{session}"),
+            ("GET", f"/v1/sessions/{session}/state"),
+            ("GET", f"/v1/sessions/{session}/history"),
+            ("POST", f"/v1/sessions/{session}/turns"),
+            ("GET", f"/v1/turns/{turn}"),
+            ("POST", f"/v1/turns/{turn}/cancel"),
+        ):
+            body = {"text": "hello"} if method == "POST" else None
+            refused(await house.ask(theirs, method, path, json=body), 404, "not_found")
+        taken = await house.ask(theirs, "POST", "/v1/sessions", json={"session_id": session})
+        refused(taken, 422, "invalid_input")
+        other = await house.ask(theirs, "POST", "/v1/sessions", json={"tenant_id": "acme"})
+        refused(other, 422, "invalid_input")
+
+
+async def test_a_user_reaches_only_his_sessions() -> None:
+    async with guarded_house() as house:
+        ann, bob = await house.key(user="ann"), await house.key(user="bob")
+        hers, his = await house.session(ann), await house.session(bob)
+        turn = await house.turn(ann, hers)
+
+        listed = (await house.ask(ann, "GET", "/v1/sessions")).json()
+        assert [(one["session_id"], one["user_id"]) for one in listed] == [(hers, "ann")]
+        assert (await house.ask(ann, "GET", f"/v1/turns?session_id={hers}")).json()[0]["turn_id"] == turn
+        for method, path in (
+            ("GET", f"/v1/sessions/{his}"),
+            ("POST", f"/v1/sessions/{his}/turns"),
+            ("POST", f"/v1/sessions/{his}/rollback"),
+            ("GET", f"/v1/turns?session_id={his}"),
+            ("GET", f"/v1/approvals?session_id={his}"),
+            ("GET", f"/v1/runs?session_id={his}"),
+        ):
+            refused(await house.ask(ann, method, path, json={"text": "x"}), 404, "not_found")
+        refused(await house.ask(bob, "GET", f"/v1/turns/{turn}"), 404, "not_found")
+        refused(await house.ask(bob, "GET", "/v1/turns"), 403, "forbidden")
+        refused(await house.ask(bob, "POST", "/v1/sessions", json={"user_id": "ann"}), 403, "forbidden")
+        refused(await house.ask(bob, "POST", "/v1/sessions", json={"session_id": hers}), 404, "not_found")
+        told = {"webhook": "https://example.com/"}
+        refused(await house.ask(bob, "POST", "/v1/sessions", json=told), 403, "forbidden")
+
+
+async def test_a_backend_reaches_all_users_and_does_not_operate() -> None:
+    async with guarded_house() as house:
+        ann, backend, operator = (
+            await house.key(user="ann"),
+            await house.key(),
+            await house.key(operator=True),
+        )
+        session = await house.session(ann)
+        turn = await house.turn(backend, session)
+
+        assert (await house.ask(backend, "GET", f"/v1/sessions/{session}")).status_code == 200
+        refused(await house.ask(backend, "POST", f"/v1/turns/{turn}/drop"), 403, "forbidden")
+        refused(await house.ask(backend, "POST", "/v1/runs", json={"flow": "x"}), 403, "forbidden")
+        refused(await house.ask(backend, "GET", "/v1/webhooks"), 403, "forbidden")
+        assert (await house.ask(operator, "POST", f"/v1/turns/{turn}/drop")).status_code == 200
+
+
+async def test_a_route_that_nobody_thought_of_is_closed_to_users() -> None:
+    """What a later release adds has to be opened to users explicitly."""
+    async with guarded_house() as house:
+
+        async def new() -> str:
+            return "data"
+
+        house.app.router.routes.insert(
+            0, APIRoute("/v1/new", new, dependencies=house.app.router.dependencies)
+        )
+        assert (await house.ask(await house.key(), "GET", "/v1/new")).status_code == 200
+        refused(await house.ask(await house.key(user="ann"), "GET", "/v1/new"), 403, "forbidden")
+        refused(await house.ask(None, "GET", "/v1/new"), 401, "unauthenticated")
+
+
+async def test_a_socket_asks_who_one_is() -> None:
+    """Browsers send no header with a WebSocket: a ticket opens it, for the sessions of its caller."""
+    async with guarded_house() as house:
+        ann, bob = await house.key(user="ann"), await house.key(user="bob")
+        session = await house.session(ann)
+        tickets = [(await house.ask(key, "POST", "/v1/tickets")).json()["ticket"] for key in (ann, bob)]
+        path = f"/v1/sessions/{session}/ws"
+        assert await open_socket(house, path, "") == "websocket.close"
+        assert await open_socket(house, path, f"access_token={tickets[1]}") == "websocket.close"
+        assert await open_socket(house, path, f"access_token={tickets[0]}") == "websocket.accept"
+
+
+async def open_socket(house: GuardedHouse, path: str, query: str) -> str:
+    """What the gateway first says to somebody who opens a socket and leaves."""
+    said: list[str] = []
+    heard = iter([{"type": "websocket.connect"}])
+
+    async def receive() -> dict[str, Any]:
+        return next(heard, {"type": "websocket.disconnect", "code": 1000})
+
+    async def send(message: dict[str, Any]) -> None:
+        said.append(message["type"])
+
+    scope = {"type": "websocket", "path": path, "raw_path": path.encode(), "root_path": "", "scheme": "ws"}
+    more = {"query_string": query.encode(), "headers": [(b"host", b"gateway")], "subprotocols": []}
+    await house.app({**scope, **more, "app": house.app, "state": {}}, receive, send)
+    return said[0]
+
+
+async def test_one_can_ask_who_one_is() -> None:
+    async with guarded_house() as house:
+        answer = (await house.ask(await house.key(user="ann"), "GET", "/v1/whoami")).json()
+    assert answer == {
+        "tenant_id": "acme",
+        "user_id": "ann",
+        "name": "acme's",
+        "scopes": ["user"],
+        "known": True,
+    }
+
+
+async def test_a_ticket_stands_for_its_caller_for_a_minute() -> None:
+    async with guarded_house() as house:
+        key = await house.key(user="ann")
+        session = await house.session(key)
+        ticket = (await house.ask(key, "POST", "/v1/tickets")).json()["ticket"]
+        place = f"/v1/sessions/{session}?access_token={ticket}"
+
+        assert (await house.ask(None, "GET", place)).status_code == 200
+        other = await house.session(await house.key(user="bob"))
+        refused(await house.ask(None, "GET", f"/v1/sessions/{other}?access_token={ticket}"), 404, "not_found")
+        house.clock.advance(61)
+        refused(await house.ask(None, "GET", place), 401, "unauthenticated")
+
+
+async def test_a_key_in_the_address_is_not_accepted() -> None:
+    """Addresses end up in logs and histories."""
+    async with guarded_house() as house:
+        key = await house.key()
+        refused(await house.ask(None, "GET", f"/v1/sessions?access_token={key}"), 401, "unauthenticated")

@@ -1,0 +1,199 @@
+"""The gateway's front: where it listens, whom it answers, what it says to browsers, how much it takes (RT-23)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+from structlog.testing import capture_logs
+
+from gateway import admission
+from gateway.app import Front
+from gateway.authentication import Rates
+from gateway.binding import require_safe_host
+from gateway.headers import LOOPBACK_HOSTS
+from gateway.limits import MAX_DEPTH, is_too_deep
+from orchestrator.errors import ConfigurationError, Unavailable
+from orchestrator.ports.access import Limit
+from orchestrator.types import TenantId
+from tests.unit.gateway.guarded import GuardedHouse, guarded_house
+
+
+@asynccontextmanager
+async def front(**values: object) -> AsyncIterator[GuardedHouse]:
+    async with guarded_house(front=Front(**values)) as house:  # type: ignore[arg-type]
+        yield house
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.8.8", "::1", "[::1]", "localhost", "LOCALHOST"])
+def test_loopback_needs_no_authentication(host: str) -> None:
+    require_safe_host(host, authenticated=False)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.5", "example.com", "localhost.example.com"])
+def test_elsewhere_authentication_is_a_must(host: str) -> None:
+    with pytest.raises(ConfigurationError, match="PARLEY_AUTH"):
+        require_safe_host(host, authenticated=False)
+    require_safe_host(host, authenticated=True)
+
+
+def test_the_gateway_ends_with_one_line_instead() -> None:
+    environment = {
+        **os.environ,
+        "DATABASE_URL": "postgresql://127.0.0.1:1/none",
+        "REDIS_URL": "redis://127.0.0.1:1",
+    }
+    environment.pop("PARLEY_AUTH", None)
+    done = subprocess.run(
+        [sys.executable, "-m", "gateway", "--host", "0.0.0.0"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.strip().splitlines()
+    assert "PARLEY_AUTH=required" in line
+    assert "parley keys create" in line
+
+
+async def test_no_other_origin_may_read_by_default() -> None:
+    async with front() as house:
+        answer = await house.http.get("/health/live", headers={"Origin": "https://shop.example"})
+        assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+async def test_named_origins_may() -> None:
+    async with front(cors_origins=("https://shop.example",)) as house:
+        asked = {
+            "Origin": "https://shop.example",
+            "Access-Control-Request-Method": "POST",
+            "Access-Control-Request-Headers": "authorization",
+        }
+        allowed = await house.http.options("/v1/sessions", headers=asked)
+        assert allowed.headers["Access-Control-Allow-Origin"] == "https://shop.example"
+        refused = await house.http.get("/v1/sessions", headers={"Origin": "https://shop.example"})
+        assert refused.status_code == 401
+        assert refused.headers["Access-Control-Allow-Origin"] == "https://shop.example"
+        other = await house.http.get("/health/live", headers={"Origin": "https://evil.example"})
+        assert "Access-Control-Allow-Origin" not in other.headers
+
+
+async def test_an_open_gateway_answers_to_its_own_names_only() -> None:
+    """A page elsewhere that has its name resolve to loopback, or posts across origins, gets nothing."""
+    async with front(hosts=LOOPBACK_HOSTS) as house:
+        for host in ("127.0.0.1:8600", "localhost:8600", "[::1]:8600", "localhost"):
+            assert (await house.http.get("/health/live", headers={"Host": host})).status_code == 200
+        for headers in (
+            {"Host": "evil.example"},
+            {"Host": "127.0.0.1.evil.example"},
+            {"Host": "[::1"},
+            {"Host": "127.0.0.1", "Origin": "https://evil.example"},
+            {"Host": "127.0.0.1", "Origin": "null"},
+        ):
+            answer = await house.http.get("/health/live", headers=headers)
+            assert (answer.status_code, answer.json()["code"]) == (403, "forbidden")
+        own = {"Host": "127.0.0.1:8600", "Origin": "http://127.0.0.1:8600"}
+        assert (await house.http.get("/health/live", headers=own)).status_code == 200
+
+
+async def test_answers_tell_browsers_to_be_careful() -> None:
+    async with front() as house:
+        for path in ("/health/live", "/v1/sessions", "/nothing"):
+            headers = (await house.http.get(path)).headers
+            assert headers["X-Content-Type-Options"] == "nosniff"
+            assert headers["X-Frame-Options"] == "DENY"
+            assert headers["Cache-Control"] == "no-store"
+            assert headers["Content-Security-Policy"].startswith("default-src 'none'")
+        page = (await house.http.get("/docs")).headers
+        assert page["X-Content-Type-Options"] == "nosniff"
+        assert "Content-Security-Policy" not in page
+
+
+async def test_the_description_can_be_left_out() -> None:
+    async with front() as house:
+        assert (await house.http.get("/docs")).status_code == 200
+    async with front(docs=False) as house:
+        assert (await house.http.get("/docs")).status_code == 404
+        assert (await house.http.get("/openapi.json")).status_code == 404
+
+
+async def test_headers_are_bounded() -> None:
+    async with front() as house:
+        answer = await house.http.get("/health/live", headers={f"X-{number}": "1" for number in range(101)})
+        assert (answer.status_code, answer.json()["field"]) == (431, "headers")
+
+
+async def test_nesting_is_bounded() -> None:
+    async with front() as house:
+        key = await house.key()
+        session = await house.session(key)
+        deep = b'{"action": {"name": "x", "payload": ' + MAX_DEPTH * b"[" + MAX_DEPTH * b"]" + b"}}"
+        answer = await house.ask(key, "POST", f"/v1/sessions/{session}/turns", content=deep)
+        assert (answer.status_code, answer.json()["field"]) == (422, "body")
+
+
+@pytest.mark.parametrize(
+    ("body", "deep"),
+    [
+        (MAX_DEPTH * b"[" + MAX_DEPTH * b"]", False),
+        ((MAX_DEPTH + 1) * b"[" + (MAX_DEPTH + 1) * b"]", True),
+        ((MAX_DEPTH + 1) * b'{"a":' + b"1", True),
+        (b"[" + 500 * b"[]," + b"1]", False),
+        (b'"' + 500 * b"[" + b'"', False),
+        (b'["\\"' + 500 * b"[" + b'"]', False),
+        (b'["\\\\", ' + 500 * b"[", True),
+        (b'"' + 500 * b"[", False),  # no JSON at all, which others find out
+    ],
+)
+def test_depth_is_that_of_brackets_outside_of_strings(body: bytes, deep: bool) -> None:
+    assert is_too_deep(body) is deep
+
+
+async def test_a_caller_who_asks_too_often_waits() -> None:
+    async with guarded_house(rates=Rates(caller=60)) as house:
+        eager, other = await house.key(), await house.key()
+        answers = [await house.ask(eager, "GET", "/v1/sessions") for _ in range(11)]
+        assert [answer.status_code for answer in answers] == [200] * 10 + [429]
+        assert answers[-1].json()["code"] == "too_many_requests"
+        assert int(answers[-1].headers["Retry-After"]) == 1
+        assert (await house.ask(other, "GET", "/v1/sessions")).status_code == 200
+        house.clock.advance(1)
+        assert (await house.ask(eager, "GET", "/v1/sessions")).status_code == 200
+
+
+async def test_a_session_and_a_tenant_have_limits_of_their_own() -> None:
+    async with guarded_house(rates=Rates(session=12, tenant=600)) as house:
+        key = await house.key()
+        one, two = await house.session(key), await house.session(key)
+        path = f"/v1/sessions/{one}/turns"
+        codes = [(await house.ask(key, "POST", path, json={"text": "hi"})).status_code for _ in range(3)]
+        assert codes == [202, 202, 429]
+        assert (await house.ask(key, "POST", path.replace(one, two), json={"text": "hi"})).status_code == 202
+        assert (await house.ask(key, "GET", f"/v1/sessions/{one}")).status_code == 200
+
+    async with guarded_house(rates=Rates(tenant=12)) as house:
+        first, second, theirs = await house.key(), await house.key(), await house.key("bolt")
+        for key, code in ((first, 200), (second, 200), (first, 429), (theirs, 200)):
+            assert (await house.ask(key, "GET", "/v1/sessions")).status_code == code
+
+
+class _NobodyCounts:
+    async def take(self, tenant_id: TenantId, limits: Sequence[Limit]) -> float:
+        raise Unavailable("away")
+
+
+async def test_without_redis_nobody_is_counted_and_it_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admission, "_warned_at", -1e9)
+    async with guarded_house(rates=Rates(caller=1)) as house:
+        house.access.limits = _NobodyCounts()
+        key = await house.key()
+        with capture_logs() as logs:
+            codes = [(await house.ask(key, "GET", "/v1/sessions")).status_code for _ in range(5)]
+        assert codes == [200] * 5
+        assert [entry["log_level"] for entry in logs] == ["warning"]

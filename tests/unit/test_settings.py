@@ -1,0 +1,111 @@
+"""Settings: secrets may stand in files, as containers mount them; addresses pass their options on (RT-22)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from celery import Celery
+from pydantic import ValidationError
+from redis.asyncio.connection import SSLConnection
+
+from orchestrator.adapters.postgres.pool import engine_url
+from orchestrator.adapters.redis.client import connect
+from orchestrator.bootstrap import build_agent
+from orchestrator.errors import ConfigurationError
+from orchestrator.settings import Settings, read_variable
+from workers.app import create_app
+
+SECRETS = ("DATABASE_URL", "REDIS_URL", "PARLEY_JWT_KEY", "OPENAI_API_KEY", "PARLEY_CORS_ORIGINS")
+
+
+@pytest.fixture(autouse=True)
+def bare(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in SECRETS:
+        monkeypatch.delenv(name, raising=False)
+
+
+def place(monkeypatch: pytest.MonkeyPatch, folder: Path, **values: str) -> None:
+    """Put each value into a file of its own, and its place into the environment."""
+    for name, value in values.items():
+        (folder / name).write_text(value)
+        monkeypatch.setenv(f"{name}_FILE", str(folder / name))
+
+
+def test_values_are_read_from_files(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    place(
+        monkeypatch,
+        tmp_path,
+        DATABASE_URL="postgresql://u:p@db/parley\n",
+        REDIS_URL="redis://:p@redis/0\n",
+        PARLEY_JWT_KEY="x" * 32,
+        OPENAI_API_KEY="sk-1\n",
+        PARLEY_CORS_ORIGINS='["https://shop.example"]',
+    )
+    settings = Settings()  # type: ignore[call-arg]
+    assert (settings.database_url, settings.redis_url) == ("postgresql://u:p@db/parley", "redis://:p@redis/0")
+    assert settings.jwt_key is not None
+    assert settings.jwt_key.get_secret_value() == "x" * 32
+    assert settings.openai_api_key is not None
+    assert settings.openai_api_key.get_secret_value() == "sk-1"
+    assert settings.cors_origins == ("https://shop.example",)
+    assert read_variable("DATABASE_URL") == "postgresql://u:p@db/parley"
+
+
+def test_the_environment_itself_goes_before(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    place(monkeypatch, tmp_path, DATABASE_URL="postgresql://file", REDIS_URL="redis://file")
+    monkeypatch.setenv("DATABASE_URL", "postgresql://direct")
+    assert Settings().database_url == "postgresql://direct"  # type: ignore[call-arg]
+    assert read_variable("DATABASE_URL") == "postgresql://direct"
+
+
+def test_a_file_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("DATABASE_URL_FILE", str(tmp_path / "nothing"))
+    with pytest.raises(ConfigurationError, match="DATABASE_URL_FILE"):
+        Settings()  # type: ignore[call-arg]
+
+
+def test_what_is_missing_is_named() -> None:
+    with pytest.raises(ValidationError, match="DATABASE_URL"):
+        Settings()  # type: ignore[call-arg]
+
+
+def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings(
+        DATABASE_URL="postgresql://x", REDIS_URL="redis://x", PARLEY_JWT_KEY="hush" * 8, OPENAI_API_KEY="hush"
+    )  # type: ignore[call-arg]
+    assert "hush" not in f"{settings!r} {settings}"
+
+
+def test_redis_is_reached_by_tls() -> None:
+    pool = connect("rediss://user:word@redis.example:6380/2?ssl_ca_certs=/ca.pem").connection_pool
+    made = pool.make_connection()
+    assert isinstance(made, SSLConnection)
+    assert (made.host, made.port, made.db, made.username) == ("redis.example", 6380, 2, "user")
+
+
+def test_postgresql_keeps_its_options() -> None:
+    url = "postgresql://u:p@db:5433/parley?sslmode=verify-full&sslrootcert=/ca.pem"
+    assert engine_url(url) == url.replace("postgresql://", "postgresql+psycopg://")
+
+
+def celery_of(redis_url: str, **more: object) -> Celery:
+    settings = Settings(DATABASE_URL="postgresql://x/y", REDIS_URL=redis_url, **more)  # type: ignore[arg-type]
+    return create_app(settings, build_agent)
+
+
+def test_workers_take_json_and_obey_nobody() -> None:
+    """Never pickle; no remote control from whoever reaches the broker (RT-22)."""
+    app = celery_of("redis://redis.example/0")
+    assert set(app.conf.accept_content) == set(app.conf.result_accept_content) == {"json"}
+    assert {app.conf.task_serializer, app.conf.result_serializer, app.conf.event_serializer} == {"json"}
+    assert app.conf.worker_enable_remote_control is False
+    assert app.conf.task_create_missing_queues is False
+    assert celery_of("redis://redis.example/0", PARLEY_REMOTE_CONTROL=True).conf.worker_enable_remote_control
+
+
+def test_the_broker_and_the_results_are_reached_by_tls() -> None:
+    app = celery_of("rediss://redis.example:6380/0?ssl_cert_reqs=required")
+    with app.connection_for_write() as connection:
+        assert connection.ssl
+    assert app.backend.connparams["connection_class"].__name__ == "SSLConnection"

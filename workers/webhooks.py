@@ -1,0 +1,143 @@
+"""Delivers events to webhooks: in order per session, again and again until they arrive (RT-16).
+
+Each feed is delivered by a task of its own, so that a receiver that is slow or away holds up nobody but
+itself; of one host only a few are delivered at once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final, Protocol
+
+from orchestrator.errors import ParleyError
+from orchestrator.ports.webhooks import WebhookFeeds
+from orchestrator.telemetry import get_logger
+from orchestrator.turns.event import Event
+from orchestrator.turns.webhook import (
+    ATTEMPT_HEADER,
+    EVENT_ID_HEADER,
+    EVENT_TYPE_HEADER,
+    SIGNATURE_HEADER,
+    Arrived,
+    Failed,
+    HeldFeed,
+    Outcome,
+    check_url,
+    delivery_body,
+    event_id,
+    retry_after,
+    sign,
+)
+
+LOOK_EVERY_S: Final = 0.5
+CAPACITY: Final = 64
+PER_HOST: Final = 8
+BATCH: Final = 20
+AT_ONCE: Final = 200
+"""After so many events of one feed others have their turn."""
+HOLD_S: Final = 60.0
+
+_log = get_logger(__name__)
+
+
+class Posts(Protocol):
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome: ...
+
+
+class WebhookSender:
+    """Args: `give_up_s`: a feed that has failed for so long waits for an operator."""
+
+    def __init__(
+        self, feeds: WebhookFeeds, posts: Posts, *, give_up_s: float, capacity: int = CAPACITY
+    ) -> None:
+        self._feeds = feeds
+        self._posts = posts
+        self._give_up_s = give_up_s
+        self._capacity = capacity
+        self._running: dict[asyncio.Task[None], str] = {}
+
+    async def send_due(self) -> None:
+        """Begin to deliver what is due; does not wait for it."""
+        free = self._capacity - len(self._running)
+        if free <= 0:
+            return
+        counts = Counter(self._running.values())
+        busy = [host for host, count in counts.items() if count >= PER_HOST]
+        for feed in await self._feeds.take_due(limit=free, hold_s=HOLD_S, per_host=PER_HOST, busy_hosts=busy):
+            task = asyncio.create_task(self._deliver(feed))
+            self._running[task] = check_url(feed.webhook.url)
+            task.add_done_callback(self._ended)
+
+    async def settled(self) -> None:
+        """Wait for the deliveries that are under way."""
+        while self._running:
+            await asyncio.wait(self._running)
+
+    async def close(self) -> None:
+        """Stop; what was under way is delivered again by another process."""
+        for task in list(self._running):
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._running.pop(task, None)
+        error = None if task.cancelled() else task.exception()
+        if error is not None:  # its hold runs out, and it is taken up again
+            _log.warning("A webhook's delivery broke off.", error=f"{type(error).__name__}: {error}")
+
+    async def _deliver(self, feed: HeldFeed) -> None:
+        try:
+            await self._deliver_events(feed)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._let_go(feed))
+            raise
+
+    async def _let_go(self, feed: HeldFeed) -> None:
+        try:
+            await self._feeds.finish(feed)
+        except ParleyError as error:
+            _log.info("A feed is let go when its hold runs out.", error=str(error))
+
+    async def _deliver_events(self, feed: HeldFeed) -> None:
+        """All there is, or until one does not arrive: the next ones wait behind it."""
+        number, attempts = feed.delivered, feed.attempts
+        for _ in range(AT_ONCE // BATCH):
+            events = await self._feeds.events(feed, after=number, limit=BATCH)
+            for event in events:
+                assert event.number is not None
+                number = event.number
+                if not feed.webhook.wants(event):
+                    continue
+                outcome = await self._post(feed, event, attempts + 1)
+                if isinstance(outcome, Failed):
+                    await self._fail(feed, outcome, attempts + 1)
+                    return
+                attempts = 0
+                if not await self._feeds.delivered(feed, number, hold_s=HOLD_S):
+                    return
+            if events and not await self._feeds.delivered(feed, number, hold_s=HOLD_S):
+                return
+            if len(events) < BATCH:
+                break
+        await self._feeds.finish(feed)
+
+    async def _post(self, feed: HeldFeed, event: Event, attempt: int) -> Arrived | Failed:
+        body = delivery_body(feed.webhook.tenant_id, event)
+        headers = {
+            "Content-Type": "application/json",
+            SIGNATURE_HEADER: sign(feed.secrets, body, time.time()),
+            EVENT_ID_HEADER: event_id(event),
+            EVENT_TYPE_HEADER: event.type,
+            ATTEMPT_HEADER: str(attempt),
+        }
+        return await self._posts.post(feed.webhook.url, headers, body)
+
+    async def _fail(self, feed: HeldFeed, failure: Failed, attempts: int) -> None:
+        give_up_s = 0.0 if failure.final else self._give_up_s
+        over = await self._feeds.failed(feed, failure.why, again_s=retry_after(attempts), give_up_s=give_up_s)
+        if over or attempts == 1:
+            told = "A webhook was given up." if over else "A webhook's receiver fails; it is tried again."
+            _log.warning(told, webhook=feed.webhook.webhook_id, session_id=feed.session_id, error=failure.why)
