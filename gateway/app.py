@@ -16,6 +16,7 @@ from gateway.binding import requires_callers
 from gateway.doors import Doors, Flows, MemoryDoors
 from gateway.flows import KnownFlows
 from gateway.headers import LOOPBACK_HOSTS, OwnHosts, SafeHeaders
+from gateway.inspector import page as inspector
 from gateway.limits import BodyLimit
 from gateway.routes import (
     access,
@@ -93,6 +94,7 @@ async def open_doors(
             pressure=ports.pressure,
             flows=flows or KnownFlows(settings.domain),
             tell_of_runs=ports.messages.tell_of_runs,
+            flower_url=settings.flower_url,
             events=ports.events,
             live=ports.live,
             archive=PostgresArchive(ports.database),
@@ -141,6 +143,7 @@ def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:
     _add_middleware(app, front)
     for part in PARTS:
         app.include_router(part.router)
+    inspector.install(app)
     app.openapi = lambda: openapi.describe(app)
     return app
 

@@ -37,6 +37,7 @@ FOR_EVERYBODY: Final = frozenset(
         ("POST", "/v1/sessions"),  # for himself
         ("GET", "/v1/sessions"),  # his own
         ("GET", "/v1/whoami"),
+        ("GET", "/v1/inspector"),
         ("POST", "/v1/tickets"),
     }
 )

@@ -41,6 +41,10 @@ class Domains(Protocol):
         """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
         ...
 
+    def names(self) -> list[str]:
+        """All of them, sorted."""
+        ...
+
 
 class Flows(Protocol):
     """Which Internal flows may be started."""
@@ -72,7 +76,8 @@ class Doors:
     """`probe` names what is not ready, and why; empty when all is well.
 
     `circuits` tells of models that workers do not ask at present. `tell_of_runs` wakes a worker for runs
-    that were started; it never raises, since workers look for such runs anyway.
+    that were started; it never raises, since workers look for such runs anyway. `flower_url` is where
+    people find Flower, for a link.
     """
 
     inbox: Inbox
@@ -98,6 +103,7 @@ class Doors:
     memory: MemoryDoors
     access: Access = field(default_factory=Access)
     webhooks: Webhooks | None = None
+    flower_url: str | None = None
 
 
 def doors_of(connection: HTTPConnection) -> Doors:

@@ -304,6 +304,7 @@ class Run(Shape):
     created_at: datetime | None
     started_at: datetime | None
     finished_at: datetime | None
+    successors: list[str]
 
 
 class RunInChain(Run):
@@ -347,6 +348,13 @@ class Alive(Shape):
 class Ready(Shape):
     status: Literal["ready"]
     models_down: list[JsonMap]
+
+
+class InspectorFacts(Shape):
+    tenant_id: str
+    domains: list[str]
+    default_domain: str
+    flower_url: str | None
 
 
 class Whoami(Shape):

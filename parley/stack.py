@@ -120,7 +120,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         environment["PARLEY_AUTH"] = "open"  # one conversation, on loopback
     role = _Roles(plan, environment, worker_grace_s=shutdown_s + _BRIEF_GRACE_S)
     turn_workers = [role.worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
-    programs = [role.gateway(), *turn_workers, role.worker("internal", Role.INTERNAL)]
+    programs = [role.gateway(flower), *turn_workers, role.worker("internal", Role.INTERNAL)]
     if not plan.private:
         programs.append(role.beat())
     if flower is not None:
@@ -137,11 +137,14 @@ class _Roles:
     worker_grace_s: float
     """Longer than a worker gives the turns it has begun."""
 
-    def gateway(self) -> Program:
+    def gateway(self, flower: Flower | None) -> Program:
         plan = self.plan
         ready_url = f"{address_of(plan.host, plan.port)}/health/ready"
         seat = Seat(host=plan.host, port=plan.port)
-        return self._program("gateway", Role.GATEWAY, seat, lambda _: _answers(ready_url), _BRIEF_GRACE_S)
+        link = {} if flower is None else {"PARLEY_FLOWER_URL": flower.url}
+        return self._program(
+            "gateway", Role.GATEWAY, seat, lambda _: _answers(ready_url), _BRIEF_GRACE_S, link
+        )
 
     def worker(self, name: str, role: Role) -> Program:
         seat = Seat(name=f"{name}@parley", shown=not self.plan.private)
@@ -170,14 +173,14 @@ class _Roles:
         seat: Seat,
         ready: Callable[[str], bool],
         grace_s: float,
-        secret: Mapping[str, str] | None = None,
+        additions: Mapping[str, str] | None = None,
     ) -> Program:
         return Program(
             name=name,
             command=(sys.executable, *command_of(role, seat)),
             log=self.plan.data_dir / "logs" / f"{name}.log",
             ready=ready,
-            environment={**self.environment, **(secret or {})},
+            environment={**self.environment, **(additions or {})},
             grace_s=grace_s,
         )
 

@@ -33,6 +33,10 @@ class DomainRegistry:
             raise InvalidInput(f"There is no domain {name!r}; known here: {known}.", field="domain")
         return name
 
+    def names(self) -> list[str]:
+        """Every domain that sessions may name, sorted."""
+        return sorted(self._places)
+
     def place(self, name: str) -> str:
         """What `load_domain` takes for a name: the name itself or a folder. Raises InvalidInput."""
         return self._places[self.resolve(name)]

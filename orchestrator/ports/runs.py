@@ -180,7 +180,10 @@ class NewRun:
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """A run as it is shown. `reason`: why it was skipped or blocked; `error`: why it failed."""
+    """A run as it is shown. `reason`: why it was skipped or blocked; `error`: why it failed.
+
+    `successors` are runs that wait for the end of this one.
+    """
 
     run_id: str
     tenant_id: TenantId
@@ -200,6 +203,7 @@ class RunRecord:
     created_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    successors: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,11 +50,11 @@ def migrate(
     from orchestrator.adapters.postgres.migrate import migrate as migrate_database  # noqa: PLC0415  # slow to import
     from orchestrator.adapters.postgres.roles import make_roles, tie_reader  # noqa: PLC0415
 
+    if reader is not None and not reader.strip():
+        raise InvalidInput("Name a login role of the database.", field="reader")
     if check:
         await_schema(read_variable("DATABASE_URL"), wait_s)
         return
-    if reader is not None and not reader.strip():
-        raise InvalidInput("Name a login role of the database.", field="reader")
     with some_database(data_dir) as url:
         migrate_database(url)
         say("The database is up to date.")

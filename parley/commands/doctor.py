@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.errors import ParleyError
-from orchestrator.settings import read_variable
+from orchestrator.settings import read_environment
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, settle_domain
 from parley.commands.output import print_json
 from parley.connection import locate_gateway, open_client
@@ -23,7 +22,6 @@ from parley.embedded.lock import is_held
 from parley.embedded.postgres import find_binaries
 from parley.embedded.redis import find_server
 
-_SECRETS = ("DATABASE_URL", "REDIS_URL", "PARLEY_BROKER_URL", "OPENAI_API_KEY")
 _MARKS = {True: "ok  ", False: "BAD ", None: "note"}
 
 
@@ -48,12 +46,6 @@ def doctor(
             _print(finding)
     if broken:
         raise typer.Exit(1)
-
-
-def read_environment() -> dict[str, str]:
-    """The environment, with the secrets that are in files. Raises ConfigurationError."""
-    secrets = {name: read_variable(name) for name in _SECRETS}
-    return {**os.environ, **{name: value for name, value in secrets.items() if value}}
 
 
 def examine(

@@ -8,8 +8,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.settings import read_variable
-from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
+from orchestrator.settings import read_environment
+from parley.roles import ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
 
 
 def serve(
@@ -36,8 +36,7 @@ def serve(
 
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:
     """The environment of the role. Raises InvalidInput for one that it must not start in."""
-    environment = {**ONE_THREAD_EACH, **os.environ}
+    environment = {**ONE_THREAD_EACH, **read_environment()}
     if role is Role.FLOWER:
-        environment |= {FLOWER_AUTH: secret} if (secret := read_variable(FLOWER_AUTH)) else {}
         check_flower(seat, environment)
     return environment

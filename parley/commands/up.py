@@ -58,6 +58,7 @@ def _require_safe_host(host: str) -> None:
 def _announce(plan: StackPlan, running: RunningStack) -> None:
     UpNote(url=running.url, pid=os.getpid(), domain=plan.domain).write(plan.data_dir)
     note_models()
+    say(f"Inspector {running.url}/")
     say(f"Gateway   {running.url}  (API at {running.url}/docs)")
     flower = running.flower
     if flower is not None:

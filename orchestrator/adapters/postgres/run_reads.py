@@ -338,6 +338,7 @@ def _record(row: Row[Any], progress: Progress) -> RunRecord:
         created_at=row.created_at,
         started_at=row.started_at,
         finished_at=row.finished_at,
+        successors=tuple(row.successors),
     )
 
 

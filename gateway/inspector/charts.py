@@ -1,0 +1,61 @@
+"""The Vega-Lite libraries as one script, taken from an installed package; nothing is downloaded.
+
+Making it takes a JavaScript engine and two seconds, so it is done once, in a process of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import sys
+from dataclasses import dataclass
+from hashlib import sha256
+
+from orchestrator.errors import Unavailable
+
+PATIENCE_S = 60.0
+_MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A script for browsers, compressed; `tag` names this version of it."""
+
+    compressed: bytes
+    tag: str
+
+
+class ChartScript:
+    """Makes the script that sets `vegaEmbed` on the window when it is first asked for. Of one event loop."""
+
+    def __init__(self) -> None:
+        self._made: Script | None = None
+        self._making = asyncio.Lock()
+
+    async def get(self) -> Script:
+        """Raises Unavailable when the package cannot make it."""
+        async with self._making:
+            if self._made is None:
+                source = await _make()
+                self._made = Script(gzip.compress(source, mtime=0), f'"{sha256(source).hexdigest()[:32]}"')
+            return self._made
+
+
+async def _make() -> bytes:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", _MAKE),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(PATIENCE_S):
+            source, complaint = await process.communicate()
+    except BaseException:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+        raise
+    if process.returncode != 0 or not source:
+        raise Unavailable(f"The chart library cannot be made: {complaint.decode(errors='replace')[-300:]}")
+    return source

@@ -1,0 +1,70 @@
+"""Serves the inspector: its page, its files, the chart script, and the few facts it needs to begin."""
+
+from __future__ import annotations
+
+import gzip
+from importlib.resources import files
+from pathlib import Path
+
+from fastapi import APIRouter, FastAPI, Request, Response
+from fastapi.responses import FileResponse
+from starlette.staticfiles import StaticFiles
+from starlette.types import Scope
+
+from gateway import shapes
+from gateway.doors import TheCaller, TheDoors
+from gateway.inspector.charts import ChartScript
+from gateway.inspector.headers import HEADERS
+from orchestrator.types import JsonObject
+
+STATIC = Path(str(files("gateway.inspector"))) / "static"
+
+router = APIRouter()
+
+
+class GuardedFiles(StaticFiles):
+    """Files with the headers of the inspector."""
+
+    async def get_response(self, path: str, scope: Scope) -> Response:
+        response = await super().get_response(path, scope)
+        response.headers.update(HEADERS)
+        return response
+
+
+@router.get("/", include_in_schema=False)
+async def show_page() -> FileResponse:
+    return FileResponse(STATIC / "index.html", headers=dict(HEADERS))
+
+
+@router.get("/inspector/charts.js", include_in_schema=False)
+async def read_chart_script(request: Request) -> Response:
+    """What draws charts; made once per process."""
+    scripts: ChartScript = request.app.state.chart_script
+    script = await scripts.get()
+    headers = {**HEADERS, "ETag": script.tag, "Vary": "Accept-Encoding"}
+    if script.tag in request.headers.get("if-none-match", ""):
+        return Response(status_code=304, headers=headers)
+    body = script.compressed
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        body = gzip.decompress(body)
+    return Response(body, headers=headers, media_type="text/javascript; charset=utf-8")
+
+
+@router.get("/v1/inspector", tags=["operate"], responses={200: {"model": shapes.InspectorFacts}})
+async def read_inspector_facts(doors: TheDoors, caller: TheCaller) -> JsonObject:
+    """What the inspector offers: domains for new sessions, and to operators where Flower answers."""
+    return {
+        "tenant_id": caller.tenant_id,
+        "domains": doors.domains.names(),
+        "default_domain": doors.domains.resolve(None),
+        "flower_url": doors.flower_url if caller.only_user is None else None,
+    }
+
+
+def install(app: FastAPI) -> None:
+    """Add the page at `/` and its files below `/inspector/`."""
+    app.state.chart_script = ChartScript()
+    app.include_router(router)
+    app.mount("/inspector", GuardedFiles(directory=STATIC), name="inspector")

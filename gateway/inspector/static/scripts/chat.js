@@ -1,0 +1,216 @@
+// The conversation: one element per turn, renewed when its turn changes.
+
+import { showBlock } from "./blocks.js";
+import { button, byId, h, replace } from "./dom.js";
+import { showForm } from "./forms.js";
+import { readMessage, showCode, toPlain } from "./markdown.js";
+import { FINISHED, isSilent } from "./session.js";
+import { drawThumb } from "./icons.js";
+import { humanize, showDuration } from "./words.js";
+
+const NEAR_END = 80;
+
+export class Chat {
+  /** `page`: what turns need from it: `showEpoch(epoch)`, `notify(text, tone)`, `names` of actions. */
+  constructor(page) {
+    this.page = page;
+    this.list = byId("turns");
+    this.scroller = byId("scroll");
+    this.shown = new Map(); // key of an entry → {element, made}
+    this.until = null; // in a replay: entries that may be seen, and how
+    this.stays = true; // at the end, whatever grows: a chart is drawn after its answer has come
+    this.scroller.addEventListener("scroll", () => {
+      this.stays = this.isAtEnd();
+      this.offerEnd();
+    });
+    new ResizeObserver(() => this.stays && this.goToEnd()).observe(this.list);
+    byId("go-to-end").addEventListener("click", () => this.goToEnd());
+  }
+
+  show(session) {
+    this.session = session;
+    this.shown.clear();
+    this.until = null;
+    this.list.replaceChildren();
+    byId("spoken").textContent = "";
+    if (session === null) return;
+    this.render();
+    this.goToEnd();
+  }
+
+  get entries() {
+    const spoken = (this.session?.entries ?? []).filter((entry) => !isSilent(entry));
+    return this.until === null ? spoken : spoken.filter((entry) => this.until.has(entry.turnId));
+  }
+
+  get last() {
+    return (this.session?.entries ?? []).findLast((entry) => !isSilent(entry)) ?? null;
+  }
+
+  /** Show some entries only, each "asked" or "answered"; null ends that. */
+  limit(until) {
+    this.until = until;
+    this.shown.clear();
+    this.list.replaceChildren();
+    this.render();
+    this.goToEnd();
+  }
+
+  render() {
+    if (this.session === null) return;
+    const atEnd = this.isAtEnd();
+    const entries = this.entries;
+    const keys = new Set(entries.map((entry) => entry.key));
+    for (const [key, { element }] of this.shown) {
+      if (!keys.has(key)) {
+        element.remove();
+        this.shown.delete(key);
+      }
+    }
+    entries.forEach((entry, at) => {
+      this.renew(entry);
+      const { element } = this.shown.get(entry.key);
+      if (this.list.children[at] !== element) this.list.insertBefore(element, this.list.children[at] ?? null);
+    });
+    this.showSuggestions();
+    if (atEnd) this.goToEnd();
+    this.offerEnd();
+  }
+
+  /** Make a turn's element anew, unless it would look the same. */
+  renew(entry) {
+    const phase = this.until?.get(entry.turnId) ?? "answered";
+    const current = entry === this.last && this.until === null;
+    const made = JSON.stringify([entry.said, entry.turn, entry.streamed, entry.doing, entry.problem?.message, entry.feedback, current, phase]);
+    const known = this.shown.get(entry.key);
+    if (known?.made === made) return;
+    const element = known?.element ?? h("li", { class: "turn", "data-turn": entry.key });
+    this.shown.set(entry.key, { element, made });
+    replace(element, this.ask(entry), phase === "asked" ? null : this.answer(entry, current));
+  }
+
+  renewOne(entry) {
+    if (!this.entries.includes(entry)) return;
+    if (!this.shown.has(entry.key)) return this.render();
+    const atEnd = this.isAtEnd();
+    this.renew(entry);
+    this.showSuggestions();
+    if (atEnd) this.goToEnd();
+    return undefined;
+  }
+
+  ask(entry) {
+    if (entry.said === null) return null;
+    const chose = entry.action !== null;
+    return h("div", { class: chose ? "said action" : "said" }, h("span", { class: "unseen" }, chose ? "You chose: " : "You: "), entry.said);
+  }
+
+  answer(entry, current) {
+    const { turn } = entry;
+    if (entry.problem !== null) return this.showProblem(entry);
+    if (turn === null || !FINISHED.has(turn.status)) return this.showProgress(entry);
+    const context = {
+      current,
+      readPage: async (frameId, page) => rowsOf(await this.session.api.framePage(this.session.id, frameId, page)),
+      act: (action) => this.page.act(action),
+    };
+    const form = turn.interaction?.kind === "form" ? turn.interaction : null;
+    const code = turn.code_snippet;
+    return h("div", { class: "answer" },
+      h("span", { class: "unseen" }, "Answer:"),
+      turn.status === "done" ? null : h("p", { class: "failed" }, `${humanize(turn.status)}${turn.error?.code ? ` (${turn.error.code})` : ""}`),
+      h("div", { class: "text" }, readMessage(turn.reply ?? "")),
+      turn.frame ? showBlock(turn.frame, context) : null,
+      code ? showCode(code.code, code.language) : null,
+      form && current ? h("section", { class: "block form", "aria-label": "Form" }, h("div", { class: "inside" }, showForm({ fields: form.fields, submit: form.submit, title: "What is still needed", act: context.act, current }))) : null,
+      this.showMeta(entry));
+  }
+
+  showProgress(entry) {
+    const waiting = h("div", { class: "doing" },
+      h("span", { class: "dots", "aria-hidden": "true" }, h("span"), h("span"), h("span")),
+      h("span", {}, entry.doing || (entry.turn?.status === "queued" ? "In the queue" : "Thinking")),
+      entry.turnId ? button("Stop", () => this.page.attempt(() => this.session.api.cancelTurn(entry.turnId)), { class: "quiet small", "data-key": `${entry.key}:stop` }) : null);
+    if (entry.streamed === "") return h("div", { class: "answer" }, waiting);
+    return h("div", { class: "answer streaming" }, h("div", { class: "text" }, readMessage(entry.streamed)), entry.doing ? waiting : null);
+  }
+
+  showProblem(entry) {
+    return h("div", { class: "answer" },
+      h("p", { class: "failed", role: "alert" }, entry.problem.message),
+      h("div", { class: "row-buttons" }, button("Send again", () => this.session.sendAgain(entry), { class: "small" })));
+  }
+
+  showMeta(entry) {
+    const { turn } = entry;
+    const name = `message ${turn.seq}`;
+    const thumb = (rating, label) => button(drawThumb(rating), () => this.rate(entry, rating), { class: "quiet", "aria-label": `${label}: ${name}`, title: label, "aria-pressed": String(entry.feedback === rating), "data-key": `${entry.key}:${rating}` });
+    return h("div", { class: "meta" },
+      h("span", {}, `#${turn.seq}`),
+      turn.duration_ms === null ? null : h("span", {}, showDuration(turn.duration_ms)),
+      turn.epoch === undefined || turn.epoch === null ? null : button(`Epoch ${turn.epoch}`, () => this.page.showEpoch(turn.epoch), { class: "quiet", "aria-label": `Show the state after ${name}`, "data-key": `${entry.key}:epoch` }),
+      thumb("up", "Good answer"),
+      thumb("down", "Bad answer"),
+      ["failed", "quarantined"].includes(turn.status) ? button("Retry", () => this.retry(entry), { class: "quiet" }) : null);
+  }
+
+  async retry(entry) {
+    const turn = await this.page.attempt(() => this.session.api.retryTurn(entry.turnId));
+    if (turn === undefined) return;
+    entry.turn = turn;
+    this.session.await(entry);
+    this.render();
+  }
+
+  async rate(entry, rating) {
+    const sent = await this.page.attempt(() => this.session.api.feedback(entry.turnId, { rating }));
+    if (sent === undefined) return;
+    entry.feedback = rating;
+    this.renewOne(entry);
+    this.page.notify("Thank you. Your rating is kept with the turn.");
+  }
+
+  /** Replies of the newest answer, as buttons. */
+  showSuggestions() {
+    const entry = this.last;
+    const usable = entry?.turn && FINISHED.has(entry.turn.status) && this.until === null && this.session.record?.status !== "closed";
+    const form = entry?.turn?.interaction?.kind === "form";
+    const actions = usable && !form ? (entry.turn.actions ?? []).filter((action) => action.name !== "show_page") : [];
+    const made = JSON.stringify([entry?.key, actions]);
+    if (this.suggested === made) return;
+    this.suggested = made;
+    replace(byId("suggestions"), actions.map((action, at) => button(action.label, () => this.page.act(action), { "data-key": `suggestion:${at}` })));
+  }
+
+  /** Tell screen readers the whole answer, once. */
+  speak(entry) {
+    byId("spoken").textContent = toPlain(entry.turn.reply ?? "");
+  }
+
+  mark(epoch) {
+    for (const entry of this.entries) {
+      this.shown.get(entry.key)?.element.classList.toggle("shown-epoch", epoch !== null && entry.turn?.epoch === epoch);
+    }
+  }
+
+  isAtEnd() {
+    const { scrollTop, scrollHeight, clientHeight } = this.scroller;
+    return scrollHeight - scrollTop - clientHeight < NEAR_END;
+  }
+
+  goToEnd() {
+    this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.stays = true;
+    this.offerEnd();
+  }
+
+  offerEnd() {
+    byId("to-end").hidden = this.isAtEnd();
+  }
+}
+
+/** A page of a frame is an array of rows, or an object that holds one. */
+function rowsOf(page) {
+  if (Array.isArray(page)) return page;
+  return page.rows ?? page.data ?? page.items ?? [];
+}

@@ -1,0 +1,26 @@
+// What panels share.
+
+import { h } from "../dom.js";
+import { toneOf } from "../words.js";
+
+export function nothing(text) {
+  return h("p", { class: "nothing" }, text);
+}
+
+export function chip(text, status = text) {
+  return h("span", { class: `chip ${toneOf(status)}` }, String(text).replaceAll("_", " "));
+}
+
+/** JSON, folded away. `key` keeps it open when the panel is made anew. */
+export function fold(label, value, key) {
+  return h("details", { "data-key": key }, h("summary", {}, label), h("pre", { class: "json", tabindex: "0", role: "region", "aria-label": label }, JSON.stringify(value, null, 2)));
+}
+
+export function section(title, ...children) {
+  return h("section", { "aria-label": title }, h("h3", {}, title), children);
+}
+
+/** The part of the state that is shown: now, at an epoch, or in a replay. */
+export function stateOf(view) {
+  return view.state ?? null;
+}

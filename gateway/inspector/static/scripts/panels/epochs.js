@@ -1,0 +1,56 @@
+// Stepping through the states of the past: what was different then, and the way back.
+
+import { button, h } from "../dom.js";
+import { findChanges } from "../diff.js";
+import { nothing, section } from "./common.js";
+
+export const id = "epochs";
+export const label = "Epochs";
+
+const MOST = 300;
+const ORDER = ["stack", "completed", "ambiguity", "approvals", "effects", "flags"];
+
+export function render({ session, view, page }) {
+  const last = session.epoch;
+  if (last === 0) return nothing("Every turn makes an epoch. There is none yet.");
+  const epoch = view.epoch ?? last;
+  const slider = h("input", { type: "range", min: "0", max: String(last), step: "1", "aria-label": "Epoch", "data-key": "epochs:slider", on: { change: (event) => page.showEpoch(Number(event.target.value)) } });
+  slider.value = String(epoch);
+  return h("div", { class: "epochs" },
+    h("div", { class: "stepper" },
+      button("Earlier", () => page.stepEpoch(-1), { disabled: epoch <= 0, "data-key": "epochs:back" }),
+      slider,
+      button("Later", () => page.stepEpoch(1), { disabled: epoch >= last, "data-key": "epochs:on" }),
+      h("output", { "aria-live": "polite" }, `${epoch} of ${last}`)),
+    h("p", { class: "quote" }, "The other panels show the session as it was after this epoch."),
+    view.epoch === null ? nothing("This is the present. Step back to see what has changed since.") : showPast({ session, view, page }));
+}
+
+function showPast({ session, view, page }) {
+  const changes = findChanges(view.state ?? {}, session.record.state ?? {}).sort((one, other) => weigh(one) - weigh(other));
+  return [
+    h("div", { class: "line-buttons" },
+      button("Back to now", () => page.showEpoch(null), { "data-key": "epochs:now" }),
+      button(`Roll back to epoch ${view.epoch}`, () => page.rollBack(view.epoch), { class: "danger", "data-key": "epochs:roll" })),
+    section(changes.length ? `${changes.length} changes since then` : "Nothing has changed since then",
+      h("ul", { class: "changes" }, changes.slice(0, MOST).map(showChange))),
+  ];
+}
+
+/** What people look for comes first. */
+function weigh({ path }) {
+  const at = ORDER.indexOf(path.split(" › ")[0]);
+  return at < 0 ? ORDER.length : at;
+}
+
+function showChange({ path, before, after }) {
+  return h("li", {},
+    h("span", { class: "path" }, path),
+    before === undefined ? null : h("del", {}, h("span", { class: "unseen" }, "Then: "), short(before)),
+    after === undefined ? null : h("ins", {}, h("span", { class: "unseen" }, "Now: "), short(after)));
+}
+
+function short(value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length > 300 ? `${text.slice(0, 300)}…` : text;
+}

@@ -1,0 +1,62 @@
+// The flow stack, top first: states with their reasons, slots with where they came from, and the open question.
+
+import { h } from "../dom.js";
+import { humanize, showTime, showValue } from "../words.js";
+import { chip, nothing, section } from "./common.js";
+
+export const id = "stack";
+export const label = "Stack";
+
+export function render({ view }) {
+  const { state } = view;
+  if (!state) return nothing("Nothing was said yet. What the system works on will stand here.");
+  const stack = [...(state.stack ?? [])].reverse();
+  return [
+    section("Flow stack", stack.length ? h("ol", { class: "stack", "aria-label": "Flows, top first" }, stack.map((flow, at) => showFlow(flow, at === 0))) : nothing("No flow is open.")),
+    showQuestion(state.ambiguity),
+    section("Understanding", showUnderstanding(state)),
+    showCompleted(state.completed ?? []),
+  ];
+}
+
+function showFlow(flow, isTop) {
+  const slots = Object.entries(flow.slots ?? {});
+  return h("li", { class: isTop ? "flow top" : "flow" },
+    h("header", {},
+      h("h4", {}, humanize(flow.dact)),
+      chip(flow.reason ? `${flow.state}: ${flow.reason}` : flow.state, flow.state)),
+    slots.length ? h("dl", { class: "pairs" }, slots.map(([name, slot]) => [h("dt", {}, humanize(name)), h("dd", {}, showSlot(slot))])) : h("p", { class: "foot" }, "No slot is filled."),
+    flow.plan_id ? h("p", { class: "foot" }, "A step of the plan") : null,
+    flow.interruption ? h("p", { class: "foot" }, `Interrupted: ${flow.interruption}`) : null,
+    flow.started_at ? h("p", { class: "foot" }, `Since ${showTime(flow.started_at)}`) : null);
+}
+
+function showSlot(slot) {
+  const about = [slot.source, slot.confirmed ? "confirmed" : null, slot.text && slot.text !== String(slot.value) ? `“${slot.text}”` : null];
+  return [showValue(slot.value), " ", h("span", { class: "source" }, about.filter(Boolean).join(", "))];
+}
+
+function showQuestion(ambiguity) {
+  const open = ambiguity?.open ?? [];
+  if (open.length === 0) return null;
+  return section("Open question", h("ul", { class: "entries" }, open.map((one) => h("li", { class: "entry" },
+    h("header", {}, h("h4", {}, one.slot ? humanize(one.slot) : humanize(one.level)), chip(one.level, "pending"), one.asked > 1 ? h("span", { class: "when" }, `asked ${one.asked} times`) : null),
+    one.question ? h("p", {}, one.question) : null,
+    one.candidates?.length ? h("p", { class: "quote" }, `Candidates: ${one.candidates.map(showValue).join(", ")}`) : null))));
+}
+
+function showUnderstanding(state) {
+  const flags = Object.entries(state.flags ?? {}).filter(([, set]) => set === true).map(([name]) => humanize(name));
+  const likely = (state.candidates ?? []).slice(0, 3).map((one) => `${humanize(one.dact)} ${Math.round(one.score * 100)} %`);
+  return h("dl", { class: "pairs" },
+    h("dt", {}, "Turn"), h("dd", {}, showValue(state.turn)),
+    h("dt", {}, "Predicted"), h("dd", {}, [state.predicted_intent, state.predicted_flow && humanize(state.predicted_flow)].filter(Boolean).join(": ") || "–"),
+    likely.length ? [h("dt", {}, "Candidates"), h("dd", {}, likely.join(", "))] : null,
+    h("dt", {}, "Flags"), h("dd", {}, flags.join(", ") || "none"),
+    state.digression?.depth ? [h("dt", {}, "Digressions"), h("dd", {}, showValue(state.digression.depth))] : null);
+}
+
+function showCompleted(completed) {
+  if (completed.length === 0) return null;
+  return section("Finished lately", h("ul", { class: "facts-list" }, [...completed].reverse().slice(0, 8).map((flow) => h("li", {}, chip(humanize(flow.dact), flow.state ?? "Completed")))));
+}

@@ -1,0 +1,289 @@
+// One session as the page knows it: turns, events, state. Events are hints; what the API says is the truth.
+// Tells of changes: "record", "turns", "turn" (with its entry), "events", "runs", "approvals", "live".
+
+import { makeKey } from "./api.js";
+import { follow } from "./stream.js";
+
+export const FINISHED = new Set(["done", "failed", "cancelled", "rejected", "quarantined"]);
+const ENDING = new Set(["answer", "failed", "cancelled", "rejected", "quarantined"]);
+const STATE_PAUSE_MS = 60;
+const MOST_EVENTS = 2000;
+const MOST_TURNS = 500;
+
+export class Session extends EventTarget {
+  constructor(api, id) {
+    super();
+    this.api = api;
+    this.id = id;
+    this.record = null;
+    this.entries = []; // {key, turnId, turn, said, action, streamed, doing, problem, at}
+    this.events = [];
+    this.live = "off";
+    this.closed = false;
+    this.sending = Promise.resolve();
+    this.handled = Promise.resolve();
+    this.timers = new Map();
+  }
+
+  tell(what, detail) {
+    this.dispatchEvent(new CustomEvent(what, { detail }));
+  }
+
+  async open() {
+    this.record = await this.api.session(this.id);
+    await this.readTurns();
+    if (this.closed) return;
+    this.stop = follow(this.api, this.id, 0, (event) => this.take(event), (live) => {
+      this.live = live;
+      this.tell("live");
+      if (live === "on") this.refreshSoon();
+    });
+  }
+
+  close() {
+    this.closed = true;
+    this.stop?.();
+    for (const timer of this.timers.values()) clearTimeout(timer);
+  }
+
+  /** Every turn of the session with what was said in it. */
+  async readTurns() {
+    const [turns, history] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000)]);
+    for (const turn of turns.sort((one, other) => one.seq - other.seq)) {
+      const entry = this.ensure(turn.turn_id);
+      entry.turn = turn;
+      entry.said ??= turn.text;
+      entry.at ??= turn.accepted_at;
+      if (!FINISHED.has(turn.status)) this.await(entry);
+    }
+    this.sort();
+    this.recall(history);
+    this.tell("turns");
+  }
+
+  /** Take from the history when turns came, and what was chosen where nothing was written. */
+  recall(history) {
+    for (const line of history.filter((one) => one.role === "user")) {
+      const entry = this.find(line.turn_id);
+      if (entry === undefined) continue;
+      entry.at ??= line.at;
+      if (line.form !== "action" || entry.said !== null) continue;
+      entry.action = JSON.parse(line.content);
+      entry.said = this.labelOf(entry);
+    }
+  }
+
+  /** What the button said that made an action: it stands in the answer before. */
+  labelOf(entry) {
+    const before = this.entries[this.entries.indexOf(entry) - 1];
+    const { name, payload } = entry.action;
+    const found = (before?.turn?.actions ?? []).find((one) => one.name === name && JSON.stringify(one.payload) === JSON.stringify(payload));
+    return found?.label ?? name.replaceAll("_", " ");
+  }
+
+  find(turnId) {
+    return this.entries.find((entry) => entry.turnId === turnId);
+  }
+
+  ensure(turnId) {
+    let entry = this.find(turnId);
+    if (entry === undefined) {
+      entry = { key: turnId, turnId, turn: null, said: null, action: null, streamed: "", doing: "", problem: null };
+      this.entries.push(entry);
+    }
+    return entry;
+  }
+
+  sort() {
+    const place = (entry) => entry.turn?.seq ?? entry.seq ?? Number.MAX_SAFE_INTEGER;
+    this.entries.sort((one, other) => place(one) - place(other));
+  }
+
+  get last() {
+    return this.entries.at(-1) ?? null;
+  }
+
+  get epoch() {
+    return this.record?.epoch ?? 0;
+  }
+
+  // Sending.
+
+  /** Send a text, or an action with the label that the user saw. */
+  submit(input, label) {
+    const key = makeKey();
+    const entry = { key, turnId: null, turn: null, said: label, action: input.action ?? null, streamed: "", doing: "", problem: null };
+    entry.input = input;
+    this.entries.push(entry);
+    this.tell("turns");
+    this.sending = this.sending.then(() => this.send(entry));
+    return this.sending;
+  }
+
+  async send(entry) {
+    try {
+      entry.problem = null;
+      const receipt = await this.api.submit(this.id, entry.input, entry.key);
+      entry.turnId = receipt.turn_id;
+      entry.seq = receipt.seq;
+      this.entries = this.entries.filter((other) => other === entry || other.turnId !== receipt.turn_id);
+      this.sort();
+      this.await(entry);
+    } catch (problem) {
+      if (problem.status === undefined) throw problem;
+      entry.problem = problem;
+    }
+    this.tell("turns");
+  }
+
+  /** Send again what did not arrive, under the same key: it is one turn, however often it is sent. */
+  sendAgain(entry) {
+    this.sending = this.sending.then(() => this.send(entry));
+    return this.sending;
+  }
+
+  /** Wait for a turn to end; also where no events come through. */
+  async await(entry) {
+    if (entry.awaited) return;
+    entry.awaited = true;
+    while (!this.closed && !FINISHED.has(entry.turn?.status)) {
+      try {
+        this.settle(entry, await this.api.turn(entry.turnId, 25));
+      } catch (problem) {
+        if (problem.status === undefined) throw problem;
+        if (problem.status !== 0 && problem.status < 500 && problem.status !== 429) break;
+        await new Promise((resolve) => setTimeout(resolve, 1500));
+      }
+    }
+    entry.awaited = false;
+  }
+
+  settle(entry, turn) {
+    const before = entry.turn?.status;
+    entry.turn = turn;
+    entry.said ??= turn.text;
+    if (FINISHED.has(turn.status)) {
+      entry.streamed = "";
+      entry.doing = "";
+      entry.at ??= new Date().toISOString();
+      this.refreshSoon();
+      if (entry.said === null && turn.reply) this.recallSoon();
+    }
+    this.sort();
+    this.tell(before === undefined ? "turns" : "turn", entry);
+    if (FINISHED.has(turn.status) && !FINISHED.has(before)) this.tell("finished", entry);
+  }
+
+  // Listening.
+
+  take(event) {
+    this.handled = this.handled.then(() => this.sending).then(() => (this.closed ? undefined : this.handle(event)));
+  }
+
+  handle(event) {
+    if (event.type === "token") return this.takeToken(event);
+    this.events.push(event);
+    if (this.events.length > MOST_EVENTS) this.events.shift();
+    this.tell("events", event);
+    if (event.type.startsWith("approval")) this.tell("approvals");
+    if (event.type === "run_progress" || event.type.startsWith("proposal")) this.later("runs", 250);
+    if (event.turn_id) this.takeOfTurn(event);
+    if (event.number !== null) this.refreshSoon();
+    return undefined;
+  }
+
+  takeToken(event) {
+    const entry = this.find(event.turn_id) ?? this.begin(event.turn_id);
+    if (entry === null || FINISHED.has(entry.turn?.status)) return;
+    const { text = "", offset = entry.streamed.length } = event.payload;
+    entry.streamed = beginning(entry.streamed, offset) + text;
+    entry.doing = "";
+    this.tell("turn", entry);
+  }
+
+  /** A turn that another page or program has sent; null for one from before what was read. */
+  begin(turnId) {
+    const oldest = this.entries.find((entry) => entry.turnId !== null)?.turnId;
+    if (this.entries.length >= MOST_TURNS && oldest !== undefined && turnId < oldest) return null;
+    const entry = this.ensure(turnId);
+    this.tell("turns");
+    this.await(entry);
+    this.api.turn(turnId).then((turn) => this.settle(entry, turn), () => undefined); // `await` says what is wrong
+    return entry;
+  }
+
+  takeOfTurn(event) {
+    const entry = this.find(event.turn_id) ?? this.begin(event.turn_id);
+    if (entry === null || FINISHED.has(entry.turn?.status)) return;
+    if (ENDING.has(event.type)) {
+      this.api.turn(event.turn_id).then((turn) => this.settle(entry, turn), () => this.await(entry));
+      return;
+    }
+    entry.doing = describe(event);
+    this.tell("turn", entry);
+  }
+
+  // What is read anew when something has happened.
+
+  later(what, pause) {
+    if (this.timers.has(what)) return;
+    this.timers.set(what, setTimeout(() => {
+      this.timers.delete(what);
+      this.tell(what);
+    }, pause));
+  }
+
+  /** Another page has chosen something: the history says what. */
+  recallSoon() {
+    if (this.timers.has("recall")) return;
+    this.timers.set("recall", setTimeout(async () => {
+      this.timers.delete("recall");
+      try {
+        this.recall(await this.api.history(this.id, 50));
+        this.tell("turns");
+      } catch (problem) {
+        if (problem.status === undefined) throw problem;
+        this.tell("problem", problem);
+      }
+    }, STATE_PAUSE_MS));
+  }
+
+  refreshSoon() {
+    if (this.timers.has("record")) return;
+    this.timers.set("record", setTimeout(async () => {
+      this.timers.delete("record");
+      try {
+        this.record = await this.api.session(this.id);
+        this.tell("record");
+      } catch (problem) {
+        if (problem.status === undefined) throw problem;
+        this.tell("problem", problem);
+      }
+    }, STATE_PAUSE_MS));
+  }
+}
+
+/** Whether a turn has nothing to show in the conversation: the system's own, such as deciding on a proposal. */
+export function isSilent(entry) {
+  return entry.said === null && entry.action === null && entry.streamed === "" && !entry.turn?.reply;
+}
+
+/** The first so many characters, as people and the gateway count them. */
+function beginning(text, count) {
+  return count >= text.length ? text : [...text].slice(0, count).join("");
+}
+
+/** What a turn is doing, in a few words. */
+function describe(event) {
+  const about = event.payload ?? {};
+  const name = (text) => String(text ?? "").replaceAll("_", " ");
+  switch (event.type) {
+    case "tool_started": return `Calling ${name(about.tool_id)}`;
+    case "tool_finished": return `${name(about.tool_id)}: ${about.status ?? "done"}`;
+    case "flow_pushed": return `Starting ${name(about.dact)}`;
+    case "flow_popped": return `Finished ${name(about.dact)}`;
+    case "approval_requested": return "Waiting for an approval";
+    case "accepted": return "In the queue";
+    default: return "Thinking";
+  }
+}

@@ -1,0 +1,171 @@
+"""One real stack and one headless Chromium for all tests of the inspector."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+import psutil
+import pytest
+from playwright.sync_api import Browser, Page, Playwright, sync_playwright
+
+from orchestrator.testing.scripted_model import Answer, Computed, Request, Rule, Script, ScriptedModel
+from tests.browser.steps import Visit
+
+ROOT = Path(__file__).parents[2]
+GALLERY = ROOT / "tests" / "domains" / "gallery"
+FLAGS = [
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
+    *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
+]
+OPENS_A_STORY = "In room 1 "
+
+
+def find_chromium() -> str | None:
+    return os.environ.get("PARLEY_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Say clearly why nothing was tested where there is no browser."""
+    if find_chromium() is not None:
+        return
+    reason = "No Chromium here: install Debian's package `chromium`, or name one by PARLEY_CHROMIUM."
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def _say_it_again(request: Request) -> Answer:
+    """A model that writes what it was given, a story slowly."""
+    draft = str(request.data["draft"])
+    return Answer(text=draft, piece_delay_s=0.03 if draft.startswith(OPENS_A_STORY) else 0.0)
+
+
+def _free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def _environment(model: ScriptedModel) -> dict[str, str]:
+    hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
+    kept = {name: value for name, value in os.environ.items() if name not in hidden}
+    endpoints = json.dumps({"scripted": {"base_url": model.base_url, "api_key": "none"}})
+    return {**kept, "PYTHONPATH": str(ROOT), "PARLEY_MODEL_ENDPOINTS": endpoints}
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The data of the stack."""
+    return tmp_path_factory.mktemp("inspector") / "data"
+
+
+@pytest.fixture(scope="session")
+def address(folder: Path) -> Iterator[str]:
+    """Where `parley up` says that the inspector is."""
+    script = Script(rules=(Rule(prompt="res_naturalize", replies=(Computed(_say_it_again),)),))
+    command = [sys.executable, "-m", "parley", "up", "--data-dir", str(folder)]
+    command += ["--domain", str(GALLERY), "--port", str(_free_port())]
+    with (
+        ScriptedModel(script) as model,
+        subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=_environment(model),
+        ) as up,
+    ):
+        assert up.stderr is not None
+        said: list[str] = []
+        try:
+            while not said or not said[-1].startswith("Ready."):
+                said.append(up.stderr.readline())
+                assert said[-1], "".join(said)
+            yield next(line.split()[1] for line in said if line.startswith("Inspector")).rstrip("/")
+        finally:
+            up.send_signal(signal.SIGTERM)
+            up.communicate()
+
+
+@dataclass(frozen=True, slots=True)
+class Guarded:
+    """A second gateway of the same stack, which asks for keys."""
+
+    address: str
+    operator: str
+    user: str
+
+
+@pytest.fixture
+def guarded(address: str, folder: Path) -> Iterator[Guarded]:
+    note = json.loads((folder / "run" / "gateway.json").read_bytes())
+    environment = {**psutil.Process(note["pid"]).environ(), "PARLEY_AUTH": "required"}
+    port = str(_free_port())
+
+    def make_key(*options: str) -> str:
+        command = [sys.executable, "-m", "parley", "keys", "create", "browser", *options]
+        return subprocess.check_output(command, env=environment, cwd=ROOT, text=True).strip()
+
+    keys = make_key("--operator"), make_key("--user", "ada")
+    command = [sys.executable, "-m", "gateway", "--port", port]
+    with subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.PIPE, text=True) as gateway:
+        try:
+            assert gateway.stderr is not None
+            while "Uvicorn running" not in (line := gateway.stderr.readline()):
+                assert line, "The gateway ended."
+            yield Guarded(f"http://127.0.0.1:{port}", *keys)
+        finally:
+            gateway.terminate()
+            gateway.communicate()
+
+
+@pytest.fixture(scope="session")
+def playwright() -> Iterator[Playwright]:
+    with sync_playwright() as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def browser(playwright: Playwright) -> Iterator[Browser]:
+    chromium = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
+    yield chromium
+    chromium.close()
+
+
+@pytest.fixture
+def api(address: str) -> Iterator[httpx.Client]:
+    with httpx.Client(base_url=address, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture
+def visit(browser: Browser, address: str, api: httpx.Client) -> Iterator[Callable[..., Visit]]:
+    """Opens the inspector; afterwards nothing may have gone wrong in any page that was opened."""
+    contexts = []
+    visits: list[Visit] = []
+
+    def open_page(**options: object) -> Visit:
+        settings = {"viewport": {"width": 1440, "height": 900}, "reduced_motion": "reduce", **options}
+        context = browser.new_context(**settings)
+        contexts.append(context)
+        page: Page = context.new_page()
+        visits.append(Visit(page, address, api))
+        return visits[-1]
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    for one in visits:
+        assert one.complaints == []
+        assert one.strangers == []

@@ -1,0 +1,114 @@
+"""What people do with the inspector, in the words of its screen reader's tree."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from dataclasses import dataclass, field
+
+import httpx
+from playwright.sync_api import ConsoleMessage, Error, Locator, Page, Request, expect
+
+expect.set_options(timeout=20_000)
+
+
+@dataclass
+class Visit:
+    """One open page. `complaints`: console errors and exceptions; `strangers`: requests to elsewhere."""
+
+    page: Page
+    address: str
+    api: httpx.Client
+    complaints: list[str] = field(default_factory=list)
+    strangers: list[str] = field(default_factory=list)
+    session_id: str = ""
+
+    def __post_init__(self) -> None:
+        self.page.on("console", self._take_message)
+        self.page.on("pageerror", self._take_error)
+        self.page.on("request", self._take_request)
+
+    def _take_message(self, message: ConsoleMessage) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(message.text)
+
+    def _take_error(self, error: Error) -> None:
+        self.complaints.append(str(error))
+
+    def _take_request(self, request: Request) -> None:
+        if not request.url.startswith((self.address, "data:", "about:")):
+            self.strangers.append(request.url)
+
+    # Coming in.
+
+    def new_session(self, domain: str) -> Visit:
+        """A session made over the API, opened by its deep link."""
+        body = {"domain": domain, "session_id": f"{domain}-{uuid.uuid4().hex[:8]}"}
+        made = self.api.post("/v1/sessions", json=body)
+        assert made.status_code == 201, made.text
+        return self.open(made.json()["session_id"])
+
+    def open(self, session_id: str, panel: str = "stack") -> Visit:
+        self.session_id = session_id
+        self.page.goto(f"{self.address}/#session={session_id}&panel={panel}")
+        expect(self.page.locator("#session-title")).to_have_text(session_id)
+        expect(self.page.locator("#live-text")).to_have_text("Live")
+        return self
+
+    # The conversation.
+
+    @property
+    def box(self) -> Locator:
+        return self.page.get_by_role("textbox", name="Message")
+
+    @property
+    def turns(self) -> Locator:
+        return self.page.locator("#turns > li")
+
+    def write(self, text: str) -> None:
+        self.box.fill(text)
+        self.box.press("Enter")
+
+    def say(self, text: str, answer: str) -> Locator:
+        """Write a message, wait for the answer and give its turn."""
+        number = self.turns.count()
+        self.write(text)
+        return self.answered(number, answer)
+
+    def answered(self, number: int, answer: str) -> Locator:
+        turn = self.turns.nth(number)
+        expect(turn.locator(".answer:not(.streaming) .text")).to_contain_text(re.compile(answer))
+        return turn
+
+    def choose(self, reply: str, answer: str) -> Locator:
+        """Press a suggested reply."""
+        number = self.turns.count()
+        self.page.get_by_role("group", name="Suggested replies").get_by_role(
+            "button", name=reply, exact=True
+        ).click()
+        return self.answered(number, answer)
+
+    # The panels.
+
+    def panel(self, name: str) -> Locator:
+        """Go to a panel."""
+        self.page.get_by_role("tab", name=name).click()
+        return self.page.get_by_role("tabpanel", name=name)
+
+    @property
+    def stack(self) -> list[str]:
+        """The flows on the stack, top first, with their states."""
+        flows = self.page.locator("#panel-stack .flow header")
+        return [text.replace("\n", " ") for text in flows.all_inner_texts()]
+
+    def expect_stack(self, *flows: str) -> None:
+        expect(self.page.locator("#panel-stack .flow header")).to_have_text(
+            [re.compile(flow) for flow in flows]
+        )
+
+    def seed(self, *texts: str) -> list[dict[str, object]]:
+        """Turns sent over the API, each waited for."""
+        path = f"/v1/sessions/{self.session_id}/turns?wait=60"
+        turns = [self.api.post(path, json={"text": text}).json() for text in texts]
+        assert {turn["status"] for turn in turns} == {"done"}
+        return turns
