@@ -126,16 +126,18 @@ class SessionRunner:
                 return
 
     async def _take(self) -> list[SessionId]:
-        room = self._capacity - len(self._running)
+        room = self.room
         try:
             taken = await self._wakeup.take(limit=min(room, TAKE_AT_ONCE), timeout_s=TAKE_FOR_S)
         except Unavailable as error:
             _log.warning("No sessions can be taken now.", error=str(error))
             await asyncio.sleep(RECONNECT_AFTER_S)
             return []
-        if self._stopping.is_set() and taken:
-            await self._wakeup.offer(*taken)
-        for session_id in taken:
+        # While we waited for them, we may have been told to stop, or been woken with another.
+        fitting = 0 if self._stopping.is_set() else self.room
+        if taken[fitting:]:
+            await self._wakeup.offer(*taken[fitting:])
+        for session_id in taken[:fitting]:
             self.start(session_id)
         return taken
 
