@@ -272,7 +272,8 @@ class WorkerProcess:
         found = await self._lane.sweep(grace_s=self._settings.sweep_grace_s)
         told = not found or await self._ports.wakeup.offer(*found)
         if self._runs_turns:
-            for session_id in self._untold(found) if told else found:
+            untold = self._untold(found) if told else found
+            for session_id in untold[: self._runner.room]:
                 self._runner.start(session_id)
         return len(found)
 
