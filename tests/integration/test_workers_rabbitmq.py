@@ -99,7 +99,9 @@ def test_submissions_that_it_confirmed_outlive_it(
         wait_until(lambda: count(database_url, done) == 20, within_s=60, what="all 20 are done")
 
 
-@pytest.mark.parametrize(("count_of_sessions", "turns"), [(6, 4), pytest.param(30, 8, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    ("count_of_sessions", "turns"), [(6, 4), pytest.param(30, 8, marks=pytest.mark.slow)]
+)
 async def test_it_may_be_killed_in_the_middle_of_a_load(
     node: Rabbit,
     backend: Celery,
