@@ -107,7 +107,7 @@ class Guarded:
     user: str
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def guarded(address: str, folder: Path) -> Iterator[Guarded]:
     note = json.loads((folder / "run" / "gateway.json").read_bytes())
     environment = {**psutil.Process(note["pid"]).environ(), "PARLEY_AUTH": "required"}

@@ -47,7 +47,7 @@ function showQuestion(ambiguity) {
 
 function showUnderstanding(state) {
   const flags = Object.entries(state.flags ?? {}).filter(([, set]) => set === true).map(([name]) => humanize(name));
-  const likely = (state.candidates ?? []).slice(0, 3).map((one) => `${humanize(one.dact)} ${Math.round(one.score * 100)} %`);
+  const likely = (state.candidates ?? []).slice(0, 3).map((one) => `${humanize(one.dact)} ${Math.round(one.score * 100)}%`);
   return h("dl", { class: "pairs" },
     h("dt", {}, "Turn"), h("dd", {}, showValue(state.turn)),
     h("dt", {}, "Predicted"), h("dd", {}, [state.predicted_intent, state.predicted_flow && humanize(state.predicted_flow)].filter(Boolean).join(": ") || "–"),
