@@ -13,7 +13,8 @@ from gateway import openapi, problems
 from gateway.admission import admit
 from gateway.authentication import Access, Rates, TokenReader
 from gateway.binding import requires_callers
-from gateway.doors import Doors, MemoryDoors
+from gateway.doors import Doors, Flows, MemoryDoors
+from gateway.flows import KnownFlows
 from gateway.headers import LOOPBACK_HOSTS, OwnHosts, SafeHeaders
 from gateway.inspector import page as inspector
 from gateway.limits import BodyLimit
@@ -72,8 +73,10 @@ class Front:
 
 
 @asynccontextmanager
-async def open_doors(settings: Settings, tokens: TokenReader | None = None) -> AsyncGenerator[Doors]:
-    """The ports over the real stores; they need not answer yet."""
+async def open_doors(
+    settings: Settings, tokens: TokenReader | None = None, flows: Flows | None = None
+) -> AsyncGenerator[Doors]:
+    """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Doors(
             access=_access(settings, ports, tokens),
@@ -88,6 +91,8 @@ async def open_doors(settings: Settings, tokens: TokenReader | None = None) -> A
             probe=ports.probe,
             circuits=ports.circuits.describe,
             runs=ports.runs,
+            pressure=ports.pressure,
+            flows=flows or KnownFlows(settings.domain),
             tell_of_runs=ports.messages.tell_of_runs,
             flower_url=settings.flower_url,
             events=ports.events,

@@ -20,7 +20,7 @@ from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.preferences import PreferenceStore
-from orchestrator.ports.runs import Runs, Started
+from orchestrator.ports.runs import NewRun, Pressure, Runs, Started
 from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.wakeup import Wakeup
@@ -28,7 +28,7 @@ from orchestrator.ports.webhooks import Webhooks
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import TurnRecord
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId
 
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
 """Wait up to so many seconds for a turn to finish; the record as it then is."""
@@ -43,6 +43,23 @@ class Domains(Protocol):
 
     def names(self) -> list[str]:
         """All of them, sorted."""
+        ...
+
+
+class Flows(Protocol):
+    """Which Internal flows may be started."""
+
+    def new_run(
+        self,
+        name: str,
+        *,
+        inputs: tuple[Json, ...],
+        options: JsonObject,
+        parameters: JsonObject,
+        tenant_id: TenantId,
+        session_id: SessionId | None,
+    ) -> NewRun:
+        """Raises InvalidInput for an unknown one, naming the others."""
         ...
 
 
@@ -73,6 +90,8 @@ class Doors:
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
+    pressure: Pressure
+    flows: Flows
     tell_of_runs: Callable[[Started], Awaitable[None]]
     events: EventFeed
     live: LiveEvents

@@ -311,6 +311,21 @@ class RunInChain(Run):
     chain: list[str]
 
 
+class RunDebt(Shape):
+    """`session_id`: null for runs without a session."""
+
+    session_id: str | None
+    runs: int
+    oldest_s: float
+
+
+class HousekeepingDebt(Shape):
+    """`turn_wait_s`: what turns of the last seconds waited for a worker, the 95th percentile."""
+
+    turn_wait_s: float
+    sessions: list[RunDebt]
+
+
 class StartedRun(Shape):
     run_id: str
     joined: bool = Field(default=False, description="It was at work on the session already.")

@@ -26,7 +26,7 @@ class Catalogue:
     """Flows by name.
 
     Args:
-        tools: the ports that flows may declare, by name.
+        tools: the ports that flows may declare, by name; None where flows are started and not carried out.
 
     Raises:
         ConfigurationError: graphs that cannot be, names used twice, tools that do not exist.
@@ -41,7 +41,7 @@ class Catalogue:
     ) -> None:
         known = list(flows)
         self._tools = dict(tools or {})
-        problems = [problem for flow in known for problem in _problems(flow, self._tools)]
+        problems = [problem for flow in known for problem in _problems(flow, tools)]
         if problems:
             raise ConfigurationError(problems)
         self.graphs: dict[str, Graph] = graphs_by_trigger(known)
@@ -134,7 +134,16 @@ class Catalogue:
         )
 
 
-def _problems(flow: type[InternalFlow], tools: Mapping[str, Any]) -> list[Problem]:
+def flows_among(names: Mapping[str, Any]) -> list[type[InternalFlow]]:
+    """The flows that a file defines; a class without a name is only a base of others."""
+    return [
+        value
+        for value in names.values()
+        if isinstance(value, type) and issubclass(value, InternalFlow) and value.name
+    ]
+
+
+def _problems(flow: type[InternalFlow], tools: Mapping[str, Any] | None) -> list[Problem]:
     place = f"internal_flows.{flow.name or flow.__name__}"
     problems: list[Problem] = []
     if not flow.name:
@@ -145,11 +154,8 @@ def _problems(flow: type[InternalFlow], tools: Mapping[str, Any]) -> list[Proble
         TypeAdapter(flow.input_type)
     except PydanticUserError as error:
         problems.append(Problem(f"{place}.input_type", error.message))
-    problems += [
-        Problem(
-            f"{place}.tools", f"there is no tool {tool!r}; there are {', '.join(sorted(tools)) or 'none'}"
-        )
-        for tool in flow.tools
-        if tool not in tools
-    ]
+    for tool in flow.tools:
+        if tools is not None and tool not in tools:
+            there = ", ".join(sorted(tools)) or "none"
+            problems.append(Problem(f"{place}.tools", f"there is no tool {tool!r}; there are {there}"))
     return problems

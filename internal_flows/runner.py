@@ -21,8 +21,8 @@ from internal_flows.execution import (
     run_before_all,
     run_item,
 )
-from internal_flows.graph import make_graph
-from internal_flows.plan import Plan
+from internal_flows.graph import Graph, make_graph
+from internal_flows.plan import Plan, block_reason
 from internal_flows.redo import PACE_S, ceiling_of, end_with_redo
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import NotFound, Refused
@@ -32,6 +32,7 @@ from orchestrator.ports.runs import (
     ItemRecord,
     ItemStatus,
     NewRun,
+    Node,
     Phase,
     Progress,
     RedoStanding,
@@ -41,6 +42,7 @@ from orchestrator.ports.runs import (
     RunStatus,
     count_by_hand,
     require_run_transition,
+    unblock,
 )
 from orchestrator.types import Json, new_id
 
@@ -76,6 +78,7 @@ class InProcessRunner:
         self._sleep = sleep
         self._runs: dict[str, _Run] = {}
         self._chains: dict[str, list[str]] = {}
+        self._graphs: dict[str, Graph] = {}
 
     async def run(self, given: NewRun) -> list[RunRecord]:
         """Run one flow, and again as long as it asks; the records of the whole chain."""
@@ -88,6 +91,7 @@ class InProcessRunner:
         graph = make_graph({node.flow: node.depends_on for node in nodes})
         plan = Plan(graph)
         graph_id = new_id("graph")
+        self._graphs[graph_id] = graph
         runs = {node.flow: self._add(node, graph_id=graph_id, status=RunStatus.WAITING) for node in nodes}
         at_work: dict[asyncio.Task[RunRecord], str] = {}
 
@@ -115,9 +119,16 @@ class InProcessRunner:
         if records[-1].status not in ENDED or records[-1].redo is RedoStanding.SCHEDULED:
             raise Refused("The run has not ended yet; cancel it, or wait.")
         count = count_by_hand([record.redo_count for record in records if record.status in SUCCEEDED])
-        again = self._add(before.given, chain_id=before.record.chain_id, redo_count=count)
+        again = self._add(
+            before.given,
+            chain_id=before.record.chain_id,
+            graph_id=before.record.graph_id,
+            redo_count=count,
+        )
         made = len(chain) - 1
+        freed = self._unblock(before.record.graph_id, before.given.flow)
         await self._carry_on(again)
+        await self._take_up(freed)
         return self.chain(before.record.chain_id)[made:]
 
     def chain(self, chain_id: str) -> list[RunRecord]:
@@ -127,6 +138,41 @@ class InProcessRunner:
     def items(self, run_id: str) -> list[ItemRecord]:
         """The items of a run, by position. Raises NotFound."""
         return list(self._get(run_id).items)
+
+    def _unblock(self, graph_id: str, again: str) -> list[_Run]:
+        """Nodes that were left unrun and may wait again, each after those that it depends on."""
+        graph = self._graphs.get(graph_id)
+        if graph is None:
+            return []
+        latest = self._latest(graph_id)
+        nodes = {
+            name: Node(name, run.record.status, graph.successors(name), run.given.on_failure)
+            for name, run in latest.items()
+        }
+        freed = unblock(nodes, again)
+        for name in freed:
+            latest[name].become(RunEnd(RunStatus.WAITING))
+        return [latest[name] for name in graph.predecessors if name in freed]
+
+    async def _take_up(self, waiting: list[_Run]) -> None:
+        """Run what is released, one after the other; what the new run failed again stays blocked."""
+        for run in waiting:
+            latest = self._latest(run.record.graph_id)
+            needed = self._graphs[run.record.graph_id].predecessors[run.given.flow]
+            cause = next(
+                (one for one in needed if _blocks(latest[one])),
+                None,
+            )
+            if cause is not None:
+                reason = block_reason(cause, latest[cause].record.status)
+                run.become(RunEnd(RunStatus.BLOCKED, reason=reason))
+                continue
+            run.record = replace(run.record, status=RunStatus.READY)
+            await self._carry_on(run)
+
+    def _latest(self, graph_id: str) -> dict[str, _Run]:
+        """The last run of each node, by name."""
+        return {run.given.flow: run for run in self._runs.values() if run.record.graph_id == graph_id}
 
     async def _carry_on(self, run: _Run) -> RunRecord:
         """Run, and schedule the reruns: here, and nowhere inside a run."""
@@ -230,6 +276,10 @@ def end_item(item: ItemRecord, ending: ItemEnding) -> ItemRecord:
 def items_failed(failed: int, total: int) -> str:
     """The error of a run whose items failed; its `after_all` is not entered."""
     return f"{failed} of {total} items failed"
+
+
+def _blocks(run: _Run) -> bool:
+    return Node(run.given.flow, run.record.status, (), run.given.on_failure).stands_in_the_way
 
 
 def _facts(run: _Run, config: dict[str, Json]) -> RunFacts:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from redis.asyncio import Redis
 
+from orchestrator.adapters.context_gathering import RunsContextGathering
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.embedders import open_embedder
@@ -25,6 +26,7 @@ from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.preferences import PostgresPreferences
+from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
@@ -72,6 +74,7 @@ class Ports:
     runs: PostgresRuns
     keys: PostgresKeys
     webhooks: PostgresWebhooks
+    pressure: PostgresPressure
     redis: Redis
     tickets: RedisTickets
     request_limits: RedisRequestLimits
@@ -138,6 +141,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             runs=PostgresRuns(database),
             keys=PostgresKeys(database),
             webhooks=PostgresWebhooks(database),
+            pressure=PostgresPressure(database),
             redis=redis,
             tickets=RedisTickets(redis),
             request_limits=RedisRequestLimits(redis),
@@ -235,6 +239,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         services,
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
+        gather=RunsContextGathering(ports.runs, ports.messages.tell_of_runs),
         live=ports.live,
     )
 

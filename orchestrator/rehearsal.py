@@ -22,6 +22,7 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.toolbox import Services
 from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.telemetry import Signal
 from orchestrator.testing.events import MemoryLiveEvents
@@ -66,6 +67,7 @@ class Rehearsal:
         system1: System1 | None = None,
         services: Mapping[str, object] | None = None,
         transport: ToolTransport | None = None,
+        gather: ContextGathering | None = None,
         at: datetime = START,
     ) -> Rehearsal:
         """Load a domain and get it ready.
@@ -77,6 +79,7 @@ class Rehearsal:
             system1: one that is trained already, which saves a second.
             services: instances that stand in for the domain's own, by class name.
             transport: stands in for HTTP endpoints and MCP servers, which are called otherwise.
+            gather: looks for context; None leaves that rung of recovery out.
             at: the moment at which conversations begin.
 
         Raises:
@@ -95,6 +98,7 @@ class Rehearsal:
             tool_ports=ToolPorts(transport),
             engineer=models.engineer(loaded.domain.config) if models is not None else None,
             system1=system1,
+            gather=gather,
             clock=lambda: rehearsal.now,
             record_signal=rehearsal.signals.append,
             live=rehearsal.live,

@@ -27,6 +27,17 @@ OPENAI_URL = "https://api.openai.com/v1"
 """Where a key without an address belongs."""
 
 
+SECRETS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "PARLEY_BROKER_URL",
+    "OPENAI_API_KEY",
+    "PARLEY_API_KEY",
+    "FLOWER_BASIC_AUTH",
+)
+"""What commands besides the settings take from files."""
+
+
 class ModelEndpoint(BaseModel):
     """A further place where models answer, besides the one of ``OPENAI_BASE_URL``.
 
@@ -49,6 +60,13 @@ def read_variable(name: str) -> str | None:
     """
     value = os.environ.get(name)
     return value if value is not None else _read_file(name)
+
+
+def read_environment() -> dict[str, str]:
+    """The environment, with the secrets that are left in files at their places."""
+    named = [name.removesuffix("_FILE") for name in os.environ if name.endswith("_FILE")]
+    secrets = {name: read_variable(name) for name in SECRETS if name in named}
+    return {**os.environ, **{name: value for name, value in secrets.items() if value}}
 
 
 def _read_file(name: str) -> str | None:
@@ -156,6 +174,14 @@ class Settings(BaseSettings):
     """Where people find Flower; the inspector links to it."""
     remote_control: bool = Field(False, alias="PARLEY_REMOTE_CONTROL")
     """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""
+    defer_above_s: float = Field(0.25, alias="PARLEY_DEFER_ABOVE_S", gt=0)
+    """Housekeeping is put off while recent turns wait longer than this for a worker (95th percentile)."""
+    defer_at_most_s: float = Field(60.0, alias="PARLEY_DEFER_AT_MOST_S", ge=0)
+    """Housekeeping that waited so long is done all the same, a little at a time."""
+    housekeeping_nice: int = Field(10, alias="PARLEY_HOUSEKEEPING_NICE", ge=0, le=19)
+    """How far processes that run no turns stand back from those that do when processors are scarce."""
+    pulse_file: Path | None = Field(None, alias="PARLEY_PULSE_FILE")
+    """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)

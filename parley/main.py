@@ -16,9 +16,11 @@ from parley.commands import (
     doctor,
     domain,
     evaluate,
+    health,
     keys,
     operate,
     runs,
+    serve,
     sessions,
     soak,
     up,
@@ -38,6 +40,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command("up")(up.up)
+app.command("serve")(serve.serve)
+app.command("health")(health.health)
 app.command("chat")(chat.chat)
 app.command("submit")(sessions.submit)
 app.command("sessions")(sessions.list_sessions)

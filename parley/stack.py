@@ -24,9 +24,7 @@ from parley.embedded import Stores, open_database, open_redis
 from parley.embedded.lock import hold
 from parley.embedded.ports import free_port
 from parley.processes import Child, Program, end_leftovers, log_says
-
-APPLICATION = "workers.app"
-"""What Celery's programs are told to load."""
+from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, Role, Seat, command_of
 
 _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
@@ -111,9 +109,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         "PARLEY_HOST": plan.host,
         "PARLEY_PORT": str(plan.port),
         "PYTHONUNBUFFERED": "1",
-        # Small matrices: more threads only get into each other's way (training took 11 s instead of 2).
-        "OPENBLAS_NUM_THREADS": os.environ.get("OPENBLAS_NUM_THREADS", "1"),
-        "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1"),
+        **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},
     }
     # The rest of the settings is read from the environment.
     settings = Settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)  # pyright: ignore[reportCallIssue]
@@ -123,11 +119,8 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         environment["PARLEY_SHUTDOWN_GRACE_S"] = str(shutdown_s)
         environment["PARLEY_AUTH"] = "open"  # one conversation, on loopback
     role = _Roles(plan, environment, worker_grace_s=shutdown_s + _BRIEF_GRACE_S)
-    turn_workers = [
-        role.worker(f"turns-{number}", "turns,submissions", threads=64)
-        for number in range(1, plan.turn_workers + 1)
-    ]
-    programs = [role.gateway(flower), *turn_workers, role.worker("internal", "internal,urgent", threads=16)]
+    turn_workers = [role.worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
+    programs = [role.gateway(flower), *turn_workers, role.worker("internal", Role.INTERNAL)]
     if not plan.private:
         programs.append(role.beat())
     if flower is not None:
@@ -147,54 +140,44 @@ class _Roles:
     def gateway(self, flower: Flower | None) -> Program:
         plan = self.plan
         ready_url = f"{address_of(plan.host, plan.port)}/health/ready"
-        command = ("-m", "gateway", "--host", plan.host, "--port", str(plan.port))
+        seat = Seat(host=plan.host, port=plan.port)
         link = {} if flower is None else {"PARLEY_FLOWER_URL": flower.url}
-        return self._program("gateway", command, lambda _: _answers(ready_url), _BRIEF_GRACE_S, link)
-
-    def worker(self, name: str, queues: str, *, threads: int) -> Program:
-        command = (
-            *("-m", "celery", "-A", APPLICATION, "worker", "-P", "threads", "-c", str(threads)),
-            *("-Q", queues, "-n", f"{name}@parley", "--without-gossip", "--without-mingle", "-l", "INFO"),
-            *(() if self.plan.private else ("-E",)),
+        return self._program(
+            "gateway", Role.GATEWAY, seat, lambda _: _answers(ready_url), _BRIEF_GRACE_S, link
         )
+
+    def worker(self, name: str, role: Role) -> Program:
+        seat = Seat(name=f"{name}@parley", shown=not self.plan.private)
         # The threads pool knows no other way to stop than SIGTERM: a second signal runs tasks twice.
-        return self._program(name, command, log_says("ready."), self.worker_grace_s)
+        return self._program(name, role, seat, log_says("ready."), self.worker_grace_s)
 
     def beat(self) -> Program:
-        schedule = self.plan.data_dir / "run" / "beat-schedule"
-        command = (
-            "-m",
-            "celery",
-            "-A",
-            APPLICATION,
-            "beat",
-            "-s",
-            str(schedule),
-            "--pidfile=",
-            "-l",
-            "INFO",
-        )
-        return self._program("beat", command, log_says("beat: Starting"), _BRIEF_GRACE_S)
+        return self._program("beat", Role.BEAT, Seat(), log_says("beat: Starting"), _BRIEF_GRACE_S)
 
     def flower(self, flower: Flower) -> Program:
-        port = flower.url.rpartition(":")[2]
-        command = ("-m", "celery", "-A", APPLICATION, "flower", "--address=127.0.0.1", f"--port={port}")
-        secret = {"FLOWER_BASIC_AUTH": f"{flower.user}:{flower.password}"}
+        seat = Seat(port=int(flower.url.rpartition(":")[2]))
+        secret = {FLOWER_AUTH: f"{flower.user}:{flower.password}"}
         return self._program(
-            "flower", command, lambda _: _answers(f"{flower.url}/healthcheck"), _BRIEF_GRACE_S, secret
+            "flower",
+            Role.FLOWER,
+            seat,
+            lambda _: _answers(f"{flower.url}/healthcheck"),
+            _BRIEF_GRACE_S,
+            secret,
         )
 
     def _program(
         self,
         name: str,
-        command: tuple[str, ...],
+        role: Role,
+        seat: Seat,
         ready: Callable[[str], bool],
         grace_s: float,
         additions: Mapping[str, str] | None = None,
     ) -> Program:
         return Program(
             name=name,
-            command=(sys.executable, *command),
+            command=(sys.executable, *command_of(role, seat)),
             log=self.plan.data_dir / "logs" / f"{name}.log",
             ready=ready,
             environment={**self.environment, **(additions or {})},

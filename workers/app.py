@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from celery import Celery, signals
-from kombu.entity import Exchange, Queue
 
-from orchestrator.adapters.messages import transport_options
+from orchestrator.adapters.messages import CONNECT_TIMEOUT_S, TASK_QUEUES, transport_options
 from orchestrator.bootstrap import BuildAgent
-from orchestrator.ports.tasks import QUEUES, ROUTES, TURNS
+from orchestrator.ports.tasks import ROUTES, TURNS
 from orchestrator.settings import Settings, load_settings
 from workers.catalogue import MakeCatalogue, make_catalogue
 from workers.host import Host
@@ -18,13 +17,16 @@ from workers.schedule import scheduler_of
 from workers.tasks import register_tasks
 
 BROKER_REPLY_TIMEOUT_S = 5
+BROKER_HEARTBEAT_S = 20
+"""RabbitMQ and we tell each other so often that we are there; Redis knows no heartbeats."""
 RESULT_EXPIRES_S = 600
 
 
 def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
     """An application whose workers run turns with the agents that `build` makes, and Internal `flows`."""
-    app = Celery("parley", broker=settings.broker_url or settings.redis_url, backend=settings.redis_url)
-    app.conf.update(_configuration(settings))
+    broker_url = settings.broker_url or settings.redis_url
+    app = Celery("parley", broker=broker_url, backend=settings.redis_url)
+    app.conf.update(_configuration(settings, broker_url))
     app.conf.beat_scheduler = scheduler_of(settings, flows)
     host = Host(app, settings, build, flows)
     register_tasks(app, host)
@@ -32,7 +34,7 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
     return app
 
 
-def _configuration(settings: Settings) -> dict[str, Any]:
+def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
     """Each setting was measured; see the decision records. Secrets never stand here."""
     return {
         "task_serializer": "json",
@@ -40,7 +42,7 @@ def _configuration(settings: Settings) -> dict[str, Any]:
         "event_serializer": "json",
         "accept_content": ["json"],
         "result_accept_content": ["json"],
-        "task_queues": [Queue(name, Exchange(name), routing_key=name) for name in QUEUES],
+        "task_queues": TASK_QUEUES,
         "task_default_queue": TURNS,
         "task_create_missing_queues": False,
         "task_routes": ROUTES,
@@ -55,7 +57,9 @@ def _configuration(settings: Settings) -> dict[str, Any]:
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
-        "broker_transport_options": transport_options(BROKER_REPLY_TIMEOUT_S),
+        "broker_connection_timeout": CONNECT_TIMEOUT_S,
+        "broker_heartbeat": BROKER_HEARTBEAT_S,
+        "broker_transport_options": transport_options(broker_url, BROKER_REPLY_TIMEOUT_S),
         "result_expires": RESULT_EXPIRES_S,
         "result_extended": False,
         "redis_socket_timeout": 5,

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 from celery import Celery, chord
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
 from orchestrator.errors import Unavailable
-from orchestrator.ports.runs import Hint, Phase, Urgency
-from orchestrator.ports.tasks import ADVANCE_RUN, INTERNAL, RUN_ITEMS, START_RUN, URGENT
+from orchestrator.ports.runs import Hint, Phase
+from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS, START_RUN
 from orchestrator.types import JsonObject
-
-_QUEUES: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
+from workers.shown import DISCREET
 
 
 class Canvas:
@@ -47,7 +46,7 @@ class Canvas:
         stage = "items" if name == RUN_ITEMS else "advance"
         arguments = {"run_id": hint.run_id, "flow": hint.flow, **more}
         return self._app.signature(name, kwargs=arguments, immutable=True).set(
-            queue=_QUEUES[hint.urgency], shadow=f"{hint.flow}.{stage}"
+            queue=QUEUE_OF[hint.urgency], shadow=f"{hint.flow}.{stage}"
         )
 
 
@@ -60,7 +59,7 @@ def register_internal_tasks(
 ) -> None:
     """Add the tasks; each is a thin shell over the worker's process."""
 
-    @app.task(name=START_RUN, bind=True)
+    @app.task(name=START_RUN, bind=True, **DISCREET)
     def start_run(self: Any, **arguments: Any) -> None:
         """Start a flow, or all flows of a trigger; a message that is delivered twice starts once."""
         start(arguments, f"message:{self.request.id}")

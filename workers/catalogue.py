@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from internal_flows.catalogue import Catalogue
+from internal_flows.catalogue import Catalogue, flows_among
 from internal_flows.housekeeping import FLOWS
 from internal_flows.stages import InternalFlow
 from orchestrator.adapters.domain_code import import_internal_flows
@@ -49,11 +49,7 @@ def own_flows(folder: Path | None) -> list[type[InternalFlow]]:
     found = import_internal_flows(folder, problems)
     if problems.found:
         raise ConfigurationError(problems.found)
-    return [
-        value
-        for value in found.values()
-        if isinstance(value, type) and issubclass(value, InternalFlow) and value.name
-    ]
+    return flows_among(found)
 
 
 class FlowSettings:

@@ -17,6 +17,7 @@ from orchestrator.telemetry import get_logger
 from workers.canvas import Canvas
 from workers.catalogue import MakeCatalogue
 from workers.process import InternalWork, WorkerProcess
+from workers.pulse import Condition, Pulse
 from workers.sightings import Sightings
 
 TRY_AGAIN_AFTER_S = 1.0
@@ -36,6 +37,7 @@ class Host:
         self._make_catalogue = make_catalogue
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
+        self._pulse = Pulse(settings.pulse_file)
 
     def open(self, consumer: Any) -> None:
         """Open the process before it says that it is ready; waits for the stores.
@@ -52,6 +54,7 @@ class Host:
                 self._open(sightings)
             except Unavailable as error:
                 _log.warning("The stores do not answer yet.", error=str(error))
+                self._pulse.beat(Condition.WAITING)
                 time.sleep(TRY_AGAIN_AFTER_S)
             else:
                 return
@@ -83,6 +86,8 @@ class Host:
                     sightings=sightings,
                     runs_turns=TURNS in queues,
                     internal=internal,
+                    pulse=self._pulse,
+                    queues=tuple(queues),
                 )
             return self._process
 

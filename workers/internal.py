@@ -25,6 +25,7 @@ from internal_flows.redo import ceiling_of, end_with_redo
 from internal_flows.runner import items_failed
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import NotFound, ParleyError, Unavailable
+from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.runs import (
     ClaimedItem,
     Hint,
@@ -40,9 +41,12 @@ from orchestrator.ports.runs import (
     RunStatus,
     RunWork,
     Started,
+    Urgency,
 )
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json
+from workers.patience import Patience
+from workers.progress import ProgressNotes
 
 FLUSH_EVERY_S = 0.2
 """Ends of quick items are written together; a slow item's at once."""
@@ -67,6 +71,8 @@ class InternalExecutor:
 
     Args:
         local: whether this process may carry runs out itself when nobody can be told.
+        patience: when housekeeping stands back for turns.
+        live: hears of the progress of sessions' runs, besides their logs.
         max_attempts: a run or item that ended its worker so often is given up.
     """
 
@@ -79,6 +85,8 @@ class InternalExecutor:
         *,
         local: bool,
         max_attempts: int = 3,
+        patience: Patience | None = None,
+        live: LiveEvents | None = None,
     ) -> None:
         self._catalogue = catalogue
         self._runs = runs
@@ -86,6 +94,8 @@ class InternalExecutor:
         self._dispatch = dispatch
         self._local = local
         self._max_attempts = max_attempts
+        self._patience = patience
+        self._progress = ProgressNotes(work, live)
         self._at_work: dict[int, asyncio.Task[object]] = {}
         self._fenced: set[int] = set()
         self._later: set[asyncio.Task[None]] = set()
@@ -122,9 +132,22 @@ class InternalExecutor:
 
     async def sweep(self) -> int:
         """Take back what dead workers held, and send again what a lost message left hanging."""
-        hints = await self._work.sweep()
-        self._tell(hints)
+        hints = await self._work.sweep(waited_s=self._waited_s)
+        urgent = tuple(hint for hint in hints if hint.urgency is Urgency.URGENT and self._local)
+        for hint in urgent:  # a turn waits: not behind tasks of housekeeping
+            self._do_later(self._do_here(hint))
+        self._tell(tuple(hint for hint in hints if hint not in urgent))
         return len(hints)
+
+    async def look_at_turns(self) -> None:
+        """Find out whether housekeeping has to stand back."""
+        if self._patience is not None:
+            await self._patience.look()
+
+    @property
+    def _waited_s(self) -> float:
+        """How long housekeeping must have waited to be done now."""
+        return 0.0 if self._patience is None else self._patience.waited_s
 
     def stop(self) -> None:
         """Take nothing more; shares of items end after the present one."""
@@ -143,7 +166,7 @@ class InternalExecutor:
 
     async def _advance_once(self, run_id: str, flow: str) -> bool:
         """One claim; True when there is more to do here."""
-        claim = await self._work.claim(run_id, self._catalogue.configure(flow))
+        claim = await self._work.claim(run_id, self._catalogue.configure(flow), waited_s=self._waited_s)
         if claim is None:
             return False
         try:
@@ -233,7 +256,7 @@ class InternalExecutor:
     async def _items(self, run_id: str) -> bool:
         """Do shares of items until none is free; True when this ended the last item."""
         while not self._stopping:
-            claim = await self._work.claim_items(run_id)
+            claim = await self._work.claim_items(run_id, waited_s=self._waited_s)
             if claim is None:
                 return False
             try:
@@ -275,6 +298,8 @@ class InternalExecutor:
         recorded = await self._work.record_items(claim, tuple(ends), last=last)
         if recorded is Recorded.LOST:
             raise _Fenced
+        if recorded is Recorded.MORE:
+            await self._progress.note(claim.facts)
         return recorded
 
     # Holding and telling.

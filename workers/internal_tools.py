@@ -7,8 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from internal_flows.catalogue import Catalogue
+from orchestrator.adapters.postgres.context import PostgresContextSources
 from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
 from orchestrator.bootstrap import Ports
+from orchestrator.memory.search import RememberedContext
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.ports.wakeup import Wakeup
@@ -28,6 +30,9 @@ def make_tools(ports: Ports) -> Mapping[str, Any]:
         "context": ports.context,
         "writer": ModelWriter(ports),
         "triggers": RunTriggers(ports),
+        "lanes": SystemTurns(ports.inbox, ports.wakeup),
+        "sources": PostgresContextSources(ports.database),
+        "memory": RememberedContext(ports.preferences, ports.context),
     }
 
 
@@ -50,12 +55,30 @@ class RunTriggers:
         await self._ports.messages.tell_of_runs(await self._ports.runs.start(nodes, key=key))
 
 
+class SystemTurns:
+    """Leaves turns of the system in sessions' lanes."""
+
+    def __init__(self, inbox: Inbox, wakeup: Wakeup) -> None:
+        self._inbox = inbox
+        self._wakeup = wakeup
+
+    async def submit(
+        self, tenant_id: TenantId, session_id: SessionId, name: str, payload: JsonObject, *, key: str
+    ) -> str:
+        """Submit an action, once per `key`; its turn. Raises SessionClosed, InboxFull, Unavailable."""
+        given = TurnInput(action={"name": name, "payload": payload}, form="action", kind=TurnKind.SYSTEM)
+        receipt = await self._inbox.submit(
+            Submission(session_id, given, tenant_id, idempotency_key=key, if_busy=IfBusy.ENQUEUE)
+        )
+        await self._wakeup.offer(session_id)
+        return receipt.turn_id
+
+
 class LaneProposals:
     """Implements `ports.housekeeping.Proposals`: a note in the scratchpad and a system turn in the lane."""
 
     def __init__(self, inbox: Inbox, wakeup: Wakeup, scratchpad: Scratchpad) -> None:
-        self._inbox = inbox
-        self._wakeup = wakeup
+        self._turns = SystemTurns(inbox, wakeup)
         self._scratchpad = scratchpad
 
     async def propose(
@@ -75,11 +98,4 @@ class LaneProposals:
             flow, f"run {run_id}", EntryKind.PROPOSAL, time.time(), data=payload, epoch=epoch, entry_id=key
         )
         await self._scratchpad.put(tenant_id, session_id, (note,), operation=key)
-        given = TurnInput(
-            action={"name": "proposal", "payload": payload}, form="action", kind=TurnKind.SYSTEM
-        )
-        receipt = await self._inbox.submit(
-            Submission(session_id, given, tenant_id, idempotency_key=key, if_busy=IfBusy.ENQUEUE)
-        )
-        await self._wakeup.offer(session_id)
-        return receipt.turn_id
+        return await self._turns.submit(tenant_id, session_id, "proposal", payload, key=key)

@@ -1,11 +1,12 @@
 """One worker process: its loop, its ports, its runner and the work that it repeats.
 
-Celery's threads call `run_session`, `submit_turn` and `reconcile`; everything else happens on the loop.
+Celery's threads call `run_session` and `submit_turn`; everything else happens on the loop.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
+from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
@@ -25,6 +27,8 @@ from workers.catalogue import MakeCatalogue
 from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
 from workers.outbox import OutboxSender
+from workers.patience import Patience
+from workers.pulse import BEAT_EVERY_S, Condition, Pulse
 from workers.runner import SessionRunner
 from workers.sightings import Sightings
 from workers.starting import read_start
@@ -32,6 +36,7 @@ from workers.submission import TurnRequest, submit
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0
+LOOK_AT_TURNS_EVERY_S = 0.5
 OUTBOX_EVERY_S = 5.0
 TOLD_FOR_S = 10.0
 STALLED_AFTER_LEASES = 2
@@ -63,12 +68,16 @@ class WorkerProcess:
         sightings: Sightings | None = None,
         runs_turns: bool = True,
         internal: InternalWork | None = None,
+        pulse: Pulse | None = None,
+        queues: tuple[str, ...] = (),
     ) -> None:
         self._settings = settings
         self._build = build
         self._sightings = sightings
         self._runs_turns = runs_turns
         self._internal = internal
+        self._pulse = pulse or Pulse(None)
+        self._presence = Presence.here("worker", queues)
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._repeated: list[asyncio.Task[None]] = []
@@ -96,10 +105,6 @@ class WorkerProcess:
     def submit_turn(self, request: TurnRequest) -> JsonObject:
         """Accept a turn, and wait for it if the request says so."""
         return self._thread.submit(submit(request, self._ports, self._ports.domains.default)).result()
-
-    def reconcile(self) -> int:
-        """Look for work that nobody holds; returns how many sessions were offered."""
-        return self._thread.submit(self._sweep()).result()
 
     def start_run(self, arguments: JsonObject, key: str) -> None:
         """Start Internal flows; the same key starts them once."""
@@ -144,14 +149,22 @@ class WorkerProcess:
         )
         if self._runs_turns:
             await self._warm_up()
+        else:
+            os.nice(self._settings.housekeeping_nice)
         self._repeat("renew", self._lanes.renew, RENEW_EVERY_S)
         self._repeat("sweep", self._sweep, self._settings.sweep_every_s)
         self._repeat("outbox", self._send_outbox, 0.0)
         if self._executor is not None:
             self._repeat("renew runs", self._executor.renew, RENEW_EVERY_S)
             self._repeat("sweep runs", self._executor.sweep, self._settings.sweep_every_s)
+            if self._internal is not None and self._internal.carries_out:
+                self._repeat("look at turns", self._executor.look_at_turns, LOOK_AT_TURNS_EVERY_S)
         if self._internal is not None and self._internal.carries_out:
             self._open_webhooks(ports)
+        board = PresenceBoard(ports.redis)
+        self._resources.push_async_callback(self._leave, board)
+        self._repeat("presence", lambda: board.announce(self._presence), ANNOUNCE_EVERY_S)
+        self._repeat("pulse", self._beat, BEAT_EVERY_S)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
 
@@ -181,6 +194,12 @@ class WorkerProcess:
             self._internal.dispatch,
             local=self._internal.carries_out,
             max_attempts=self._settings.max_attempts,
+            patience=Patience(
+                ports.pressure,
+                above_s=self._settings.defer_above_s,
+                at_most_s=self._settings.defer_at_most_s,
+            ),
+            live=ports.live,
         )
 
     def _required(self) -> InternalExecutor:
@@ -208,6 +227,16 @@ class WorkerProcess:
         if self._sightings:
             await asyncio.to_thread(self._sightings.close)
         await self._resources.aclose()
+
+    async def _beat(self) -> None:
+        self._pulse.beat(Condition.READY)
+
+    async def _leave(self, board: PresenceBoard) -> None:
+        self._pulse.end()
+        try:
+            await board.leave(self._presence)
+        except Unavailable as error:
+            _log.warning("This worker is seen for a little longer.", error=str(error))
 
     def _repeat(self, name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
         self._repeated.append(asyncio.create_task(_keep_doing(name, step, every_s), name=name))

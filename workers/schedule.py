@@ -7,6 +7,7 @@ starts, in one transaction; no message is needed, since workers look for runs th
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import Any
@@ -17,11 +18,13 @@ from internal_flows.catalogue import Catalogue
 from internal_flows.schedule import Job, read_jobs
 from orchestrator.adapters.domain_folder import domain_folder
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.errors import ConfigurationError, NotFound, Unavailable
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from workers.catalogue import FlowSettings, MakeCatalogue
+from workers.pulse import Condition, Pulse
 
 TICK_S = 0.5
 
@@ -63,16 +66,27 @@ class Firing:
         self._opened: tuple[Ports, Catalogue] | None = None
         self._fired: dict[str, float] = {}
         self._told = ""
+        self._pulse = Pulse(settings.pulse_file)
+        self._announced_at = 0.0
+        self._closed = False
 
     def fire_due(self) -> int:
         """Fire what is due; how many firings were ours. Never raises for a store that is down."""
         try:
-            return self._runner.run(self._fire_due())
+            fired = self._runner.run(self._fire_due())
         except (Unavailable, ConfigurationError) as error:
+            self._pulse.beat(Condition.WAITING)
             self._tell_once(str(error))
             return 0
+        self._pulse.beat(Condition.READY)
+        return fired
 
     def close(self) -> None:
+        """Beat calls this in its signal handler, perhaps in the middle of a look, and once more at the end."""
+        if self._closed or _in_loop():
+            return
+        self._closed = True
+        self._pulse.end()
         self._runner.run(self._resources.aclose())
         self._runner.close()
 
@@ -81,7 +95,9 @@ class Firing:
         jobs = read_jobs(self._flows.read().get("schedule") or {})
         now = await ports.runs.now()
         due = [(job, job.due(now)) for job in jobs if job.due(now) != self._fired.get(job.name)]
-        return sum([await self._fire(ports.runs, catalogue, job, at) for job, at in due])
+        fired = sum([await self._fire(ports.runs, catalogue, job, at) for job, at in due])
+        await self._announce(ports)
+        return fired
 
     async def _fire(self, runs: PostgresRuns, catalogue: Catalogue, job: Job, at: float) -> bool:
         try:
@@ -97,6 +113,16 @@ class Firing:
             _log.info("A scheduled job was fired.", job=job.name, due=at)
         return ours
 
+    async def _announce(self, ports: Ports) -> None:
+        """Be seen, now and then; jobs are fired without Redis as well."""
+        if time.monotonic() - self._announced_at < ANNOUNCE_EVERY_S:
+            return
+        self._announced_at = time.monotonic()
+        try:
+            await PresenceBoard(ports.redis).announce(Presence.here("beat"))
+        except Unavailable as error:
+            _log.warning("Beat cannot be seen.", error=str(error))
+
     async def _open(self) -> tuple[Ports, Catalogue]:
         if self._opened is None:
             ports = await self._resources.enter_async_context(open_ports(self._settings))
@@ -107,3 +133,11 @@ class Firing:
         if what != self._told:
             _log.warning("Scheduled jobs are not fired.", why=what)
         self._told = what
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 from pydantic import BaseModel as Model
@@ -19,7 +20,8 @@ MAX_INPUTS = 100_000
 class StartRequest(Model):
     """A flow, or a trigger for all flows that have it; never both.
 
-    `slot` names what only one run may be at work on when there is no session.
+    `slot` names what only one run may be at work on; without it that is the session. `after` names a
+    run that must have ended.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -32,6 +34,7 @@ class StartRequest(Model):
     options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     parameters: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
     slot: Identifier | None = None
+    after: Identifier | None = None
 
     @model_validator(mode="after")
     def _one_of_flow_and_trigger(self) -> StartRequest:
@@ -39,6 +42,8 @@ class StartRequest(Model):
             raise ValueError("give either flow or trigger")
         if self.trigger is not None and (self.inputs or self.options):
             raise ValueError("inputs and options belong to one flow; name it")
+        if self.trigger is not None and self.after is not None:
+            raise ValueError("after belongs to one flow; name it")
         return self
 
 
@@ -52,7 +57,7 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
         raise InvalidInput(f"{field}: {first['msg'].removeprefix('Value error, ')}", field=field) from error
     session_id = None if request.session_id is None else SessionId(request.session_id)
     tenant_id = TenantId(request.tenant_id)
-    flight = request.slot if session_id is None else session_id
+    flight = request.slot or session_id
     if request.trigger is not None:
         return catalogue.new_graph(
             request.trigger,
@@ -71,4 +76,4 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
         session_id=session_id,
         flight=flight,
     )
-    return (run,)
+    return (replace(run, after=request.after),)

@@ -6,10 +6,11 @@ from typing import Any
 
 from celery import Celery
 
-from orchestrator.ports.tasks import RECONCILE, RUN_SESSION, SUBMIT_TURN
+from orchestrator.ports.tasks import RUN_SESSION, SUBMIT_TURN
 from orchestrator.types import JsonObject, SessionId
 from workers.canvas import register_internal_tasks
 from workers.host import Host
+from workers.shown import DISCREET
 from workers.submission import error_result, parse_request
 
 
@@ -20,10 +21,6 @@ def register_tasks(app: Celery, host: Host) -> None:
     def run_session(session_id: str) -> None:
         host.process().run_session(SessionId(session_id))
 
-    @app.task(name=RECONCILE, acks_late=False)
-    def reconcile() -> None:
-        host.process().reconcile()
-
     register_internal_tasks(
         app,
         start=lambda arguments, key: host.process().start_run(arguments, key),
@@ -31,7 +28,7 @@ def register_tasks(app: Celery, host: Host) -> None:
         items=lambda run_id, flow, in_chord: host.process().run_items(run_id, flow, in_chord),
     )
 
-    @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False)
+    @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False, **DISCREET)
     def submit_turn(self: Any, **arguments: Any) -> JsonObject:
         """A message that is delivered twice is one turn: its identifier serves as the key."""
         try:

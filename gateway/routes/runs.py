@@ -11,7 +11,7 @@ from fastapi import APIRouter, Query
 from gateway import shapes
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import NewRunBody
-from orchestrator.ports.runs import ItemRecord, NewRun, RunRecord, RunStatus
+from orchestrator.ports.runs import ItemRecord, RunRecord, RunStatus
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -37,14 +37,13 @@ async def start_run(body: NewRunBody, doors: TheDoors, tenant: TheTenant) -> Jso
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
         await doors.sessions.get(tenant, session_id)
-    run = NewRun(
-        flow=body.flow,
+    run = doors.flows.new_run(
+        body.flow,
         inputs=tuple(body.inputs),
         options=body.options,
         parameters=body.parameters,
         tenant_id=tenant,
         session_id=session_id,
-        flight_key=None if session_id is None else f"{session_id}:{body.flow}",
     )
     started = await doors.runs.start((run,))
     await doors.tell_of_runs(started)
@@ -63,6 +62,14 @@ async def list_runs(
     """Newest first."""
     found = await doors.runs.list(tenant, session_id=session_id, flow=flow, status=status, limit=limit)
     return [run_object(record) for record in found]
+
+
+@router.get("/debt", responses={200: {"model": shapes.HousekeepingDebt}})
+async def show_debt(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
+    """Housekeeping that is due and put off, by session, the oldest first (IF-14)."""
+    debt = await doors.pressure.housekeeping_debt(tenant, limit=limit)
+    wait_s = await doors.pressure.turn_wait_s()
+    return {"turn_wait_s": round(wait_s, 3), "sessions": [asdict(entry) for entry in debt]}
 
 
 @router.get("/{run_id}", responses={200: {"model": shapes.RunInChain}})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar
 
 from pydantic import BaseModel
@@ -24,7 +25,7 @@ class Found(BaseModel):
     why: list[str]
 
 
-class _Proposing(InternalFlow):
+class _Proposing(InternalFlow, ABC):
     """Looks at every session with open tasks; what `find` says of one is proposed."""
 
     tools: ClassVar[tuple[str, ...]] = ("housekeeping", "proposals")
@@ -35,9 +36,9 @@ class _Proposing(InternalFlow):
         """Sessions that were at work since are left alone."""
         return run.config.get("quiet_for_s", 60.0)
 
+    @abstractmethod
     def find(self, run: RunContext, session: SessionState) -> tuple[JsonObject, list[str]] | None:
         """What to propose and why; None: nothing."""
-        raise NotImplementedError
 
     async def before_all(self, run: RunContext) -> Any:
         found: list[Json] = []

@@ -9,11 +9,12 @@ import asyncio
 from typing import Any
 
 from celery import Celery  # pyright: ignore[reportMissingTypeStubs]
+from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs import Started
-from orchestrator.ports.tasks import ADVANCE_RUN, ROUTES, RUN_SESSION, START_RUN
+from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_SESSION, START_RUN
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId
 
@@ -23,19 +24,38 @@ HEALTH_CHECK_EVERY_S = 5
 VISIBILITY_TIMEOUT_S = 3600
 HIDDEN = "<not shown>"
 
+TASK_QUEUES = [Queue(name, Exchange(name), routing_key=name) for name in QUEUES]
+"""Declared alike by all who send and receive: RabbitMQ refuses a queue that is declared in two ways."""
+
 _log = get_logger(__name__)
 
 
-def transport_options(reply_timeout_s: int) -> JsonObject:
-    """How to talk to Redis as a broker: every call has a time-out, dead connections are noticed."""
-    return {
-        "visibility_timeout": VISIBILITY_TIMEOUT_S,
-        "socket_timeout": reply_timeout_s,
-        "socket_connect_timeout": CONNECT_TIMEOUT_S,
-        "socket_keepalive": True,
-        "health_check_interval": HEALTH_CHECK_EVERY_S,
-        "retry_on_timeout": False,
-    }
+def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
+    """How to talk to this broker: every call has a time-out, dead connections are noticed."""
+    if is_redis(broker_url):
+        return {
+            "visibility_timeout": VISIBILITY_TIMEOUT_S,
+            "socket_timeout": reply_timeout_s,
+            "socket_connect_timeout": CONNECT_TIMEOUT_S,
+            "socket_keepalive": True,
+            "health_check_interval": HEALTH_CHECK_EVERY_S,
+            "retry_on_timeout": False,
+        }
+    # No time-out for reading: a worker's connection is silent as long as nothing comes. Heartbeats tell.
+    return {"write_timeout": reply_timeout_s}
+
+
+def is_redis(broker_url: str) -> bool:
+    """Whether this broker is a Redis; the other one that is known is RabbitMQ (``amqp://``)."""
+    return broker_url.split(":", 1)[0] in {"redis", "rediss", "sentinel"}
+
+
+def producer_options(broker_url: str) -> JsonObject:
+    """The same for those who only send: a broker that does not confirm soon is down."""
+    options = transport_options(broker_url, PUBLISH_TIMEOUT_S)
+    if is_redis(broker_url):
+        return options
+    return {**options, "read_timeout": PUBLISH_TIMEOUT_S, "confirm_publish": True}
 
 
 class Messages:
@@ -48,7 +68,9 @@ class Messages:
             accept_content=["json"],
             task_ignore_result=True,
             task_publish_retry=False,
-            broker_transport_options=transport_options(PUBLISH_TIMEOUT_S),
+            broker_transport_options=producer_options(broker_url),
+            broker_connection_timeout=CONNECT_TIMEOUT_S,
+            task_queues=TASK_QUEUES,
             task_routes=ROUTES,
         )
 
@@ -65,7 +87,12 @@ class Messages:
         for hint in started.hints:
             try:
                 await asyncio.to_thread(
-                    self._send, ADVANCE_RUN, {"run_id": hint.run_id, "flow": hint.flow}, None, hint.flow
+                    self._send,
+                    ADVANCE_RUN,
+                    {"run_id": hint.run_id, "flow": hint.flow},
+                    None,
+                    hint.flow,
+                    QUEUE_OF[hint.urgency],
                 )
             except Unavailable as error:
                 _log.warning("No worker could be told of a run.", run=hint.run_id, error=str(error))
@@ -75,13 +102,19 @@ class Messages:
         self._app.close()
 
     def _send(
-        self, name: str, arguments: dict[str, Any], message_id: str | None, flow: str | None = None
+        self,
+        name: str,
+        arguments: dict[str, Any],
+        message_id: str | None,
+        flow: str | None = None,
+        queue: str | None = None,
     ) -> None:
         try:
             self._app.send_task(
                 name,
                 kwargs=arguments,
                 task_id=message_id,
+                queue=queue,
                 retry=False,
                 ignore_result=True,
                 argsrepr=HIDDEN,

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from orchestrator.agent.archive import archive
 from orchestrator.agent.carry_out import carry_out
+from orchestrator.agent.context_turn import brings_context, take_context_turn
+from orchestrator.agent.gathering import look_after_waiting
 from orchestrator.agent.guard import Step, guarded
 from orchestrator.agent.load import load
 from orchestrator.agent.modules import Modules
@@ -18,6 +20,7 @@ from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.world.steps import Steps
 
 STEPS: tuple[Step, ...] = (
+    look_after_waiting,
     understand,
     take_up,
     carry_out,
@@ -40,6 +43,8 @@ class Agent:
         """
         if is_proposal(work.input):
             return decide(lease, work, self._modules)
+        if brings_context(work.input):
+            return await take_context_turn(lease, work, steps, self._modules)
         turn = load(lease, work, steps, self._modules)
         for step in STEPS:
             await guarded(step, turn, self._modules)

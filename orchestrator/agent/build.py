@@ -23,6 +23,7 @@ from orchestrator.pex.tools import ToolRunner
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.planning import Planner
 from orchestrator.planning.advisor import Advisor
+from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.events import LiveEvents
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
@@ -40,6 +41,7 @@ def build_agent(
     tool_ports: ToolPorts | None = None,
     engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
+    gather: ContextGathering | None = None,
     clock: Callable[[], float] = time.time,
     record_signal: RecordSignal = drop_signal,
     live: LiveEvents | None = None,
@@ -53,6 +55,7 @@ def build_agent(
         tool_ports: transports beyond services, and stores that workers share; None: of this process alone.
         engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
+        gather: has Internal flows look for context; None leaves that rung of recovery out.
         clock: unix seconds.
         record_signal: receives what is worth evaluating.
         live: hears the words of long answers while they are written.
@@ -79,6 +82,7 @@ def build_agent(
             pex=PEX(carried_out, tools),
             res=RES(Templates(domain, registry, load_base_templates()), engineer),
             planner=planner,
+            gather=gather,
             clock=clock,
             record_signal=record_signal,
             live=live,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.asides import OPEN
+from orchestrator.agent.gathering import gather
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
@@ -27,9 +28,12 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
         _signal(turn, flow, "retry")
         return True
     if isinstance(ending, Recover) and ending.recovery is Recovery.GATHER:
-        assert modules.gather is not None, "PEX chooses this rung only where somebody gathers"
-        await modules.gather(turn, flow, failure)
-        return False
+        _signal(turn, flow, "gather")
+        found = await gather(turn, modules, flow, failure)
+        if found is not False:
+            return found is True
+        turn.world.climbed.add((flow.flow_id, Recovery.REROUTE.value))
+        ending = Recover(Recovery.REROUTE, failure)
     if isinstance(ending, Recover) and await _reroute(turn, modules, flow, ending):
         return True
     if _skip(turn, flow, failure):

@@ -59,6 +59,7 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     world.asked_approvals.clear()
     world.closed_approvals.clear()
     world.plan_log.clear()
+    turn.outbox.clear()
     world.event("failed", code="internal_error")
     turn.answer = modules.res.apologise(world, [note.summary or note.tool_id for note in effects])
     turn.broken = True

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from orchestrator.agent.cache import StateCache
-from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.domain.model import Domain
 from orchestrator.nlu.module import NLU
-from orchestrator.pex.ending import Failed
 from orchestrator.pex.module import PEX
 from orchestrator.planning import Planner
+from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.events import LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
-
-Gather: TypeAlias = Callable[[RunningTurn, BaseFlow, Failed], Awaitable[None]]
-"""Sends Internal flows for more context and lets the flow wait for them (PX-16)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +31,7 @@ class Modules:
     pex: PEX
     res: RES
     planner: Planner
-    gather: Gather | None = None
+    gather: ContextGathering | None = None
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
     live: LiveEvents | None = None

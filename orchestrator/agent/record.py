@@ -125,8 +125,8 @@ def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     state = turn.state
     since = state.turn - (state.summary.through_turn if state.summary is not None else 0)
     if since == 0 or since % SUMMARIZE_EVERY_TURNS:
-        return ()
-    return (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),)
+        return tuple(turn.outbox)
+    return (*turn.outbox, OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}))
 
 
 def _events(turn: RunningTurn) -> tuple[Event, ...]:

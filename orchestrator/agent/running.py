@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.answer import Answer
-from orchestrator.turns.lease import Lease, Work
+from orchestrator.turns.lease import Lease, OutboxEntry, Work
 from orchestrator.types import JsonObject
 from orchestrator.world.world import World
 
@@ -31,6 +31,8 @@ class RunningTurn:
     """The user changed a plan, which is to be checked at once."""
     plan_trouble: bool = False
     """A value that a plan was made with was corrected, which may be more than rules can mend."""
+    outbox: list[OutboxEntry] = field(default_factory=list[OutboxEntry])
+    """What is to be sent once the turn is committed, besides what every turn may make due."""
     answer: Answer | None = None
     broken: bool = False
     """An unexpected error happened; the state was put back to what it was."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow, ProblemKind, SlotProblem
-from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit, Pushed
@@ -34,9 +34,12 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             for other in cancelled:
                 world.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
-        case Existing(flow) if flow.standing == AWAITING_APPROVAL:
+        case Existing(flow) if flow.standing in PARKED:
             if not _changes(flow, labels):
-                world.remark(RemarkKind.STILL_WAITING, flow_id=flow.flow_id)
+                looking = flow.standing == AWAITING_CONTEXT
+                world.remark(
+                    RemarkKind.LOOKING if looking else RemarkKind.STILL_WAITING, flow_id=flow.flow_id
+                )
                 return
             stop_waiting(turn, flow)
         case Existing(flow):
@@ -53,10 +56,10 @@ def _changes(flow: BaseFlow, labels: Labels) -> bool:
 
 
 def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
-    """What a flow waits for an approval of is no longer what is wanted: the approval is void (PX-17)."""
+    """What a parked flow waits for is no longer what is wanted; an approval is void (PX-17)."""
     turn.state.void_approvals(flow.flow_id)
-    if flow.standing == AWAITING_APPROVAL:
-        turn.state.stack.approve(flow, turn.world.now, reason="what was to be approved has changed")
+    if flow.standing in PARKED:
+        turn.state.stack.approve(flow, turn.world.now, reason="what it waited for has changed")
 
 
 def enter(turn: RunningTurn, flow: BaseFlow) -> None:

@@ -12,11 +12,11 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.plan_edits import change_plan
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.switching import cancel_task, resume_task
-from orchestrator.agent.tasks import fill, start_task
+from orchestrator.agent.tasks import fill, start_task, stop_waiting
 from orchestrator.agent.yes_no import confirm, deny
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
 from orchestrator.dialogue.understanding import MessageKind, Understanding
 from orchestrator.world.remark import RemarkKind
 
@@ -58,6 +58,10 @@ def _take_task(turn: RunningTurn, understood: Understanding) -> None:
 
 def _take_value(turn: RunningTurn, understood: Understanding) -> None:
     flow = turn.state.stack.active
+    top = turn.state.stack.top
+    if flow is None and top is not None and top.standing == AWAITING_CONTEXT:
+        stop_waiting(turn, top)
+        flow = top
     if flow is None:
         be_unsure(turn, understood)
     else:
@@ -86,7 +90,7 @@ def _take_correction(turn: RunningTurn, understood: Understanding) -> None:
 def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
     active = turn.state.stack.active
     top = turn.state.stack.top
-    if active is None and top is not None and top.standing == AWAITING_APPROVAL and understood.slots:
+    if active is None and top is not None and top.standing in PARKED and understood.slots:
         active = top
     target = understood.target
     if active is not None and target in {None, active.dact, active.flow_id}:

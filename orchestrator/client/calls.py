@@ -148,6 +148,10 @@ def runs(session_id: str | None, flow: str | None, status: str | None, limit: in
     return Call("GET", "/v1/runs", query=query)
 
 
+def housekeeping_debt(limit: int) -> Call:
+    return Call("GET", "/v1/runs/debt", query=_query(limit=limit))
+
+
 def run(run_id: str) -> Call:
     return Call("GET", _run(run_id))
 

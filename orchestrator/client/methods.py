@@ -138,6 +138,10 @@ class Methods(ABC, Generic[One, Many]):
     ) -> Many:
         return self._send(calls.runs(session_id, flow, status, limit))
 
+    def housekeeping_debt(self, *, limit: int = 100) -> One:
+        """What is put off for turns: ``{turn_wait_s, sessions: [{session_id, runs, oldest_s}]}``."""
+        return self._send(calls.housekeeping_debt(limit))
+
     def run(self, run_id: str) -> One:
         """A run, with the identifiers of its `chain`."""
         return self._send(calls.run(run_id))

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL
+from orchestrator.dialogue.lifecycle import ACTIVE, PARKED
 
 Flows: TypeAlias = Sequence[BaseFlow]
 
@@ -22,8 +22,8 @@ def check_active(flows: Flows) -> list[str]:
 
 
 def check_top(flows: Flows) -> list[str]:
-    """The top is Active or awaits approval, or has just ended and waits to leave."""
-    if not flows or flows[-1].is_finished or flows[-1].standing in {ACTIVE, AWAITING_APPROVAL}:
+    """The top is Active or parked, or has just ended and waits to leave."""
+    if not flows or flows[-1].is_finished or flows[-1].standing in {ACTIVE, *PARKED}:
         return []
     return [f"The top flow {flows[-1].dact} is {flows[-1].standing}."]
 

@@ -28,6 +28,7 @@ class Reason(StrEnum):
     PLANNED = "planned"
     INTERRUPTED = "interrupted"
     AWAITING_APPROVAL = "awaiting_approval"
+    AWAITING_CONTEXT = "awaiting_context"
     MISPREDICTED = "mispredicted"
     FAILED = "failed"
     CANCELLED = "cancelled"
@@ -49,6 +50,7 @@ class Standing(NamedTuple):
 PLANNED = Standing(FlowState.PENDING, Reason.PLANNED)
 INTERRUPTED = Standing(FlowState.PENDING, Reason.INTERRUPTED)
 AWAITING_APPROVAL = Standing(FlowState.PENDING, Reason.AWAITING_APPROVAL)
+AWAITING_CONTEXT = Standing(FlowState.PENDING, Reason.AWAITING_CONTEXT)
 ACTIVE = Standing(FlowState.ACTIVE)
 COMPLETED = Standing(FlowState.COMPLETED)
 MISPREDICTED = Standing(FlowState.INVALID, Reason.MISPREDICTED)
@@ -58,12 +60,26 @@ ABANDONED = Standing(FlowState.INVALID, Reason.ABANDONED)
 PRUNED = Standing(FlowState.INVALID, Reason.PRUNED)
 PLAN_ABANDONED = Standing(FlowState.INVALID, Reason.PLAN_ABANDONED)
 
+PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT})
+"""These go on when something comes from outside, not when they are on top."""
+
 TRANSITIONS: dict[Standing, frozenset[Standing]] = {
     PLANNED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     INTERRUPTED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     AWAITING_APPROVAL: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
+    AWAITING_CONTEXT: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     ACTIVE: frozenset(
-        {INTERRUPTED, PLANNED, AWAITING_APPROVAL, COMPLETED, MISPREDICTED, FAILED, CANCELLED, PLAN_ABANDONED}
+        {
+            INTERRUPTED,
+            PLANNED,
+            AWAITING_APPROVAL,
+            AWAITING_CONTEXT,
+            COMPLETED,
+            MISPREDICTED,
+            FAILED,
+            CANCELLED,
+            PLAN_ABANDONED,
+        }
     ),
     COMPLETED: frozenset(),
     MISPREDICTED: frozenset(),

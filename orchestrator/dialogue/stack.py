@@ -19,6 +19,7 @@ from orchestrator.dialogue.lifecycle import (
     COMPLETED,
     INTERRUPTED,
     MISPREDICTED,
+    PARKED,
     PLAN_ABANDONED,
     PLANNED,
     FlowState,
@@ -203,14 +204,14 @@ class FlowStack:
         return rest + own
 
     def approve(self, flow: BaseFlow, now: float, *, reason: str = "") -> None:
-        """Let a flow that awaited approval go on: on top and Active, whatever was decided."""
+        """Let a parked flow go on: on top and Active, whatever was decided."""
         self.resume(flow, now, reason=reason)
-        if flow.standing == AWAITING_APPROVAL:
+        if flow.standing in PARKED:
             self.unpark(flow, now)
 
-    def park(self, flow: BaseFlow, now: float | None = None) -> None:
-        """Let the Active flow wait for an approval (PX-17)."""
-        flow.become(AWAITING_APPROVAL)
+    def park(self, flow: BaseFlow, now: float | None = None, standing: Standing = AWAITING_APPROVAL) -> None:
+        """Let the Active flow wait for an approval (PX-17), or for what `standing` says."""
+        flow.become(standing)
         flow.interrupted_at = now
         self.keep_step(flow)
 
@@ -336,7 +337,7 @@ class FlowStack:
     def reactivate(self) -> None:
         """Make the top flow Active if it waits for nothing but its turn."""
         top = self.top
-        if top is not None and top.state is FlowState.PENDING and top.standing != AWAITING_APPROVAL:
+        if top is not None and top.state is FlowState.PENDING and top.standing not in PARKED:
             top.become(ACTIVE)
             top.interrupted_at = None
             top.interruption = None

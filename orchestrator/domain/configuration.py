@@ -203,6 +203,8 @@ class Resilience(Section):
     """How often a skill may call tools."""
     context_wait_s: PositiveFloat
     """How long a flow waits for what Internal flows find."""
+    context_in_turn_s: NonNegativeFloat
+    """How much of that the turn itself waits; then it ends, and the flow goes on when something is found."""
 
 
 def _check_network(value: str) -> str:

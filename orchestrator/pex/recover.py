@@ -17,6 +17,9 @@ from orchestrator.pex.execution import Execution
 from orchestrator.telemetry import SignalType
 from orchestrator.world.remark import RemarkKind
 
+GATHERED = "gathered"
+"""In a flow's notes: the values with which context was gathered for it."""
+
 ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_ERROR})
 
 
@@ -44,8 +47,11 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
 
 
 def _next_rung(run: Execution) -> Recovery:
-    """Beyond the retry: each rung once in a turn, and gathering only where somebody gathers."""
-    if run.world.can_gather and _climb(run, Recovery.GATHER):
+    """Beyond the retry: each rung once in a turn, and gathering only where somebody gathers, and only
+    once with the same values.
+    """
+    known = run.flow.notes.get(GATHERED)
+    if run.world.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):
         return Recovery.GATHER
     return Recovery.REROUTE if _climb(run, Recovery.REROUTE) else Recovery.ESCALATE
 

@@ -29,7 +29,7 @@ class RunStatus(StrEnum):
     """A stage or an item failed."""
     CANCELLED = "cancelled"
     BLOCKED = "blocked"
-    """A predecessor failed; it never started."""
+    """A predecessor failed; it never started. Redoing that one by hand lets it wait again."""
 
 
 RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
@@ -40,12 +40,61 @@ RUN_TRANSITIONS: dict[RunStatus, frozenset[RunStatus]] = {
     RunStatus.SKIPPED: frozenset(),
     RunStatus.FAILED: frozenset(),
     RunStatus.CANCELLED: frozenset(),
-    RunStatus.BLOCKED: frozenset(),
+    RunStatus.BLOCKED: frozenset({RunStatus.WAITING}),
 }
 
-ENDED = frozenset(status for status, following in RUN_TRANSITIONS.items() if not following)
+ENDED = frozenset(
+    {RunStatus.DONE, RunStatus.SKIPPED, RunStatus.FAILED, RunStatus.CANCELLED, RunStatus.BLOCKED}
+)
 SUCCEEDED = frozenset({RunStatus.DONE, RunStatus.SKIPPED})
 """Successors of these may start."""
+
+
+class OnFailure(StrEnum):
+    """What becomes of a failed run's successors."""
+
+    BLOCK = "block"
+    """They are left unrun, with the reason."""
+    RELEASE = "release"
+    """They run all the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node of a graph as it stands: what decides whether others may follow it."""
+
+    name: str
+    status: RunStatus
+    successors: tuple[str, ...] = ()
+    on_failure: OnFailure = OnFailure.BLOCK
+
+    @property
+    def stands_in_the_way(self) -> bool:
+        """Whether what depends on it can never run as things are."""
+        return self.status in ENDED - SUCCEEDED and self.on_failure is OnFailure.BLOCK
+
+
+def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
+    """Blocked nodes that may wait again when `again` is run once more, with their open predecessors.
+
+    `nodes` by name, `again` among them with the status of a run to come. A node that another failed
+    one blocks as well stays blocked.
+    """
+    before: dict[str, list[str]] = {name: [] for name in nodes}
+    for node in nodes.values():
+        for successor in node.successors:
+            before[successor].append(node.name)
+    freed: dict[str, int] = {}
+    waiting = [again]
+    while waiting:
+        for name in nodes[waiting.pop(0)].successors:
+            blocked = nodes[name].status is RunStatus.BLOCKED and name not in freed
+            if blocked and not any(nodes[one].stands_in_the_way and one not in freed for one in before[name]):
+                freed[name] = 0
+                waiting.append(name)
+    for name in freed:
+        freed[name] = sum(nodes[one].status not in ENDED or one in freed for one in before[name])
+    return freed
 
 
 def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
@@ -77,15 +126,6 @@ class ItemStatus(StrEnum):
     DONE = "done"
     SKIPPED = "skipped"
     FAILED = "failed"
-
-
-class OnFailure(StrEnum):
-    """What becomes of a failed run's successors."""
-
-    BLOCK = "block"
-    """They are left unrun, with the reason."""
-    RELEASE = "release"
-    """They run all the same."""
 
 
 class RedoStanding(StrEnum):
@@ -122,7 +162,7 @@ class NewRun:
 
     `inputs` and `options` as they were given, before any `before_all_response`. `depends_on` names
     flows among the runs that are started together. `flight_key`: at most one unfinished run has it
-    (IF-11). `redo_ceiling` None: no ceiling.
+    (IF-11). `after`: a run that is there already, and must have ended.
     """
 
     flow: str
@@ -135,6 +175,7 @@ class NewRun:
     flight_key: str | None = None
     on_failure: OnFailure = OnFailure.BLOCK
     urgency: Urgency = Urgency.HOUSEKEEPING
+    after: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,13 +366,35 @@ class Runs(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """Housekeeping of a session that is due and put off: how many runs, and for how long the oldest."""
+
+    session_id: SessionId | None
+    runs: int
+    oldest_s: float
+
+
+class Pressure(Protocol):
+    """Whether housekeeping should stand back (IF-14). Every method raises Unavailable."""
+
+    async def turn_wait_s(self) -> float:
+        """The 95th percentile of what turns of the last seconds waited for a worker."""
+        ...
+
+    async def housekeeping_debt(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[Debt]:
+        """What is put off, by session, the oldest first; of one tenant or all."""
+        ...
+
+
 class RunWork(Protocol):
     """Runs as workers see them. Every method that changes something is one transaction."""
 
-    async def claim(self, run_id: str, config: JsonObject) -> RunClaim | None:
+    async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
         """Take up `before_all` or `after_all`; `config` is kept with the run when it starts.
 
-        None: nothing to do now, or somebody holds it.
+        `waited_s`: housekeeping that became ready later than so long ago is put off. None: nothing to do
+        now, or somebody holds it.
         """
         ...
 
@@ -341,8 +404,11 @@ class RunWork(Protocol):
         """`before_all` has ended: store the items. False: the claim is no longer current."""
         ...
 
-    async def claim_items(self, run_id: str) -> ItemsClaim | None:
-        """Take some unfinished items, unless as many holders as the run allows are at work already."""
+    async def claim_items(self, run_id: str, *, waited_s: float = 0.0) -> ItemsClaim | None:
+        """Take some unfinished items, unless as many holders as the run allows are at work already.
+
+        `waited_s`: as in `claim`; items of housekeeping that waited long enough are taken one by one.
+        """
         ...
 
     async def record_items(self, claim: ItemsClaim, ends: tuple[ItemEnd, ...], *, last: bool) -> Recorded:
@@ -353,6 +419,13 @@ class RunWork(Protocol):
         """End a run, release or block its successors, and add the next run of its chain.
 
         None: the claim is no longer current, nothing was written.
+        """
+        ...
+
+    async def note_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
+        """Enter how far a run has come into its session's log; the number and payload of that event.
+
+        Beginnings and ends are entered by themselves. None: it has no session.
         """
         ...
 
@@ -368,6 +441,9 @@ class RunWork(Protocol):
         """Stop prolonging a claim; what was not given back runs out, and another worker takes over."""
         ...
 
-    async def sweep(self, *, limit: int = 500) -> tuple[Hint, ...]:
-        """Free what dead or silent workers held, and name runs that a lost message left hanging."""
+    async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> tuple[Hint, ...]:
+        """Free what dead or silent workers held, and name runs that a lost message left hanging.
+
+        `waited_s`: as in `claim`.
+        """
         ...

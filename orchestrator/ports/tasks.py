@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from orchestrator.ports.runs import Urgency
+
 SUBMIT_TURN: Final = "orchestrator.submit_turn"
 RUN_SESSION: Final = "orchestrator.run_session"
-RECONCILE: Final = "orchestrator.reconcile"
 START_RUN: Final = "internal_flows.start_run"
 ADVANCE_RUN: Final = "internal_flows.advance"
 """A run may have a stage to do: `before_all` or `after_all`."""
@@ -18,12 +19,14 @@ TURNS: Final = "turns"
 INTERNAL: Final = "internal"
 URGENT: Final = "urgent"
 
+QUEUE_OF: Final = {Urgency.URGENT: URGENT, Urgency.HOUSEKEEPING: INTERNAL}
+"""Where messages about a run go."""
+
 QUEUES: Final = (SUBMISSIONS, TURNS, INTERNAL, URGENT)
 
 ROUTES: Final = {
     SUBMIT_TURN: {"queue": SUBMISSIONS},
     RUN_SESSION: {"queue": TURNS},
-    RECONCILE: {"queue": URGENT},
     START_RUN: {"queue": INTERNAL},
     ADVANCE_RUN: {"queue": INTERNAL},
     RUN_ITEMS: {"queue": INTERNAL},

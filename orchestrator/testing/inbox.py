@@ -28,12 +28,13 @@ class MemoryInbox:
         if earlier is not None:
             return _receipt(session, earlier, repeated=True)
         rule = submission.if_busy or session.if_busy
-        self._refuse(session, submission, rule)
         waiting = session.unfinished()
+        of_users = [turn for turn in waiting if turn.input.kind is TurnKind.USER]
+        self._refuse(session, submission, busy=bool(of_users) and rule is IfBusy.REJECT)
         target = _merge_target(waiting, submission) if rule is IfBusy.MERGE else None
-        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and waiting:
-            waiting[0].cancel_requested = True
-            waiting[0].forget = rule is IfBusy.ROLLBACK
+        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
+            of_users[0].cancel_requested = True
+            of_users[0].forget = rule is IfBusy.ROLLBACK
         turn = self._accept(session, submission, target)
         return Receipt(turn.turn_id, session.session_id, turn.seq, turn.status, len(waiting))
 
@@ -50,11 +51,11 @@ class MemoryInbox:
             )
         return self._store.session(submission.tenant_id, submission.session_id)
 
-    def _refuse(self, session: MemorySession, submission: Submission, rule: IfBusy) -> None:
+    def _refuse(self, session: MemorySession, submission: Submission, *, busy: bool) -> None:
         """Raises what stands in the way of the turn."""
         if session.closed:
             raise SessionClosed("The session has been closed; start a new one.")
-        if session.pending > 0 and rule is IfBusy.REJECT:
+        if busy:
             raise SessionBusy("The session is still working on an earlier turn; wait for its answer.")
         if session.pending >= self._session_limit:
             raise InboxFull(f"The session has {session.pending} unfinished turns; wait for some to finish.")

@@ -65,6 +65,8 @@ class RemarkKind(StrEnum):
     """A decision on something that is no longer asked."""
     STILL_WAITING = "still_waiting"
     """A task that was asked for again waits for an approval."""
+    LOOKING = "looking"
+    """A task waits for what is being looked up; the user hears of it when it is there."""
     PLANNED = "planned"
     """A plan was made; `steps` are told in order."""
     REPLANNED = "replanned"

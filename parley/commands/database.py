@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,13 +10,15 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.errors import InvalidInput
+from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.settings import read_variable
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.commands.output import say
 from parley.embedded import stores
 from parley.embedded.postgres import running_database
+
+_LOOK_EVERY_S = 1.0
 
 
 @contextmanager
@@ -36,6 +39,12 @@ def migrate(
         str | None, typer.Option(help="Let this login role read the rows of --tenant, and no others.")
     ] = None,
     tenant: Annotated[str, typer.Option(help="The tenant of --reader.")] = DEFAULT_TENANT,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail unless this release can use the database.")
+    ] = False,
+    wait_s: Annotated[
+        float, typer.Option("--for", min=0, help="Seconds that --check waits for another to migrate.")
+    ] = 0.0,
 ) -> None:
     """Migrate DATABASE_URL, or the embedded database of the data folder (`up` does so by itself)."""
     from orchestrator.adapters.postgres.migrate import migrate as migrate_database  # noqa: PLC0415  # slow to import
@@ -43,6 +52,9 @@ def migrate(
 
     if reader is not None and not reader.strip():
         raise InvalidInput("Name a login role of the database.", field="reader")
+    if check:
+        await_schema(read_variable("DATABASE_URL"), wait_s)
+        return
     with some_database(data_dir) as url:
         migrate_database(url)
         say("The database is up to date.")
@@ -52,3 +64,21 @@ def migrate(
         if reader:
             tie_reader(url, reader, TenantId(tenant))
             say(f"{reader} reads the rows of {tenant}.")
+
+
+def await_schema(database_url: str | None, wait_s: float) -> None:
+    """Wait for the schema of this release, or a newer one. Raises InvalidInput, Unavailable."""
+    from orchestrator.adapters.postgres.migrate import check_schema  # noqa: PLC0415  # slow to import
+
+    if database_url is None:
+        raise InvalidInput("--check looks at DATABASE_URL; set it.", field="DATABASE_URL")
+    ends_at = time.monotonic() + wait_s
+    while True:
+        try:
+            check_schema(database_url)
+        except Unavailable:
+            if time.monotonic() >= ends_at:
+                raise
+            time.sleep(_LOOK_EVERY_S)
+        else:
+            return

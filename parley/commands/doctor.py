@@ -1,96 +1,118 @@
-"""`parley doctor`: looks at everything a run needs, and says what to do about what is missing."""
+"""`parley doctor`: looks at everything a run or a deployment needs, and says what to do about what is wrong."""
 
 from __future__ import annotations
 
-import os
 import platform
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Annotated
 
-import httpx
-import psycopg
-import redis
 import typer
 
-from orchestrator.errors import ParleyError, Unavailable
-from orchestrator.settings import OPENAI_URL, Settings
-from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, settle_domain
+from orchestrator.errors import ParleyError
+from orchestrator.settings import read_environment
+from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, settle_domain
+from parley.commands.output import print_json
 from parley.connection import locate_gateway, open_client
+from parley.diagnosis.database import examine_database
+from parley.diagnosis.finding import Finding, attempt, bad, note, well
+from parley.diagnosis.messaging import examine_broker, examine_processes, examine_redis
+from parley.diagnosis.surroundings import examine_folders, examine_models, examine_settings
 from parley.embedded.lock import is_held
 from parley.embedded.postgres import find_binaries
 from parley.embedded.redis import find_server
 
-_TIMEOUT_S = 3
-_DEFAULT_MODEL = str(Settings.model_fields["model"].default)
+_MARKS = {True: "ok  ", False: "BAD ", None: "note"}
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one look found. `fine` is None where nothing is wrong, only worth knowing."""
-
-    name: str
-    fine: bool | None
-    message: str
-
-
-def doctor(data_dir: DataDir = DEFAULT_DATA_DIR, domain: Domain = DEFAULT_DOMAIN) -> None:
-    """Check programs, stores, gateway, model and domain; non-zero exit code when something is wrong."""
-    findings = list(examine(data_dir.resolve(), domain))
-    for finding in findings:
-        mark = {True: "ok  ", False: "BAD ", None: "note"}[finding.fine]
-        print(f"{mark}  {finding.name:<10} {finding.message}")
-    if any(finding.fine is False for finding in findings):
+def doctor(
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    domain: Annotated[
+        str,
+        typer.Option(envvar="PARLEY_DOMAIN", help="Name of a shipped domain, or path of a domain folder."),
+    ] = DEFAULT_DOMAIN,
+    preflight: Annotated[
+        bool, typer.Option("--preflight", help="Only what has to be there before anything is started.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Check stores, workers, gateway, models, domain and settings; non-zero exit code when something is wrong."""
+    broken = False
+    for finding in examine(data_dir.resolve(), domain, read_environment(), preflight=preflight):
+        broken = broken or finding.fine is False
+        if as_json:
+            print_json(finding.as_json())
+        else:
+            _print(finding)
+    if broken:
         raise typer.Exit(1)
 
 
-def examine(data_dir: Path, domain: str) -> Iterator[Finding]:
+def examine(
+    data_dir: Path, domain: str, environment: Mapping[str, str], *, preflight: bool
+) -> Iterator[Finding]:
     """All findings, in the order in which a run would need the things."""
-    yield Finding("python", True, f"{platform.python_version()} on {platform.system()}")
-    yield _attempt("redis", lambda: _look_at_redis(os.environ.get("REDIS_URL")))
-    yield _attempt("postgres", lambda: _look_at_postgres(os.environ.get("DATABASE_URL")))
-    yield _attempt("domain", lambda: f"{settle_domain(domain)} is there")
-    yield _look_at_gateway(data_dir)
-    yield _look_at_model()
+    database_url, redis_url = environment.get("DATABASE_URL"), environment.get("REDIS_URL")
+    embedded = database_url is None or redis_url is None
+    yield well("python", f"{platform.python_version()} on {platform.system()}")
+    yield from examine_settings(environment)
+    yield from examine_folders(data_dir, environment, embedded=embedded)
+    yield from _examine_stores(environment)
+    yield from attempt(
+        "domain", lambda: _look_at_domain(domain), "correct the folder, or name another domain"
+    )
+    if not preflight:
+        if redis_url is not None and database_url is not None:
+            yield from attempt("workers", lambda: examine_processes(redis_url), "see redis above")
+        yield from _look_at_gateway(data_dir)
+    yield from examine_models(environment)
 
 
-def _attempt(name: str, look: Callable[[], str]) -> Finding:
-    try:
-        return Finding(name, True, look())
-    except (ParleyError, psycopg.Error, redis.RedisError) as error:
-        return Finding(name, False, " ".join(str(error).split()))
-
-
-def _look_at_redis(url: str | None) -> str:
-    if url is None:
-        return f"embedded, {find_server()}"
-    with redis.Redis.from_url(url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S) as client:
-        version = client.info("server")["redis_version"]
-        policy = client.config_get("maxmemory-policy")["maxmemory-policy"]
-    if policy != "noeviction":
-        raise Unavailable(f"REDIS_URL: maxmemory-policy is {policy}, which empties queues; set noeviction.")
-    return f"REDIS_URL answers, Redis {version}"
-
-
-def _look_at_postgres(url: str | None) -> str:
-    if url is None:
-        return f"embedded, {find_binaries(None)}"
-    with psycopg.connect(url, connect_timeout=_TIMEOUT_S) as connection:
-        number = connection.info.server_version // 10_000
-        vector = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
-    if vector is None:
-        return (
-            f"DATABASE_URL answers, PostgreSQL {number} without pgvector: documents are found by words alone"
+def _examine_stores(environment: Mapping[str, str]) -> Iterator[Finding]:
+    redis_url, database_url = environment.get("REDIS_URL"), environment.get("DATABASE_URL")
+    broker_url = environment.get("PARLEY_BROKER_URL")
+    if redis_url is None:
+        yield from attempt(
+            "redis",
+            lambda: iter([well("redis", f"embedded, {find_server()}")]),
+            "install the package again, or point REDIS_URL at a running Redis",
         )
-    return f"DATABASE_URL answers, PostgreSQL {number} with pgvector"
+    else:
+        yield from attempt(
+            "redis",
+            lambda: examine_redis(redis_url),
+            "start Redis, or correct REDIS_URL; accepted turns wait, live events are silent",
+        )
+    if broker_url is not None and not broker_url.startswith("redis"):
+        yield from examine_broker(broker_url)
+    if database_url is None:
+        yield from attempt(
+            "postgres",
+            lambda: iter([well("postgres", f"embedded, {find_binaries(None)}")]),
+            "install the package again, or point DATABASE_URL at a running server",
+        )
+    else:
+        yield from attempt(
+            "postgres",
+            lambda: examine_database(database_url),
+            "start PostgreSQL, or correct DATABASE_URL; nothing is accepted meanwhile",
+        )
 
 
-def _look_at_gateway(data_dir: Path) -> Finding:
+def _look_at_domain(domain: str) -> Iterator[Finding]:
+    yield well("domain", f"{settle_domain(domain)} is there")
+
+
+def _look_at_gateway(data_dir: Path) -> Iterator[Finding]:
     url = locate_gateway(None, data_dir)
     if url is None:
-        running = "it is starting or stopping" if is_held(data_dir) else "start one with `parley up`"
-        return Finding("gateway", None, f"none runs on {data_dir}: {running}")
-    return _attempt("gateway", lambda: _ask_gateway(url))
+        running = "it is starting or stopping" if is_held(data_dir) else "none is named"
+        yield note("gateway", running, "set PARLEY_URL to look at one, or start everything with `parley up`")
+        return
+    try:
+        yield well("gateway", _ask_gateway(url))
+    except ParleyError as error:
+        yield bad("gateway", str(error), f"start it (`parley serve gateway`), or see its log; it is at {url}")
 
 
 def _ask_gateway(url: str) -> str:
@@ -100,22 +122,6 @@ def _ask_gateway(url: str) -> str:
     return f"{url} is ready" + (f"; not asked at present: {names}" if down else "")
 
 
-def _look_at_model() -> Finding:
-    """Ask the endpoint for the models it has."""
-    key, url = os.environ.get("OPENAI_API_KEY"), os.environ.get("OPENAI_BASE_URL")
-    if not (key or url):
-        return Finding("model", None, "no OPENAI_API_KEY: System 1 and direct mode only")
-    model = os.environ.get("PARLEY_MODEL") or _DEFAULT_MODEL
-    address = url or OPENAI_URL
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    try:
-        reply = httpx.get(f"{address.rstrip('/')}/models", headers=headers, timeout=_TIMEOUT_S)
-        reply.raise_for_status()
-        known = {str(entry["id"]) for entry in reply.json()["data"]}
-    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
-        return Finding("model", False, f"{address} does not answer, turns go on in System 1: {error}")
-    if model not in known:
-        return Finding(
-            "model", None, f"{address} answers, but does not list {model}; PARLEY_MODEL names another"
-        )
-    return Finding("model", True, f"{address} answers and has {model}")
+def _print(finding: Finding) -> None:
+    remedy = f"; {finding.remedy}" if finding.remedy else ""
+    print(f"{_MARKS[finding.fine]}  {finding.name:<16} {finding.message}{remedy}")

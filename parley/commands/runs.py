@@ -41,6 +41,13 @@ def list_runs(
 
 
 @runs.command()
+def debt(as_json: AsJson = False, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+    """Show the housekeeping that is due and put off while turns have to wait, by session."""
+    found = connect(url, data_dir).housekeeping_debt()
+    print_rows([found] if as_json else found["sessions"], as_json=as_json)
+
+
+@runs.command()
 def show(
     run: Run,
     items: Annotated[int, typer.Option(help="How many items to show as well.")] = 0,

@@ -13,7 +13,7 @@ from orchestrator.errors import (
     SessionClosed,
 )
 from orchestrator.turns.lease import Lease
-from orchestrator.turns.turn import IfBusy, TurnInput, TurnStatus
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind, TurnStatus
 from orchestrator.types import SessionId, TenantId, TurnId
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, commit_of, new_session_id, submission
@@ -106,6 +106,23 @@ async def test_reject_refuses_while_busy(ports: Ports, tenant: TenantId) -> None
     with pytest.raises(SessionBusy):
         await ports.inbox.submit(submission(tenant, session))
     assert (await ports.inbox.submit(submission(tenant, session, if_busy=IfBusy.ENQUEUE))).position == 1
+
+
+@pytest.mark.parametrize("rule", [IfBusy.REJECT, IfBusy.INTERRUPT, IfBusy.ROLLBACK])
+async def test_the_systems_own_turns_are_in_no_users_way(
+    ports: Ports, tenant: TenantId, rule: IfBusy
+) -> None:
+    """RT-5, IF-12: a proposal that waits or is decided is not what the user waits for, and is never stopped."""
+    session = await _session(ports, tenant, if_busy=rule)
+    given = TurnInput(action={"name": "proposal", "payload": {}}, form="action", kind=TurnKind.SYSTEM)
+    system = await ports.inbox.submit(Submission(session, given, tenant, if_busy=IfBusy.ENQUEUE))
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    assert lease.work.turn_id == system.turn_id
+
+    assert (await ports.inbox.submit(submission(tenant, session))).position == 1
+    assert system.turn_id not in {turn_id for _, turn_id in await lane.renew()}
 
 
 async def test_a_closed_session_accepts_nothing(ports: Ports, tenant: TenantId) -> None:

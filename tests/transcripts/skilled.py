@@ -12,6 +12,7 @@ from orchestrator.adapters.openai import Endpoint
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.domain.services import ServiceContext
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
+from orchestrator.ports.context import ContextGathering
 from orchestrator.rehearsal import Conversation, Rehearsal
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.records import MemoryRecords
@@ -74,7 +75,11 @@ class Talk:
 
 @asynccontextmanager
 async def talk(
-    *replies: Reply, rules: tuple[Rule, ...] = (), domain: str = "lab", **sections: Any
+    *replies: Reply,
+    rules: tuple[Rule, ...] = (),
+    domain: str = "lab",
+    gather: ContextGathering | None = None,
+    **sections: Any,
 ) -> AsyncGenerator[Talk]:
     """A conversation in which the skill's model gives these replies in order."""
     loaded, system1 = trained(domain)
@@ -88,7 +93,7 @@ async def talk(
         try:
             stand_ins = {"Lab": lab} if lab is not None else {}
             rehearsal = Rehearsal.of(
-                loaded, sections=sections, models=pool, system1=system1, services=stand_ins
+                loaded, sections=sections, models=pool, system1=system1, services=stand_ins, gather=gather
             )
             conversation = rehearsal.converse()
             yield Talk(conversation, rehearsal, model, lab)

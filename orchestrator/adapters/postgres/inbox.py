@@ -116,16 +116,17 @@ class PostgresInbox:
         if lane.closed:
             raise SessionClosed("The session has been closed; start a new one.")
         rule = submission.if_busy or IfBusy(lane.if_busy)
-        if lane.pending > 0 and rule is IfBusy.REJECT:
+        waiting = (await connection.execute(unfinished(lane.session_id, lane.done_seq))).all()
+        of_users = [turn for turn in waiting if turn.kind == TurnKind.USER]
+        if of_users and rule is IfBusy.REJECT:
             raise SessionBusy("The session is still working on an earlier turn; wait for its answer.")
         if lane.pending >= self._session_limit:
             raise InboxFull(f"The session has {lane.pending} unfinished turns; wait for some to finish.")
         if await _sequence_exists(connection, submission):
             raise _sequence_in_use(submission)
-        waiting = (await connection.execute(unfinished(lane.session_id, lane.done_seq))).all()
         target = _merge_target(waiting, submission) if rule is IfBusy.MERGE else None
-        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and waiting:
-            await _ask_to_stop(connection, waiting[0].turn_id, forget=rule is IfBusy.ROLLBACK)
+        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
+            await _ask_to_stop(connection, of_users[0].turn_id, forget=rule is IfBusy.ROLLBACK)
         await _insert_turn(connection, lane, submission, turn_id, target)
         return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
 

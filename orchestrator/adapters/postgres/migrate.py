@@ -28,6 +28,19 @@ def migrate(database_url: str) -> None:
         raise Unavailable("The database does not answer; check DATABASE_URL.") from error
 
 
+def check_schema(database_url: str) -> None:
+    """Raises Unavailable unless the database is at our schema, or at a later release's."""
+    try:
+        with psycopg.connect(database_url, connect_timeout=10) as connection:
+            found = current_revision(connection)
+    except psycopg.OperationalError as error:
+        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+    if found is None or found < HEAD:
+        raise Unavailable(
+            f"The database is at {found or 'no schema'}, this release needs {HEAD}; run `parley migrate`."
+        )
+
+
 def current_revision(connection: psycopg.Connection[Any]) -> str | None:
     """The revision that a database is at; None before the first."""
     row = connection.execute("SELECT to_regclass('alembic_version')").fetchone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -21,6 +22,7 @@ from orchestrator.ports.runs import (
     ItemRecord,
     ItemStatus,
     NewRun,
+    Node,
     OnFailure,
     Phase,
     Progress,
@@ -30,6 +32,7 @@ from orchestrator.ports.runs import (
     Started,
     Urgency,
     count_by_hand,
+    unblock,
 )
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, new_id
 
@@ -192,6 +195,7 @@ async def _store_graph(
     """Insert every node; a unique violation when they are there, or a flight key is held."""
     hints: list[Hint] = []
     for number, run in enumerate(runs):
+        waits = run.after is not None and await _follow(connection, run, ids[run.flow])
         hint = await store(
             connection,
             run,
@@ -199,11 +203,21 @@ async def _store_graph(
             chain_id=ids[run.flow],
             graph_id=graph_id,
             number=number,
-            open_predecessors=len(set(run.depends_on)),
+            open_predecessors=len(set(run.depends_on)) + waits,
             successors=[ids[other.flow] for other in runs if run.flow in other.depends_on],
         )
         hints += [] if hint is None else [hint]
     return tuple(hints)
+
+
+async def _follow(connection: Connection, run: NewRun, run_id: str) -> bool:
+    """Enter a new run as a successor of one that is there; False when that has ended already."""
+    query = (
+        "UPDATE internal_runs SET successors = array_append(successors, $3)"
+        " WHERE run_id = $1 AND tenant_id = $2 AND status = ANY($4) RETURNING run_id"
+    )
+    cursor = await connection.execute(query, [run.after, run.tenant_id, run_id, _UNFINISHED])
+    return await cursor.fetchone() is not None
 
 
 async def _claim_firing(connection: Connection, job: str, due_at: datetime) -> bool:
@@ -219,13 +233,12 @@ async def _redo(connection: Connection, tenant_id: TenantId, run_id: str) -> Sta
     row = await _lock(connection, tenant_id, run_id)
     flow, _, graph_id, _, on_failure, session_id, inputs, parameters, options, urgency, chain_id = row
     query = (
-        "SELECT status, redo, redo_count FROM internal_runs"
-        " WHERE chain_id = $1 ORDER BY number FOR NO KEY UPDATE"
+        "SELECT status, redo_count FROM internal_runs WHERE chain_id = $1 ORDER BY number FOR NO KEY UPDATE"
     )
     chain = await (await connection.execute(query, [chain_id])).fetchall()
-    if any(status in _UNFINISHED for status, _, _ in chain):
+    if any(status in _UNFINISHED for status, _ in chain):
         raise Refused("The run has not ended yet; cancel it, or wait.")
-    count = count_by_hand([count for status, _, count in chain if RunStatus(status) in SUCCEEDED])
+    count = count_by_hand([count for status, count in chain if RunStatus(status) in SUCCEEDED])
     again = NewRun(
         flow=flow,
         inputs=tuple(inputs),
@@ -245,9 +258,36 @@ async def _redo(connection: Connection, tenant_id: TenantId, run_id: str) -> Sta
         chain_id=chain_id,
         graph_id=graph_id,
         number=await next_number(connection, graph_id),
+        successors=await _unblock(connection, graph_id, chain_id),
         redo_count=count,
     )
     return Started({flow: new_run_id}, () if hint is None else (hint,))
+
+
+async def _unblock(connection: Connection, graph_id: str, chain_id: str) -> list[str]:
+    """Let what a chain's failure left unrun wait again; gives the successors of the chain's next run.
+
+    The last run hands them over, so that each is released, and held back, by one run of a chain.
+    """
+    query = (
+        "SELECT run_id, status, successors, on_failure, chain_id, number FROM internal_runs"
+        " WHERE graph_id = $1 ORDER BY run_id FOR NO KEY UPDATE"
+    )
+    rows = await (await connection.execute(query, [graph_id])).fetchall()
+    nodes = {
+        run_id: Node(run_id, RunStatus(status), tuple(successors), OnFailure(on_failure))
+        for run_id, status, successors, on_failure, *_ in rows
+    }
+    last = max((row for row in rows if row[4] == chain_id), key=lambda row: row[5])[0]
+    nodes[last] = replace(nodes[last], status=RunStatus.READY)
+    for run_id, open_predecessors in unblock(nodes, last).items():
+        await connection.execute(
+            "UPDATE internal_runs SET status = 'waiting', reason = NULL, finished_at = NULL,"
+            " open_predecessors = $2, flight_key = session_id || ':' || flow WHERE run_id = $1",
+            [run_id, open_predecessors],
+        )
+    await connection.execute("UPDATE internal_runs SET successors = '{}' WHERE run_id = $1", [last])
+    return list(nodes[last].successors)
 
 
 async def _lock(connection: Connection, tenant_id: TenantId, run_id: str) -> TupleRow:

@@ -58,12 +58,13 @@ class PostgresRunWork:
         self._ttl_s = lease_ttl_s
         self._held: set[int] = set()
 
-    async def claim(self, run_id: str, config: JsonObject) -> RunClaim | None:
+    async def claim(self, run_id: str, config: JsonObject, *, waited_s: float = 0.0) -> RunClaim | None:
         arguments = {
             "run_id": run_id,
             "config": dump(config),
             "owner": self._owner.worker_id,
             "ttl_s": self._ttl_s,
+            "waited_s": waited_s,
         }
         with translated():
             row = await self._database.fetch_one(statement("claim_run"), arguments)
@@ -93,18 +94,19 @@ class PostgresRunWork:
         with translated():
             return await self._database.fetch_one(statement("begin_items"), arguments) is not None
 
-    async def claim_items(self, run_id: str) -> ItemsClaim | None:
+    async def claim_items(self, run_id: str, *, waited_s: float = 0.0) -> ItemsClaim | None:
         async with self._transaction() as connection:
-            run = await one(connection, "lock_items_run", {"run_id": run_id})
+            run = await one(connection, "lock_items_run", {"run_id": run_id, "waited_s": waited_s})
             if run is None:
                 return None
             facts = _facts(run_id, run)
+            slowly = waited_s > 0 and facts.urgency is Urgency.HOUSEKEEPING
             arguments = {
                 "run_id": run_id,
                 "owner": self._owner.worker_id,
                 "ttl_s": self._ttl_s,
-                "concurrency": facts.options["concurrency"],
-                "at_most": AT_MOST,
+                "concurrency": 1 if slowly else facts.options["concurrency"],
+                "at_most": 1 if slowly else AT_MOST,
             }
             rows = await rows_of(connection, "claim_items", arguments)
             if not rows:
@@ -120,7 +122,7 @@ class PostgresRunWork:
             self._held.discard(claim.token)
         async with self._transaction() as connection:
             if last:
-                await one(connection, "lock_items_run", {"run_id": run_id})
+                await one(connection, "lock_items_run", {"run_id": run_id, "waited_s": 0.0})
             if await _lock_claim(connection, claim.token) is None:
                 return Recorded.LOST
             arguments = {"run_id": run_id, "token": claim.token, "ends": dump(ends)}
@@ -150,6 +152,11 @@ class PostgresRunWork:
             await execute(connection, "note_run", {"run_id": claim.facts.run_id})
             return hints
 
+    async def note_progress(self, run_id: str) -> tuple[int, JsonObject] | None:
+        with translated():
+            row = await self._database.fetch_one(statement("note_run"), {"run_id": run_id})
+        return None if row is None else (row[0], row[1])
+
     async def outputs(self, run_id: str) -> list[Json]:
         query = "SELECT result FROM internal_items WHERE run_id = %(run_id)s ORDER BY position"
         with translated():
@@ -171,11 +178,11 @@ class PostgresRunWork:
         """Stop prolonging a claim: it runs out, and another worker takes over."""
         self._held.discard(token)
 
-    async def sweep(self, *, limit: int = 500) -> tuple[Hint, ...]:
+    async def sweep(self, *, limit: int = 500, waited_s: float = 0.0) -> tuple[Hint, ...]:
         with translated():
             await self._database.fetch_all(statement("free_claims"), {})
             rows = await self._database.fetch_all(
-                statement("sweep_runs"), {"again_s": AGAIN_S, "limit": limit}
+                statement("sweep_runs"), {"again_s": AGAIN_S, "limit": limit, "waited_s": waited_s}
             )
         return tuple(Hint(row[0], row[1], Phase(row[2]), Urgency(row[3])) for row in rows)
 

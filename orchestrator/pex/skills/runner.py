@@ -12,6 +12,7 @@ from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain, SkillSpec
 from orchestrator.errors import FailureCategory, ModelOutputInvalid
+from orchestrator.memory.notes import NOTE
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.guardrails import Rejected, apply_guardrails
@@ -228,5 +229,6 @@ class _Loop:
             "utterance": world.text,
             "history": ContextCoordinator(world.state.messages).compile_history(1),
             "slots": flow.values(),
+            "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
             "done": [] if agreed is None else [agreed],
         }

@@ -47,6 +47,10 @@ class Runner(Protocol):
 
     async def items(self, run_id: str) -> list[ItemRecord]: ...
 
+    async def last(self, chain_id: str) -> RunRecord:
+        """The last run of a chain, once it has ended."""
+        ...
+
 
 class InProcess:
     def __init__(self) -> None:
@@ -64,6 +68,9 @@ class InProcess:
 
     async def items(self, run_id):
         return self._runner.items(run_id)
+
+    async def last(self, chain_id):
+        return self._runner.chain(chain_id)[-1]
 
 
 class OnWorkers:
@@ -92,6 +99,9 @@ class OnWorkers:
 
     async def items(self, run_id):
         return await self.runs.items(DEFAULT_TENANT, run_id)
+
+    async def last(self, chain_id):
+        return (await self.chain_ended(chain_id))[-1]
 
     async def start(self, nodes: tuple[NewRun, ...], *, key: str | None = None) -> Started:
         started = await self.runs.start(nodes, key=key)

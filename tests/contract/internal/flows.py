@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 from internal_flows.catalogue import Catalogue
@@ -12,6 +13,7 @@ from internal_flows.stages import (
     OnFailure,
     Options,
     RunContext,
+    Urgency,
     before_all_response,
     data_response,
     redo_run,
@@ -119,6 +121,13 @@ class Doubling(InternalFlow):
         return 2 * data
 
 
+class Pressing(Doubling):
+    """A turn waits for it."""
+
+    name = "pressing"
+    urgency = Urgency.URGENT
+
+
 class Late(InternalFlow):
     """Takes longer than it may."""
 
@@ -130,6 +139,10 @@ class Late(InternalFlow):
         await asyncio.sleep(30)
 
 
+def _lacks(path: str | None) -> bool:
+    return path is not None and not Path(path).exists()
+
+
 class Node(InternalFlow):
     """One node of a graph; it tells when it was at work."""
 
@@ -139,7 +152,7 @@ class Node(InternalFlow):
         began = time.time()
         told = run.parameters.get(self.name, {})
         await asyncio.sleep(told.get("takes_s", 0))
-        if told.get("fail"):
+        if told.get("fail") or _lacks(told.get("needs")):
             raise RuntimeError("told to fail")
         if told.get("skip"):
             return skip("told to be skipped")
@@ -161,7 +174,7 @@ class Forgiving(Node):
     on_failure = OnFailure.RELEASE
 
 
-FLOWS = [Scripted, Chained, Endless, Lifted, Doubling, Late, Forgiving, *NODES]
+FLOWS = [Scripted, Chained, Endless, Lifted, Doubling, Pressing, Late, Forgiving, *NODES]
 
 
 def make_catalogue(_ports: Any = None) -> Catalogue:

@@ -12,7 +12,7 @@ import orjson
 import pytest
 
 from orchestrator.client import Client
-from orchestrator.errors import NotFound, Refused
+from orchestrator.errors import InvalidInput, NotFound, Refused
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import ROOT, Fleet, wait_until
 
@@ -26,7 +26,7 @@ def gateway(crew: Fleet) -> Iterator[str]:
         "DATABASE_URL": crew.database_url,
         "REDIS_URL": crew.redis_url,
     }
-    command = [sys.executable, "-m", "gateway", "--host", "127.0.0.1", "--port", str(port)]
+    command = [sys.executable, "-m", "tests.contract.internal.gateway", "127.0.0.1", str(port)]
     process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
     try:
         wait_until(lambda: _answers(url), within_s=60, what="the gateway answers")
@@ -86,12 +86,14 @@ def test_what_is_not_there_is_named(gateway: str) -> None:
             client.start_run("doubling", session_id="nobody")
 
 
-def test_a_flow_that_no_worker_knows_fails_with_its_name(gateway: str) -> None:
-    with Client(gateway) as client:
-        run = ended(client, client.start_run("nonsense")["run_id"])
+def test_a_flow_that_there_is_not_is_refused_at_once(gateway: str) -> None:
+    """IF-16: with the names that there are."""
+    with Client(gateway) as client, pytest.raises(InvalidInput, match=r"'nonsense'.*doubling") as refusal:
+        client.start_run("nonsense")
 
-    assert run["status"] == "failed"
-    assert "nonsense" in run["error"]
+    assert refusal.value.field == "flow"
+    with Client(gateway) as client:
+        assert client.runs(flow="nonsense") == []
 
 
 def parley(gateway: str, *arguments: str) -> subprocess.CompletedProcess[str]:

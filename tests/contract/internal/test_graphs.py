@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from internal_flows.graph import graphs_by_trigger, make_graph
@@ -59,6 +61,37 @@ async def test_what_depends_on_a_failed_node_is_blocked_and_the_others_go_on(run
         "n5": "blocked",
     }
     assert (ended["n2"].reason, ended["n5"].reason) == ("n1 is failed", "n2 is blocked")
+
+
+async def test_what_was_blocked_runs_once_its_causes_are_redone_by_hand(
+    runner: Runner, tmp_path: Path
+) -> None:
+    """IF-5, IF-9: n0 → n1 → n3, n2 → n3, n2 → n4; n1 and n2 fail, and are mended one after the other."""
+    shape = {0: (), 1: (0,), 2: (), 3: (1, 2), 4: (2,)}
+    needs = {f"n{number}": {"needs": str(tmp_path / f"{number}")} for number in (1, 2)}
+    ended = await runner.run_graph(make_nodes(runner.catalogue, shape, **needs))
+    assert {name: record.status.value for name, record in ended.items()} == {
+        "n0": "done",
+        "n1": "failed",
+        "n2": "failed",
+        "n3": "blocked",
+        "n4": "blocked",
+    }
+
+    [again] = await runner.redo(ended["n2"].run_id)
+    assert again.status is RunStatus.FAILED
+    assert (await runner.last(ended["n4"].chain_id)).status is RunStatus.BLOCKED
+    (tmp_path / "1").touch()
+    [again] = await runner.redo(ended["n1"].run_id)
+    assert again.status is RunStatus.DONE
+    assert (await runner.last(ended["n3"].chain_id)).status is RunStatus.BLOCKED
+    (tmp_path / "2").touch()
+    await runner.redo(ended["n2"].run_id)
+    latest = {name: await runner.last(record.chain_id) for name, record in ended.items()}
+
+    assert {record.status for record in latest.values()} == {RunStatus.DONE}
+    for name in ("n3", "n4"):
+        assert latest[name].closing["began"] >= latest["n2"].closing["ended"]
 
 
 async def test_a_policy_may_release_what_depends_on_a_failure(runner: Runner) -> None:

@@ -46,6 +46,8 @@ _SAMPLES = {
     "real": "1",
     "numeric": "1",
     "date": "now()",
+    "tsvector": "''",
+    "USER-DEFINED": "'[1]'",  # a vector
 }
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from gateway.doors import Doors, MemoryDoors
+from gateway.flows import KnownFlows
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.memory.business_context import BusinessContext
@@ -56,6 +58,8 @@ def make_doors(store: MemoryStore, **others: Any) -> Doors:
         "probe": _nothing_missing,
         "circuits": _no_circuits,
         "runs": PostgresRuns(Database(NOWHERE)),
+        "pressure": PostgresPressure(Database(NOWHERE)),
+        "flows": KnownFlows("travel"),
         "tell_of_runs": Messages("redis://127.0.0.1:1/0").tell_of_runs,
         "events": EventFeed(MemoryEventLog(store), live, inbox),
         "live": live,

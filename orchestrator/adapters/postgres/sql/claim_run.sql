@@ -1,6 +1,6 @@
 -- Take up a run's `before_all` or `after_all` (IF-9).
 --
--- Arguments: run_id, config, owner, ttl_s
+-- Arguments: run_id, config, owner, ttl_s, waited_s (housekeeping that waited less is put off)
 -- Effect:    one row with what its stages are told, none when there is nothing to do now or somebody holds it.
 -- The condition is on the run's row alone, so that of two claims at once the second sees the first.
 WITH run AS (
@@ -15,7 +15,8 @@ WITH run AS (
       AND status IN ('ready', 'running')
       AND phase IN ('before_all', 'after_all')
       AND token IS NULL
-      AND ready_at <= clock_timestamp()
+      AND ready_at <= clock_timestamp() - CASE WHEN urgency = 'urgent' THEN interval '0'
+                                               ELSE %(waited_s)s * interval '1 second' END
     RETURNING *
 ), claimed AS (
     INSERT INTO internal_claims (token, tenant_id, run_id, owner, lease_until)

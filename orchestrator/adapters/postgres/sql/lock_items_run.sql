@@ -1,10 +1,11 @@
 -- Lock a run whose items are at work; what follows in the transaction sees every other holder's claim.
 --
--- Arguments: run_id
+-- Arguments: run_id, waited_s (items of housekeeping that waited less are put off)
 -- Effect:    one row with what the stages are told.
 -- A worker that freezes within the transaction loses it, and with it the lock, after a short while.
 SELECT tenant_id, session_id, flow, redo_count, parameters, settled_options, config, data, urgency,
        set_config('idle_in_transaction_session_timeout', '4s', true)
 FROM internal_runs
 WHERE run_id = %(run_id)s AND status = 'running' AND phase = 'items'
+  AND (urgency = 'urgent' OR ready_at <= clock_timestamp() - %(waited_s)s * interval '1 second')
 FOR NO KEY UPDATE

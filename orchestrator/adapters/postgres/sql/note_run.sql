@@ -1,7 +1,7 @@
 -- Append what a run of an Internal flow has come to, to its session's event log (RT-15).
 --
 -- Arguments: run_id
--- Effect:    one event and its number, none for a run without a session. Locks the lane; whoever calls holds no lane yet,
+-- Effect:    one event with its number and payload, none for a run without a session. Locks the lane; whoever calls holds no lane yet,
 --            and may hold runs.
 WITH run AS (
     SELECT run_id, session_id, flow, status, reason FROM internal_runs WHERE run_id = %(run_id)s
@@ -20,4 +20,4 @@ FROM lane, run, LATERAL (
     SELECT count(*) AS total, count(*) FILTER (WHERE status NOT IN ('queued', 'running')) AS ended
     FROM internal_items WHERE internal_items.run_id = run.run_id
 ) AS items
-RETURNING number
+RETURNING number, payload

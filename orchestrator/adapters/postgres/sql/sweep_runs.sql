@@ -1,10 +1,11 @@
 -- Name runs that have something to do and whose message may have been lost (IF-9), oldest first.
 --
--- Arguments: again_s, limit
+-- Arguments: again_s, limit, waited_s (housekeeping that waited less is put off)
 -- Effect:    one row (run_id, flow, phase, urgency) per run; it is named again after `again_s`.
 WITH due AS (
     SELECT run_id FROM internal_runs
     WHERE hint_at <= now()
+      AND (urgency = 'urgent' OR ready_at <= now() - %(waited_s)s * interval '1 second')
     ORDER BY hint_at
     LIMIT %(limit)s
     FOR NO KEY UPDATE SKIP LOCKED

@@ -1,0 +1,32 @@
+# One image for every role: `parley serve gateway|turns|internal|beat|flower`, `parley migrate`, `parley doctor`.
+# It runs as an ordinary account on a read-only root file system; only /tmp has to be writable.
+ARG PYTHON_IMAGE=python:3.11.13-slim-bookworm
+
+FROM ${PYTHON_IMAGE} AS build
+ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_ROOT_USER_ACTION=ignore
+WORKDIR /src
+RUN python3 -m venv --without-pip /opt/parley
+# What changes seldom comes first, so that a change of the source does not install everything anew.
+COPY pyproject.toml constraints.txt ./
+COPY deploy/requirements.py deploy/requirements.py
+RUN python3 deploy/requirements.py > requirements.txt \
+    && python3 -m pip --python /opt/parley/bin/python install --requirement requirements.txt --constraint constraints.txt
+COPY . .
+RUN python3 -m pip --python /opt/parley/bin/python install --no-deps . \
+    && /opt/parley/bin/python -m compileall -q -j 0 /opt/parley/lib
+
+FROM ${PYTHON_IMAGE}
+RUN groupadd --gid 10001 parley \
+    && useradd --uid 10001 --gid parley --no-create-home --home-dir /nonexistent --shell /usr/sbin/nologin parley
+COPY --from=build /opt/parley /opt/parley
+ENV PATH=/opt/parley/bin:/usr/local/bin:/usr/bin:/bin \
+    PYTHONDONTWRITEBYTECODE=1 \
+    PYTHONUNBUFFERED=1 \
+    OMP_NUM_THREADS=1 \
+    OPENBLAS_NUM_THREADS=1 \
+    PARLEY_PULSE_FILE=/tmp/parley.pulse
+WORKDIR /opt/parley
+USER 10001:10001
+EXPOSE 8600 5555
+ENTRYPOINT ["parley"]
+CMD ["serve", "gateway"]

@@ -1,0 +1,65 @@
+#!/bin/sh
+# Makes what docker-compose.yml and k8s/overlays/dev take as secrets: fresh passwords, and the addresses that carry them.
+# Files that are there already are kept, so that a second run changes nothing.
+#
+#   deploy/make-secrets.sh [--rabbitmq] [FOLDER]
+#
+# --rabbitmq: the broker is RabbitMQ (start it with COMPOSE_PROFILES=rabbitmq), not Redis.
+set -eu
+umask 077
+
+broker=redis
+if [ "${1:-}" = "--rabbitmq" ]; then
+    broker=rabbitmq
+    shift
+fi
+folder=${1:-$(dirname "$0")/secrets}
+mkdir -p "$folder"
+
+word() {
+    od -An -N24 -tx1 /dev/urandom | tr -d ' \n'
+}
+
+# The folder is closed; the files in it are open, since a container's account must read what is mounted.
+keep() {
+    if [ ! -e "$folder/$1" ]; then
+        cat > "$folder/$1"
+        chmod 444 "$folder/$1"
+    else
+        cat > /dev/null
+    fi
+}
+
+of() {
+    cat "$folder/$1"
+}
+
+word | keep postgres_password
+word | keep redis_password
+word | keep rabbitmq_password
+word | keep grafana_password
+printf 'parley:%s' "$(word)" | keep flower_basic_auth
+printf '' | keep openai_api_key
+printf 'postgresql://parley:%s@postgres:5432/parley' "$(of postgres_password)" | keep database_url
+printf 'redis://parley:%s@redis:6379/0' "$(of redis_password)" | keep redis_url
+# KEDA looks at the stores from its own namespace.
+printf 'postgresql://parley:%s@postgres.parley-dev.svc:5432/parley?sslmode=disable' "$(of postgres_password)" |
+    keep scaler_database_url
+printf 'redis.parley-dev.svc:6379' | keep redis_address
+printf 'parley' | keep redis_username
+# Parley's account may do all that queues and scratchpads need, and nothing to the server itself.
+keep redis.acl <<ACL
+user default off
+user parley on >$(of redis_password) ~* &* +@all -@admin -@dangerous +info
+ACL
+keep rabbitmq.conf <<CONF
+default_user = parley
+default_pass = $(of rabbitmq_password)
+default_vhost = /
+CONF
+if [ "$broker" = rabbitmq ]; then
+    printf 'amqp://parley:%s@rabbitmq:5672//' "$(of rabbitmq_password)" | keep broker_url
+else
+    of redis_url | keep broker_url
+fi
+echo "The secrets are in $folder; put a model's key into $folder/openai_api_key if you have one." >&2

@@ -1,0 +1,69 @@
+"""Which Internal flows may be started over HTTP: known by name here, carried out by workers."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from internal_flows.catalogue import Catalogue, flows_among
+from internal_flows.housekeeping import FLOWS
+from orchestrator.adapters.domain_code import import_internal_flows
+from orchestrator.adapters.domain_folder import domain_folder
+from orchestrator.domain.problems import Problems
+from orchestrator.errors import ConfigurationError, InvalidInput, NotFound
+from orchestrator.ports.runs import NewRun
+from orchestrator.types import Json, JsonObject, SessionId, TenantId
+
+
+class KnownFlows:
+    """The flows of the system and of one domain; its file is read when it is first asked for.
+
+    Args:
+        catalogue: what is known, instead of a domain's.
+    """
+
+    def __init__(self, domain: str, catalogue: Catalogue | None = None) -> None:
+        self._domain = domain
+        self._given = catalogue
+
+    def new_run(
+        self,
+        name: str,
+        *,
+        inputs: tuple[Json, ...],
+        options: JsonObject,
+        parameters: JsonObject,
+        tenant_id: TenantId,
+        session_id: SessionId | None,
+    ) -> NewRun:
+        """A run to be started; on a session only one of a flow is at work at a time (IF-11).
+
+        Raises:
+            InvalidInput: there is no such flow; it names those that there are.
+            ConfigurationError: options that do not fit, or a domain whose flows cannot be read.
+        """
+        try:
+            return self._catalogue.new_run(
+                name,
+                inputs=inputs,
+                options=options,
+                parameters=parameters,
+                tenant_id=tenant_id,
+                session_id=session_id,
+                flight=session_id,
+            )
+        except NotFound as error:
+            known = ", ".join(sorted(self._catalogue.flows))
+            raise InvalidInput(
+                f"There is no Internal flow {name!r}; known here: {known}.", field="flow"
+            ) from error
+
+    @cached_property
+    def _catalogue(self) -> Catalogue:
+        if self._given is not None:
+            return self._given
+        folder = domain_folder(self._domain)
+        problems = Problems()
+        own = {} if folder is None else import_internal_flows(folder, problems)
+        if problems.found:
+            raise ConfigurationError(problems.found)
+        return Catalogue([*FLOWS, *flows_among(own)])

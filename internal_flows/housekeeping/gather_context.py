@@ -1,0 +1,282 @@
+"""`gather_context` and `hand_over_context`: what a flow that cannot go on may be told from elsewhere (PX-16).
+
+Each source is one item, so that they are looked through side by side; what none of them knows is not made up.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import Any, ClassVar, Final
+
+from pydantic import BaseModel
+
+from internal_flows.stages import (
+    InternalFlow,
+    OnFailure,
+    Options,
+    RunContext,
+    Urgency,
+    before_all_response,
+    skip,
+)
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.errors import ParleyError
+from orchestrator.ports.context import (
+    CONTEXT_READY,
+    GATHER_CONTEXT,
+    HAND_OVER_CONTEXT,
+    ContextQuestion,
+    Finding,
+)
+from orchestrator.ports.scratchpad import Entry, EntryKind
+from orchestrator.types import FlowId, Json, JsonObject, SessionId, TurnId, UserId
+
+MOST_FINDINGS = 8
+LONGEST_TEXT = 500
+LOOKED_AT: Final = 200
+"""Turns, rows or tasks of one source."""
+PRIVATE = "private"
+
+_WORD = re.compile(r"\w{3,}")
+_COMMON = frozenset(
+    [
+        "the",
+        "and",
+        "for",
+        "you",
+        "your",
+        "are",
+        "was",
+        "with",
+        "that",
+        "this",
+        "have",
+        "has",
+        "can",
+        "could",
+        "would",
+        "which",
+        "what",
+        "who",
+    ]
+)
+
+Look = Callable[[RunContext, "Question"], Awaitable[list[Finding]]]
+
+
+class Question(BaseModel):
+    """`ContextQuestion` as it travels."""
+
+    user_id: str | None = None
+    turn_id: str = ""
+    flow_id: str = ""
+    domain: str = ""
+    dact: str = ""
+    question: str = ""
+    slots: dict[str, str] = {}
+    known: dict[str, Any] = {}
+
+    def words(self) -> frozenset[str]:
+        """What a text has to be about."""
+        told = [self.question, *self.slots, *self.slots.values()]
+        told += [value for value in self.known.values() if isinstance(value, str)]
+        return find_words(" ".join(told).replace("_", " "))
+
+
+class GatherContext(InternalFlow):
+    """Configuration: `collections`, of the domain's services, that may be looked through, by name, each
+    with the capability labels of what is in it, e.g. ``{printers: []}``; none unless named.
+    """
+
+    name: ClassVar[str] = GATHER_CONTEXT
+    trigger: ClassVar[str] = "context_needed"
+    tools: ClassVar[tuple[str, ...]] = ("sources", "memory", "scratchpad")
+    options: ClassVar[Options] = Options(concurrency=5, timeout_s=5)
+    on_failure: ClassVar[OnFailure] = OnFailure.RELEASE
+    urgency: ClassVar[Urgency] = Urgency.URGENT
+
+    async def before_all(self, run: RunContext) -> Any:
+        if run.session_id is None:
+            return skip("It needs a session.")
+        return before_all_response(inputs=list(_SOURCES))
+
+    async def work(self, run: RunContext, item: str, data: Json) -> JsonObject:
+        """A source that does not answer is named, and the others count."""
+        question = Question.model_validate(run.parameters)
+        try:
+            found = await _SOURCES[item](run, question)
+        except ParleyError as error:
+            return {"found": [], "failed": f"{error.code}: {error}"}
+        return {"found": [finding.to_json() for finding in best(found)]}
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
+        everything = [Finding.from_json(body) for output in outputs for body in output["found"]]
+        found = best(everything)
+        failed = {
+            name: output["failed"]
+            for name, output in zip(_SOURCES, outputs, strict=True)
+            if "failed" in output
+        }
+        noted = tuple(_note(run, place, finding) for place, finding in enumerate(found))
+        if noted:
+            await run.tools["scratchpad"].put(run.tenant_id, run.session_id, noted, operation=run.run_id)
+        return {"found": [finding.to_json() for finding in found], "failed": failed}
+
+
+class HandOverContext(InternalFlow):
+    """Leaves the system turn with which the flow goes on; a flow that no longer waits ignores it."""
+
+    name: ClassVar[str] = HAND_OVER_CONTEXT
+    trigger: ClassVar[str] = HAND_OVER_CONTEXT
+    tools: ClassVar[tuple[str, ...]] = ("lanes",)
+    urgency: ClassVar[Urgency] = Urgency.URGENT
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
+        if run.session_id is None:
+            return None
+        payload = {"flow_id": run.parameters.get("flow_id"), "run_id": run.parameters.get("run_id")}
+        key = f"{CONTEXT_READY}:{run.parameters.get('run_id')}"
+        return await run.tools["lanes"].submit(run.tenant_id, run.session_id, CONTEXT_READY, payload, key=key)
+
+
+def best(found: Iterable[Finding]) -> list[Finding]:
+    """The findings that fit best, each text once; those with values stand before those without."""
+    texts: dict[str, Finding] = {}
+    for finding in sorted(found, key=lambda one: (not one.values, -one.score)):
+        texts.setdefault(finding.text.casefold(), finding)
+    return list(texts.values())[:MOST_FINDINGS]
+
+
+def find_words(text: str) -> frozenset[str]:
+    return frozenset(word.casefold() for word in _WORD.findall(text)) - _COMMON
+
+
+def _note(run: RunContext, place: int, finding: Finding) -> Entry:
+    return Entry(
+        run.flow,
+        f"run {run.run_id}, {finding.source}",
+        EntryKind.FINDING,
+        time.time(),
+        text=finding.text,
+        data=finding.values or None,
+        labels=finding.labels,
+        entry_id=f"{run.run_id}:{place}",
+    )
+
+
+# The sources.
+
+
+async def _look_at_notes(run: RunContext, question: Question) -> list[Finding]:
+    entries = await run.tools["scratchpad"].read(run.tenant_id, run.session_id, touch=False)
+    told = [entry for entry in entries if entry.text and entry.kind is not EntryKind.PROPOSAL]
+    return [
+        Finding("scratchpad", entry.text or "", _pick(entry.data, question), score, entry.labels)
+        for entry in told
+        if (score := _fit(entry.text or "", question)) > 0 or _pick(entry.data, question)
+    ]
+
+
+async def _look_at_tasks(run: RunContext, question: Question) -> list[Finding]:
+    """A value that the same slot had in a task before; the newest one counts most."""
+    tasks = await run.tools["sources"].tasks(run.tenant_id, run.session_id, limit=LOOKED_AT)
+    found: list[Finding] = []
+    for age, task in enumerate(tasks):
+        values = _pick({**task["slots"], **task["outputs"]}, question)
+        if values:
+            told = ", ".join(f"{_plain(name)}: {value}" for name, value in values.items())
+            found.append(Finding("tasks", f"{_plain(task['dact'])}: {told}", values, 3.0 - age / LOOKED_AT))
+    return found
+
+
+async def _look_at_turns(run: RunContext, question: Question) -> list[Finding]:
+    lines = await run.tools["sources"].turns(run.tenant_id, run.session_id, limit=LOOKED_AT)
+    return [
+        Finding("turns", f"The user said: {line[:LONGEST_TEXT]}", {}, score - age / LOOKED_AT / 10)
+        for age, line in enumerate(lines)
+        if (score := _fit(line, question)) > 0
+    ]
+
+
+async def _look_at_rows(run: RunContext, question: Question) -> list[Finding]:
+    """Rows that the session has seen, and those of the collections that the domain has opened for this.
+
+    A value is taken when all the rows that fit agree on it.
+    """
+    context = run.tools["sources"]
+    shown = await context.frames(run.tenant_id, run.session_id, limit=LOOKED_AT)
+    found = _from_rows(shown, question, (PRIVATE,))
+    collections: Mapping[str, Any] = run.config.get("collections", {})
+    for name, labels in collections.items():
+        rows = await context.rows(run.tenant_id, question.domain, name, limit=LOOKED_AT)
+        own = [row for row in rows if row.get("user_id") in {None, question.user_id}]
+        found += _from_rows(own, question, tuple(labels))
+    return found
+
+
+async def _look_at_memory(run: RunContext, question: Question) -> list[Finding]:
+    asked = ContextQuestion(
+        tenant_id=run.tenant_id,
+        session_id=run.session_id or SessionId(""),
+        user_id=None if question.user_id is None else UserId(question.user_id),
+        turn_id=TurnId(question.turn_id),
+        flow_id=FlowId(question.flow_id),
+        domain=question.domain,
+        dact=question.dact,
+        question=question.question,
+        slots=question.slots,
+        known=question.known,
+    )
+    return await run.tools["memory"].search(run.tenant_id, asked.user_id, asked, limit=MOST_FINDINGS)
+
+
+_SOURCES: Final[Mapping[str, Look]] = {
+    "scratchpad": _look_at_notes,
+    "tasks": _look_at_tasks,
+    "turns": _look_at_turns,
+    "rows": _look_at_rows,
+    "memory": _look_at_memory,
+}
+
+
+def _from_rows(rows: list[JsonObject], question: Question, labels: tuple[str, ...]) -> list[Finding]:
+    fitting = [(row, score) for row in rows if (score := _fit(_tell(row), question)) > 0]
+    fitting.sort(key=lambda pair: -pair[1])
+    top = [row for row, score in fitting if score == fitting[0][1]]
+    agreed = (
+        {
+            name: _pick(top[0], question)[name]
+            for name in _pick(top[0], question)
+            if all(row.get(name) == top[0][name] for row in top)
+        }
+        if top
+        else {}
+    )
+    return [
+        Finding("rows", _tell(row)[:LONGEST_TEXT], agreed if row in top else {}, score, labels)
+        for row, score in fitting[:MOST_FINDINGS]
+    ]
+
+
+def _pick(body: Json, question: Question) -> JsonObject:
+    """The values of asked slots."""
+    if not is_object(body):
+        return {}
+    return {name: body[name] for name in question.slots if body.get(name) is not None}
+
+
+def _fit(text: str, question: Question) -> float:
+    """How many of the question's words a text has."""
+    return float(len(question.words() & find_words(text.replace("_", " "))))
+
+
+def _tell(row: JsonObject) -> str:
+    return ", ".join(
+        f"{_plain(name)}: {value}" for name, value in row.items() if isinstance(value, str | int | float)
+    )
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", " ")

@@ -1,0 +1,62 @@
+"""Has Internal flows look for context: a run per question, started and awaited over the store (PX-16)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.ports.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
+from orchestrator.ports.runs import ENDED, NewRun, OnFailure, Runs, RunStatus, Started, Urgency
+from orchestrator.types import JsonObject, TenantId
+
+LOOK_EVERY_S = 0.02
+LOOK_AT_MOST_EVERY_S = 0.2
+
+
+class RunsContextGathering:
+    """Implements `ports.context.ContextGathering`. `tell` wakes a worker, and never raises."""
+
+    def __init__(self, runs: Runs, tell: Callable[[Started], Awaitable[None]]) -> None:
+        self._runs = runs
+        self._tell = tell
+
+    async def begin(self, question: ContextQuestion) -> str:
+        run = NewRun(
+            flow=GATHER_CONTEXT,
+            parameters=_parameters(question),
+            tenant_id=question.tenant_id,
+            session_id=question.session_id,
+            on_failure=OnFailure.RELEASE,
+            urgency=Urgency.URGENT,
+        )
+        key = f"{GATHER_CONTEXT}:{question.turn_id}:{question.flow_id}"
+        started = await self._runs.start((run,), key=key)
+        await self._tell(started)
+        return started.runs[GATHER_CONTEXT]
+
+    async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
+        now = asyncio.get_running_loop().time
+        ends_at, pause = now() + timeout_s, LOOK_EVERY_S
+        while (record := await self._runs.get(tenant_id, run_id)).status not in ENDED:
+            left = ends_at - now()
+            if left <= 0:
+                return None
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 1.5, LOOK_AT_MOST_EVERY_S)
+        if record.status is not RunStatus.DONE or not is_object(record.closing):
+            return Findings()
+        return Findings(tuple(Finding.from_json(body) for body in record.closing["found"]))
+
+
+def _parameters(question: ContextQuestion) -> JsonObject:
+    return {
+        "user_id": question.user_id,
+        "turn_id": question.turn_id,
+        "flow_id": question.flow_id,
+        "domain": question.domain,
+        "dact": question.dact,
+        "question": question.question,
+        "slots": question.slots,
+        "known": question.known,
+    }

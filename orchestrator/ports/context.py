@@ -1,0 +1,125 @@
+"""More context for a flow that cannot go on: asked for by a turn, looked up by an Internal flow (PX-16).
+
+`ContextGathering` is the turn's side; `ContextSources` and `MemorySearch` are where the flow looks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Final, Protocol
+
+from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, TurnId, UserId
+
+GATHER_CONTEXT: Final = "gather_context"
+"""The Internal flow that looks."""
+HAND_OVER_CONTEXT: Final = "hand_over_context"
+"""The one that tells the session's lane what was found, when a flow still waits for it."""
+CONTEXT_READY: Final = "context_ready"
+"""The action of the system turn that it brings."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextQuestion:
+    """What a flow needs to know.
+
+    Args:
+        question: what is open, in words.
+        slots: descriptions of the slots whose values would help, by name.
+        known: values that the flow has.
+    """
+
+    tenant_id: TenantId
+    session_id: SessionId
+    user_id: UserId | None
+    turn_id: TurnId
+    flow_id: FlowId
+    domain: str
+    dact: str
+    question: str
+    slots: dict[str, str] = field(default_factory=dict[str, str])
+    known: JsonObject = field(default_factory=dict[str, Json])
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that was found.
+
+    Args:
+        source: where: ``scratchpad``, ``tasks``, ``turns``, ``rows`` or ``memory``.
+        text: it in words, for a skill.
+        values: values for slots of the question.
+        score: how well it fits; higher is better.
+        labels: capability labels of what it was made from.
+    """
+
+    source: str
+    text: str
+    values: JsonObject = field(default_factory=dict[str, Json])
+    score: float = 0.0
+    labels: tuple[str, ...] = ()
+
+    def to_json(self) -> JsonObject:
+        return {**asdict(self), "labels": list(self.labels)}
+
+    @classmethod
+    def from_json(cls, body: JsonObject) -> Finding:
+        return cls(body["source"], body["text"], body["values"], body["score"], tuple(body["labels"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """Everything that was found, the best first; empty when nothing was, or when looking failed."""
+
+    found: tuple[Finding, ...] = ()
+
+    def values(self) -> JsonObject:
+        """For each slot the value of the best finding that has one."""
+        values: JsonObject = {}
+        for finding in self.found:
+            for name, value in finding.values.items():
+                values.setdefault(name, value)
+        return values
+
+
+class ContextGathering(Protocol):
+    """How a turn has Internal flows look for something. Every method raises Unavailable."""
+
+    async def begin(self, question: ContextQuestion) -> str:
+        """Start looking; the run that does. The same flow of the same turn asks once."""
+        ...
+
+    async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
+        """What was found, once looking has ended; None when it has not within so many seconds."""
+        ...
+
+
+class ContextSources(Protocol):
+    """What a session and its domain hold, beyond the working state."""
+
+    async def tasks(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
+        """Tasks of the session that were completed, newest first: ``{dact, slots, outputs}``."""
+        ...
+
+    async def turns(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[str]:
+        """What the user said, newest first."""
+        ...
+
+    async def frames(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
+        """Rows that the session has shown, newest first."""
+        ...
+
+    async def rows(
+        self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
+    ) -> list[JsonObject]:
+        """Documents of a collection of the domain's services, newest first."""
+        ...
+
+
+class MemorySearch(Protocol):
+    """What is remembered beyond the session."""
+
+    async def search(
+        self, tenant_id: TenantId, user_id: UserId | None, question: ContextQuestion, *, limit: int
+    ) -> list[Finding]:
+        """What fits the question, best first."""
+        ...

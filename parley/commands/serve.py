@@ -1,0 +1,42 @@
+"""`parley serve ROLE`: become one role in the foreground, as containers and service managers start it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from orchestrator.settings import read_environment
+from parley.roles import ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
+
+
+def serve(
+    role: Annotated[Role, typer.Argument(help="Which role.")],
+    host: Annotated[
+        str, typer.Option(envvar="PARLEY_HOST", help="Where the gateway or Flower listens.")
+    ] = "127.0.0.1",
+    port: Annotated[
+        int | None,
+        typer.Option(
+            envvar="PARLEY_PORT", min=1, max=65535, help="Port of the gateway (8600) or Flower (5555)."
+        ),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="A worker's name; %h stands for the host.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Tasks of a worker side by side.")] = None,
+) -> None:
+    """Run one role until SIGTERM; stores and secrets are read from the environment."""
+    seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
+    environment = make_environment(role, seat)
+    command = (sys.executable, *command_of(role, seat))
+    sys.stdout.flush()
+    os.execve(command[0], command, environment)  # noqa: S606  # so that signals reach the role itself
+
+
+def make_environment(role: Role, seat: Seat) -> dict[str, str]:
+    """The environment of the role. Raises InvalidInput for one that it must not start in."""
+    environment = {**ONE_THREAD_EACH, **read_environment()}
+    if role is Role.FLOWER:
+        check_flower(seat, environment)
+    return environment

@@ -1,0 +1,134 @@
+"""Looks at PostgreSQL: whether it answers, is whole, is at our schema, and keeps tenants apart."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+
+from orchestrator.adapters.postgres.migrate import HEAD, current_revision
+from parley.diagnosis.finding import Finding, bad, note, well
+
+OLDEST_VERSION = 15
+SKEW_S = 2.0
+WAITING_S = 30.0
+_TIMEOUT_S = 3
+
+_CROWD = """
+    SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
+           current_setting('max_connections')::int"""
+_ROLE = "SELECT rolname, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+_GUARDED = """
+    SELECT count(*) FROM pg_class
+    WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace"""
+_WAITING = """
+    SELECT count(*), coalesce(extract(epoch FROM max(clock_timestamp() - turns.accepted_at)), 0)::float8
+    FROM lanes JOIN turns ON turns.session_id = lanes.session_id AND turns.seq = lanes.done_seq + 1
+    WHERE lanes.check_at IS NOT NULL AND lanes.pending > 0 AND lanes.lease_owner IS NULL
+        AND lanes.gap_at IS NULL AND turns.status = 'queued'"""
+
+
+def examine_database(url: str) -> Iterator[Finding]:
+    """Everything about one database. Raises psycopg.Error when it does not answer."""
+    with psycopg.connect(url, connect_timeout=_TIMEOUT_S, autocommit=True) as connection:
+        connection.execute("SET statement_timeout = '5s'")
+        yield _look_at_server(connection)
+        yield look_at_clock("postgres clock", _server_time(connection))
+        yield from _look_at_crowd(connection)
+        schema = _look_at_schema(connection)
+        yield schema
+        yield from _look_at_tenants(connection)
+        if schema.fine:
+            yield _look_at_lanes(connection)
+
+
+def look_at_clock(name: str, their_lead_s: float) -> Finding:
+    """`their_lead_s`: by how much the other clock is ahead of ours."""
+    if abs(their_lead_s) <= SKEW_S:
+        return well(name, "agrees with this machine's")
+    direction = "ahead of" if their_lead_s > 0 else "behind"
+    return bad(
+        name,
+        f"is {abs(their_lead_s):.0f} s {direction} this machine's",
+        "let both machines follow a time server (NTP): tokens, limits and logs go by these clocks",
+    )
+
+
+def _look_at_server(connection: psycopg.Connection[Any]) -> Finding:
+    number = connection.info.server_version // 10_000
+    vector = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
+    if number < OLDEST_VERSION:
+        return bad("postgres", f"is version {number}", f"move to PostgreSQL {OLDEST_VERSION} or newer")
+    if vector is None:
+        return note(
+            "postgres",
+            f"version {number} answers, without pgvector: documents are found by words alone",
+            "install the extension's package on the server (the image pgvector/pgvector has it)",
+        )
+    return well("postgres", f"version {number} with pgvector answers")
+
+
+def _server_time(connection: psycopg.Connection[Any]) -> float:
+    before = time.time()
+    row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
+    assert row is not None
+    return row[0] - (before + time.time()) / 2
+
+
+def _look_at_crowd(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
+    row = connection.execute(_CROWD).fetchone()
+    assert row is not None
+    used, most = row
+    if used > 0.9 * most:
+        yield bad(
+            "connections",
+            f"{used} of {most} are in use",
+            "raise max_connections, lower PARLEY_DATABASE_POOL_SIZE, or put a pooler in between",
+        )
+
+
+def _look_at_schema(connection: psycopg.Connection[Any]) -> Finding:
+    revision = current_revision(connection)
+    if revision == HEAD:
+        return well("schema", f"is at {HEAD}, as this release needs it")
+    if revision is None:
+        return bad("schema", "is not there", "run `parley migrate`")
+    if revision < HEAD:
+        return bad("schema", f"is at {revision}, this release needs {HEAD}", "run `parley migrate`")
+    return note(
+        "schema",
+        f"is at {revision}, newer than this release's {HEAD}",
+        "fine while an upgrade is under way; else run the newer release",
+    )
+
+
+def _look_at_tenants(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
+    """Row-level security says nothing to a role that may pass it by."""
+    guarded = connection.execute(_GUARDED).fetchone()
+    role = connection.execute(_ROLE).fetchone()
+    assert guarded is not None
+    assert role is not None
+    name, passes_by = role
+    if guarded[0] and passes_by:
+        yield note(
+            "tenants",
+            f"{guarded[0]} tables are guarded by tenant, but the role {name} passes every guard",
+            "give the processes a login role with fewer rights (docs/operate.md); administrators keep this one",
+        )
+    elif guarded[0]:
+        yield well("tenants", f"{guarded[0]} tables are guarded by tenant, also against {name}")
+
+
+def _look_at_lanes(connection: psycopg.Connection[Any]) -> Finding:
+    row = connection.execute(_WAITING).fetchone()
+    assert row is not None
+    count, oldest_s = row
+    if oldest_s > WAITING_S:
+        return bad(
+            "lanes",
+            f"{count} sessions wait for a worker, the longest for {oldest_s:.0f} s",
+            "start more workers (`parley serve turns`), or see in their logs why they take none",
+        )
+    return well("lanes", f"{count} sessions wait for a worker")

@@ -1,0 +1,46 @@
+"""What one look found, and what to do about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import psycopg
+import redis
+
+from orchestrator.errors import ParleyError
+from orchestrator.types import JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """`fine` is None where nothing is wrong, only worth knowing. `remedy`: what to do; empty when all is well."""
+
+    name: str
+    fine: bool | None
+    message: str
+    remedy: str = ""
+
+    def as_json(self) -> JsonObject:
+        state = {True: "ok", False: "bad", None: "note"}[self.fine]
+        return {"name": self.name, "state": state, "message": self.message, "remedy": self.remedy}
+
+
+def well(name: str, message: str) -> Finding:
+    return Finding(name, True, message)
+
+
+def bad(name: str, message: str, remedy: str) -> Finding:
+    return Finding(name, False, message, remedy)
+
+
+def note(name: str, message: str, remedy: str = "") -> Finding:
+    return Finding(name, None, message, remedy)
+
+
+def attempt(name: str, look: Callable[[], Iterator[Finding]], remedy: str) -> Iterator[Finding]:
+    """The findings of a look; one that breaks off ends with what it met, and `remedy`."""
+    try:
+        yield from look()
+    except (ParleyError, psycopg.Error, redis.RedisError, OSError) as error:
+        yield bad(name, " ".join(str(error).split()), remedy)

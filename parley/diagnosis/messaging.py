@@ -1,0 +1,115 @@
+"""Looks at Redis, at the broker if it is another, and at who takes messages from the queues."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import redis
+from kombu.connection import Connection
+
+from orchestrator.adapters.redis.presence import PRESENT, Presence, read_presence
+from parley.diagnosis.database import look_at_clock
+from parley.diagnosis.finding import Finding, bad, note, well
+from parley.roles import QUEUES, Role
+
+_TIMEOUT_S = 3
+_FULL = 0.9
+_STARTS: Mapping[str, Role] = {queue: role for role, queues in QUEUES.items() for queue in queues}
+
+
+def examine_redis(url: str) -> Iterator[Finding]:
+    """Everything about one Redis. Raises redis.RedisError when it does not answer."""
+    with _open(url) as client:
+        server: Mapping[str, Any] = client.info("server")
+        yield well("redis", f"version {server['redis_version']} answers")
+        yield look_at_clock("redis clock", _lead_s(client))
+        yield from _look_at_memory(client.info("memory"))
+        yield _look_at_log(client.info("persistence"))
+
+
+def examine_broker(url: str) -> Iterator[Finding]:
+    """A broker that is not Redis. `url` with its password; it is not shown."""
+    with Connection(url, connect_timeout=_TIMEOUT_S) as connection:
+        shown = connection.as_uri()
+        try:
+            connection.connect()
+        except (*connection.connection_errors, OSError) as error:
+            yield bad(
+                "broker",
+                f"{shown} does not answer: {' '.join(str(error).split())}",
+                "turns go on as long as workers live, since these look for work themselves; "
+                "start the broker, or correct PARLEY_BROKER_URL",
+            )
+        else:
+            yield well("broker", f"{shown} answers")
+
+
+def examine_processes(redis_url: str) -> Iterator[Finding]:
+    """Whether somebody takes from each queue, and beats."""
+    present = read_present(redis_url)
+    workers = [entry for entry in present if entry.role == "worker"]
+    for queue, role in _STARTS.items():
+        count = sum(queue in worker.queues for worker in workers)
+        if count:
+            yield well(f"queue {queue}", f"{count} worker{'s' if count > 1 else ''} there")
+        else:
+            yield bad(f"queue {queue}", "no worker takes from it", f"start one: `parley serve {role}`")
+    beats = [entry for entry in present if entry.role == "beat"]
+    if beats:
+        yield well("beat", f"runs on {', '.join(sorted({beat.host for beat in beats}))}")
+    else:
+        yield bad("beat", "nobody fires scheduled jobs", "start one: `parley serve beat`")
+
+
+def read_present(redis_url: str) -> list[Presence]:
+    """The workers and beats that were heard of within the last seconds."""
+    with _open(redis_url) as client:
+        now_ms = int(_server_time(client) * 1000)
+        members: Any = client.zrangebyscore(PRESENT, now_ms, "+inf")
+    return [read_presence(member) for member in members]
+
+
+def _look_at_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:
+    policy = memory["maxmemory_policy"]
+    if policy == "noeviction":
+        yield well("redis memory", "nothing is evicted")
+    else:
+        yield bad(
+            "redis memory",
+            f"maxmemory-policy is {policy}, which silently empties queues",
+            "set `maxmemory-policy noeviction`",
+        )
+    used, most = memory["used_memory"], memory.get("maxmemory", 0)
+    if most and used > _FULL * most:
+        yield bad(
+            "redis memory",
+            f"{used * 100 // most} % of maxmemory is used",
+            "raise maxmemory: a full Redis refuses messages and live events",
+        )
+
+
+def _look_at_log(persistence: Mapping[str, Any]) -> Finding:
+    if persistence.get("aof_enabled"):
+        return well("redis log", "is append-only")
+    return note(
+        "redis log",
+        "appendonly is off",
+        "set `appendonly yes`: a restart then keeps queued submissions of backends; accepted turns are safe",
+    )
+
+
+def _lead_s(client: redis.Redis) -> float:
+    before = time.time()
+    theirs = _server_time(client)
+    return theirs - (before + time.time()) / 2
+
+
+def _server_time(client: redis.Redis) -> float:
+    seconds, micros = client.time()  # pyright: ignore[reportGeneralTypeIssues]  # typed for both kinds of client
+    return seconds + micros / 1e6
+
+
+def _open(url: str) -> redis.Redis:
+    return redis.Redis.from_url(url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)

@@ -1,0 +1,138 @@
+"""Looks at what is around the stores: settings, folders, models; nothing here needs a running system."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+from pydantic import ValidationError
+
+from orchestrator.settings import OPENAI_URL, Settings
+from parley.diagnosis.finding import Finding, bad, note, well
+
+_TIMEOUT_S = 3
+_FREE_BYTES = 1 << 30
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost", ""})
+_DEFAULT_MODEL = str(Settings.model_fields["model"].default)
+
+
+def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Values that cannot be read, and those that open a door to everybody."""
+    yield from _look_at_values(environment)
+    yield from _look_at_doors(environment)
+    for name in ("DATABASE_URL", "REDIS_URL", "PARLEY_BROKER_URL"):
+        yield from _look_at_password(name, environment.get(name))
+
+
+def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded: bool) -> Iterator[Finding]:
+    """Whether what has to be written can be written."""
+    if embedded:
+        yield from _look_at_data(data_dir)
+    pulse = environment.get("PARLEY_PULSE_FILE")
+    for folder in {tempfile.gettempdir(), *([str(Path(pulse).parent)] if pulse else [])}:
+        if not os.access(folder, os.W_OK | os.X_OK):
+            yield bad("folders", f"{folder} cannot be written", "mount a writable /tmp, or set TMPDIR")
+
+
+def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Ask each endpoint for the models it has."""
+    key, url = environment.get("OPENAI_API_KEY"), environment.get("OPENAI_BASE_URL")
+    if key or url:
+        model = environment.get("PARLEY_MODEL") or _DEFAULT_MODEL
+        yield _ask_endpoint("model", url or OPENAI_URL, key, model)
+    else:
+        yield note("model", "no OPENAI_API_KEY: System 1 and direct mode only")
+    try:
+        endpoints = _settings(environment).model_endpoints
+    except ValidationError:
+        return  # told by the settings' own finding
+    for name, endpoint in endpoints.items():
+        secret = endpoint.api_key.get_secret_value() if endpoint.api_key else None
+        yield _ask_endpoint(f"model {name}", endpoint.base_url, secret, None)
+
+
+def _look_at_values(environment: Mapping[str, str]) -> Iterator[Finding]:
+    try:
+        _settings(environment)
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_input=False):
+            name = ".".join(str(part) for part in problem["loc"])
+            yield bad("settings", f"{name}: {problem['msg']}", f"correct or unset {name}")
+
+
+def _look_at_doors(environment: Mapping[str, str]) -> Iterator[Finding]:
+    host = environment.get("PARLEY_HOST", "")
+    if host not in _LOOPBACK and environment.get("PARLEY_AUTH") != "required":
+        yield bad(
+            "gateway door",
+            f"PARLEY_HOST is {host}, and nobody is asked who they are",
+            "set PARLEY_AUTH=required, or leave PARLEY_HOST on 127.0.0.1 behind a proxy that asks",
+        )
+    if environment.get("PARLEY_REMOTE_CONTROL", "").lower() in {"1", "true", "yes", "on"}:
+        yield bad(
+            "remote control",
+            "is on: whoever reaches the broker can stop workers",
+            "unset PARLEY_REMOTE_CONTROL",
+        )
+
+
+def _look_at_password(name: str, url: str | None) -> Iterator[Finding]:
+    parts = urlsplit(url or "")
+    if not url or (parts.hostname or "") in _LOOPBACK:
+        return
+    if not parts.password:
+        yield bad(
+            "passwords",
+            f"{name} reaches {parts.hostname} without a password",
+            f"give {parts.hostname} one, and put it into {name} (or a file that {name}_FILE names)",
+        )
+    elif (parts.username, parts.password) == ("guest", "guest"):
+        yield bad(
+            "passwords", f"{name} uses guest/guest, which everybody knows", "make an account of your own"
+        )
+
+
+def _look_at_data(data_dir: Path) -> Iterator[Finding]:
+    place = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
+    if not os.access(place, os.W_OK | os.X_OK):
+        yield bad("data folder", f"{place} cannot be written", "choose another with --data-dir")
+        return
+    password = data_dir / "postgres.password"
+    if password.exists() and stat.S_IMODE(password.stat().st_mode) & 0o077:
+        yield bad("data folder", f"others can read {password}", f"chmod 600 {password}")
+    free = shutil.disk_usage(place).free
+    if free < _FREE_BYTES:
+        yield bad(
+            "data folder", f"{free >> 20} MiB are free at {place}", "make room: PostgreSQL stops without"
+        )
+    else:
+        yield well("data folder", f"{data_dir} can be written, {free >> 30} GiB are free")
+
+
+def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -> Finding:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    try:
+        reply = httpx.get(f"{address.rstrip('/')}/models", headers=headers, timeout=_TIMEOUT_S)
+        reply.raise_for_status()
+        known = {str(entry["id"]) for entry in reply.json()["data"]}
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:
+        return bad(
+            name,
+            f"{address} does not answer, turns go on in System 1: {error}",
+            "check the address, the key and the network's rules for what may be reached",
+        )
+    if model is not None and model not in known:
+        return note(name, f"{address} answers, but does not list {model}", "PARLEY_MODEL names another")
+    return well(name, f"{address} answers" + (f" and has {model}" if model else ""))
+
+
+def _settings(environment: Mapping[str, str]) -> Settings:
+    """The settings as processes would read them; the stores' addresses may be missing here."""
+    stores = {name: environment.get(name, "not-set") for name in ("DATABASE_URL", "REDIS_URL")}
+    return Settings(**stores)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,87 @@
+"""The probes of containers: ``python -m parley.probe turns --live``, light enough to run every few seconds.
+
+`parley health` is the same for people. A server is asked; a worker or beat is known by the file that it
+keeps rewriting (`workers.pulse`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+from orchestrator.errors import InvalidInput, ParleyError, Unavailable
+from parley.roles import PORTS, Role
+
+STALE_AFTER_S = 20.0
+"""A process rewrites its file every second; one that trains a domain may take some."""
+_TIMEOUT_S = 3.0
+_PATHS = {Role.GATEWAY: ("/health/live", "/health/ready"), Role.FLOWER: ("/healthcheck", "/healthcheck")}
+
+
+def probe(role: Role, *, live: bool, port: int | None = None) -> str:
+    """How the role beside us is; `live`: only whether it moves. Raises Unavailable, InvalidInput."""
+    if role in _PATHS:
+        given = port or int(os.environ.get("PARLEY_PORT") or PORTS[role])
+        return ask_server(given, _PATHS[role][0 if live else 1])
+    return read_pulse(_pulse_file(), live=live, now=time.time())
+
+
+def ask_server(port: int, path: str) -> str:
+    """What a server on this machine answers. Raises Unavailable."""
+    url = f"http://127.0.0.1:{port}{path}"
+    try:
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S):
+            return f"{url} is well"
+    except urllib.error.HTTPError as error:
+        raise Unavailable(f"{url} answers {error.code}: {error.read().decode(errors='replace')}") from error
+    except OSError as error:
+        raise Unavailable(f"{url} does not answer: {error}") from error
+
+
+def read_pulse(path: Path, *, live: bool, now: float) -> str:
+    """What the file says. Raises Unavailable for one that is missing, old, or of a process not ready."""
+    try:
+        condition = str(json.loads(path.read_bytes())["condition"])
+        age_s = max(0.0, now - path.stat().st_mtime)
+    except FileNotFoundError:
+        raise Unavailable(f"{path} is not there: the process has not begun, or has ended.") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise Unavailable(f"{path} cannot be read: {error}") from error
+    if age_s > STALE_AFTER_S:
+        raise Unavailable(f"The process has not moved for {age_s:.0f} s; see its log.")
+    if condition != "ready" and not live:
+        raise Unavailable(f"The process is {condition}: a store does not answer; see its log.")
+    return f"{condition}, {age_s:.0f} s ago"
+
+
+def _pulse_file() -> Path:
+    named = os.environ.get("PARLEY_PULSE_FILE")
+    if not named:
+        raise InvalidInput(
+            "Set PARLEY_PULSE_FILE to the same path for the role and for this command.", field="pulse_file"
+        )
+    return Path(named)
+
+
+def main() -> int:
+    """Probe as the arguments say; the exit code."""
+    parser = argparse.ArgumentParser(prog="parley.probe", description="Probe the role in this container.")
+    parser.add_argument("role", type=Role, choices=list(Role))
+    parser.add_argument("--live", action="store_true", help="only whether it moves")
+    given = parser.parse_args()
+    try:
+        print(probe(given.role, live=given.live))
+    except ParleyError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,22 @@
+"""A gateway that knows these flows: `python -m tests.contract.internal.gateway HOST PORT`."""
+
+from __future__ import annotations
+
+import sys
+
+import uvicorn
+
+from gateway.app import create_app, open_doors
+from gateway.flows import KnownFlows
+from orchestrator.settings import load_settings
+from tests.contract.internal.flows import make_catalogue
+
+
+def serve(host: str, port: int) -> None:
+    settings = load_settings()
+    flows = KnownFlows(settings.domain, make_catalogue())
+    uvicorn.run(create_app(lambda: open_doors(settings, flows=flows)), host=host, port=port, access_log=False)
+
+
+if __name__ == "__main__":
+    serve(sys.argv[1], int(sys.argv[2]))

@@ -1,0 +1,20 @@
+"""A part can only be fetched when somebody knows its shelf; the user is the last to be asked."""
+
+from __future__ import annotations
+
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.ending import Ending, Failed
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.policy import BasePolicy
+
+
+class FetchPart(BasePolicy):
+    dact = "fetch_part"
+
+    async def invoke(self, run: Execution) -> Ending | None:
+        if run.value("shelf") is None:
+            why = "Which shelf is it on?"
+            return Failed(
+                FailureCategory.VALIDATION_ERROR, why, uncertain=True, evidence={"slots": ["shelf"]}
+            )
+        return await super().invoke(run)

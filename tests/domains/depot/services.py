@@ -1,0 +1,17 @@
+"""The depot: every call succeeds and says what it did."""
+
+from __future__ import annotations
+
+from orchestrator.domain.services import Service
+from orchestrator.types import JsonObject
+
+
+class Depot(Service):
+    async def store(self, *, part: str, shelf: str) -> JsonObject:
+        return {"stored": f"{part} on {shelf}"}
+
+    async def fetch(self, *, part: str, shelf: str) -> JsonObject:
+        return {"fetched": f"{part} from {shelf}"}
+
+    async def shelves(self) -> JsonObject:
+        return {"shelves": ["S01", "S02"]}

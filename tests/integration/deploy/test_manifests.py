@@ -1,0 +1,238 @@
+"""k8s/: valid for two releases of Kubernetes, closed pods, and names that refer to something."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import kubernetes_validate
+import psycopg
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.redis.wakeup import READY
+from orchestrator.ports.tasks import QUEUES
+from orchestrator.settings import Settings
+from tests.integration.chaos.submitting import submitter
+from tests.integration.deploy.compose import read_compose
+from tests.integration.deploy.dockerfile import ROOT
+from tests.integration.deploy.manifests import (
+    OVERLAYS,
+    build,
+    containers,
+    environment,
+    named,
+    of_kind,
+    pods,
+)
+
+RELEASES = ("1.30", "1.35")
+CUSTOM = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor"}
+ROLES = ("gateway", "turns", "internal", "beat", "flower")
+
+each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
+
+
+@each_overlay
+@pytest.mark.parametrize("release", RELEASES)
+def test_they_follow_the_schemas_of_kubernetes(overlay: str, release: str) -> None:
+    for manifest in build(overlay):
+        if manifest["kind"] not in CUSTOM:
+            kubernetes_validate.validate(manifest, release, strict=True)
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_a_misspelt_field_would_be_found(release: str) -> None:
+    broken = copy.deepcopy(named("prod", "Deployment", "parley-beat"))
+    broken["spec"]["template"]["spec"]["containers"][0]["livenesProbe"] = {}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(broken, release, strict=True)
+
+
+@each_overlay
+def test_pods_are_closed(overlay: str) -> None:
+    for name, pod in pods(overlay).items():
+        spec = pod["spec"]
+        assert spec["automountServiceAccountToken"] is False, name
+        assert spec["securityContext"]["runAsNonRoot"] is True, name
+        assert spec["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}, name
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & set(spec), name
+        for container in containers(pod):
+            security = container["securityContext"]
+            assert security["readOnlyRootFilesystem"] is True, name
+            assert security["allowPrivilegeEscalation"] is False, name
+            assert security["capabilities"] == {"drop": ["ALL"]}, name
+            assert "memory" in container["resources"]["limits"], name
+            assert {"cpu", "memory"} <= set(container["resources"]["requests"]), name
+            tag = container["image"].rpartition(":")[2]
+            assert tag[:1].isdigit(), container["image"]
+        for volume in spec["volumes"]:
+            assert set(volume) & {"emptyDir", "secret", "configMap"}, f"{name}: {volume}"
+
+
+@each_overlay
+def test_nobody_here_has_rights_in_the_cluster(overlay: str) -> None:
+    assert not of_kind(overlay, "Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding")
+    assert named(overlay, "ServiceAccount", "parley")["automountServiceAccountToken"] is False
+
+
+@each_overlay
+def test_a_worker_that_is_ended_has_longer_than_a_turn_may_take(overlay: str) -> None:
+    for role in ("turns", "internal"):
+        pod = pods(overlay)[f"parley-{role}"]
+        (container,) = pod["spec"]["containers"]
+        told = environment(overlay, container)
+        grace_s = float(told["PARLEY_SHUTDOWN_GRACE_S"])
+        assert float(told["PARLEY_TURN_DEADLINE_S"]) < grace_s
+        assert grace_s + 10 < pod["spec"]["terminationGracePeriodSeconds"]
+
+
+@each_overlay
+def test_every_role_is_probed_and_waits_for_the_schema(overlay: str) -> None:
+    for role in ROLES:
+        pod = pods(overlay)[f"parley-{role}"]
+        (container,) = pod["spec"]["containers"]
+        assert container["args"] == ["serve", role]
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            if role in {"gateway", "flower"}:
+                assert container[probe]["httpGet"]["port"] == "http"
+            else:
+                assert container[probe]["exec"]["command"][:4] == ["python", "-m", "parley.probe", role]
+        assert ("--live" in container["livenessProbe"].get("exec", {}).get("command", "--live")) is True
+        (waiting,) = pod["spec"]["initContainers"]
+        assert waiting["args"][:2] == ["migrate", "--check"]
+
+
+@each_overlay
+def test_commands_and_variables_are_those_that_compose_gives(overlay: str) -> None:
+    """So that what is run for compose is run for both."""
+    services = read_compose()["services"]
+    own = {"OPENAI_BASE_URL", "PARLEY_MODEL"}
+    for role in (*ROLES, "migrate"):
+        (container,) = pods(overlay)[f"parley-{role}"]["spec"]["containers"]
+        assert container["args"] == services[role]["command"]
+        assert set(environment(overlay, container)) == set(services[role]["environment"]) - own, role
+
+
+@each_overlay
+def test_every_variable_of_ours_is_a_setting(overlay: str) -> None:
+    known = {str(field.alias) for field in Settings.model_fields.values()}
+    known |= {f"{name}_FILE" for name in known} | {"PARLEY_HOST", "PARLEY_AUTH", "FLOWER_BASIC_AUTH_FILE"}
+    for name, pod in pods(overlay).items():
+        if name.startswith("parley-"):
+            for container in containers(pod):
+                assert set(environment(overlay, container)) <= known, name
+
+
+@each_overlay
+def test_selectors_and_targets_refer_to_pods_that_are_there(overlay: str) -> None:
+    labels = [pod["metadata"]["labels"] for pod in pods(overlay).values()]
+
+    def finds(selector: dict[str, Any]) -> bool:
+        return any(selector.items() <= entry.items() for entry in labels)
+
+    for manifest in of_kind(overlay, "Service"):
+        assert finds(manifest["spec"]["selector"]), manifest["metadata"]["name"]
+    for manifest in of_kind(overlay, "PodDisruptionBudget"):
+        assert finds(manifest["spec"]["selector"]["matchLabels"]), manifest["metadata"]["name"]
+        assert manifest["spec"]["maxUnavailable"] == 1
+    for manifest in of_kind(overlay, "HorizontalPodAutoscaler", "ScaledObject"):
+        target = named(overlay, "Deployment", manifest["spec"]["scaleTargetRef"]["name"])
+        assert "replicas" not in target["spec"], "applying it again would undo what the scaler decided"
+    (ingress,) = of_kind(overlay, "Ingress")
+    (path,) = ingress["spec"]["rules"][0]["http"]["paths"]
+    assert named(overlay, "Service", path["backend"]["service"]["name"])
+
+
+@each_overlay
+def test_nothing_comes_in_or_goes_out_unless_it_is_named(overlay: str) -> None:
+    everything = named(overlay, "NetworkPolicy", "parley-nothing")["spec"]
+    assert everything == {"podSelector": {}, "policyTypes": ["Ingress", "Egress"]}
+    (outside,) = named(overlay, "NetworkPolicy", "parley-models")["spec"]["egress"]
+    assert "169.254.0.0/16" in outside["to"][0]["ipBlock"]["except"]
+    assert outside["ports"] == [{"port": 443, "protocol": "TCP"}]
+
+
+@each_overlay
+def test_secrets_are_referred_to_and_stand_nowhere(overlay: str) -> None:
+    needed = {
+        item["key"]
+        for pod in pods(overlay).values()
+        for volume in pod["spec"]["volumes"]
+        if "secret" in volume
+        for item in volume["secret"]["items"]
+    }
+    for manifest in of_kind(overlay, "TriggerAuthentication"):
+        for reference in manifest["spec"]["secretTargetRef"]:
+            assert reference["name"] == "parley"
+            needed.add(reference["key"])
+    if overlay == "prod":
+        assert not of_kind(overlay, "Secret")
+        text = (ROOT / "k8s" / "overlays" / "prod" / "kustomization.yaml").read_text()
+        assert all(key in text for key in needed), "the file names every key that is needed"
+    else:
+        (secret,) = of_kind(overlay, "Secret")
+        assert secret["metadata"]["name"] == "parley"
+        assert needed <= set(secret["data"])
+
+
+@each_overlay
+def test_scalers_are_as_keda_reads_them(overlay: str) -> None:
+    authentications = {manifest["metadata"]["name"] for manifest in of_kind(overlay, "TriggerAuthentication")}
+    for manifest in of_kind(overlay, "ScaledObject"):
+        assert manifest["apiVersion"] == "keda.sh/v1alpha1"
+        spec = manifest["spec"]
+        assert 1 <= spec["minReplicaCount"] < spec["maxReplicaCount"]
+        names = [trigger["name"] for trigger in spec["triggers"]]
+        assert len(set(names)) == len(names)
+        for trigger in spec["triggers"]:
+            assert all(isinstance(value, str) for value in trigger["metadata"].values())
+            match trigger["type"]:
+                case "redis":
+                    assert set(trigger["metadata"]) == {"listName", "listLength"}
+                    assert trigger["metadata"]["listName"] in {READY, *QUEUES}
+                case "postgresql":
+                    assert {"query", "targetQueryValue"} <= set(trigger["metadata"])
+                case kind:
+                    assert kind == "cpu"
+                    continue
+            assert trigger["authenticationRef"]["name"] in authentications
+
+
+async def test_the_query_of_the_scaler_counts_the_seconds_that_a_turn_waits(
+    database_url: str, redis_url: str
+) -> None:
+    migrate(database_url)
+    (query,) = [
+        trigger["metadata"]["query"]
+        for trigger in named("prod", "ScaledObject", "parley-turns")["spec"]["triggers"]
+        if trigger["type"] == "postgresql"
+    ]
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        assert connection.execute(query).fetchone() == (0,)
+        async with submitter(database_url, redis_url) as client:
+            await client.submit("waiting", "say", hint=False)
+            await client.submit("waiting", "say", hint=False)
+        connection.execute("UPDATE turns SET accepted_at = accepted_at - interval '42 s' WHERE seq = 1")
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    assert 42 <= row[0] <= 60
+
+
+def test_the_monitor_looks_at_a_service_and_a_port_that_are_there() -> None:
+    for overlay in OVERLAYS:
+        (monitor,) = of_kind(overlay, "ServiceMonitor")
+        assert monitor["apiVersion"] == "monitoring.coreos.com/v1"
+        wanted = monitor["spec"]["selector"]["matchLabels"].items()
+        (service,) = [
+            manifest
+            for manifest in of_kind(overlay, "Service")
+            if wanted <= manifest["metadata"].get("labels", {}).items()
+        ]
+        ports = {port["name"] for port in service["spec"]["ports"]}
+        assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
+
+
+def test_redis_of_the_small_cluster_is_configured_as_that_of_compose() -> None:
+    """Kustomize takes no file from outside its folder, so there are two."""
+    assert (ROOT / "k8s/overlays/dev/redis.conf").read_bytes() == (ROOT / "deploy/redis.conf").read_bytes()

@@ -1,0 +1,125 @@
+"""The real Flower: closed without its password, and without anything of what users said (RT-22)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+from celery import Celery
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.ports.tasks import SUBMIT_TURN
+from parley.embedded.ports import free_port
+from tests.integration.chaos.fleet import ROOT, fleet, wait_until
+
+PASSWORD = "flower:open-sesame"
+SAID = "wait 0 my-card-number-is-4111"
+
+
+@contextmanager
+def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
+    """`parley serve flower`, asked for its address."""
+    port = free_port()
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [sys.executable, "-m", "parley", "serve", "flower", "--port", str(port)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ) as process,
+    ):
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_until(lambda: answers(f"{url}/healthcheck"), within_s=30, what=f"Flower answers, see {log}")
+            yield url
+        finally:
+            process.terminate()
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url).is_success
+    except httpx.HTTPError:
+        return False
+
+
+def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    migrate(database_url)
+    secret = tmp_path / "flower"
+    secret.write_text(f"{PASSWORD}\n")
+    environment = {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        "FLOWER_BASIC_AUTH_FILE": str(secret),
+        "PARLEY_HOST": "0.0.0.0",
+    }
+    user = tuple(PASSWORD.split(":"))
+    with (
+        fleet(database_url, redis_url, tmp_path) as crew,
+        flower(environment, tmp_path / "flower.log") as url,
+        Celery(set_as_current=False, broker=redis_url, backend=redis_url) as sender,
+    ):
+        for path in ("/workers", "/tasks", "/api/tasks", "/api/workers"):
+            assert httpx.get(f"{url}{path}").status_code == 401, path
+            assert httpx.get(f"{url}{path}", auth=("flower", "wrong")).status_code == 401, path
+
+        crew.start(1, options=("-E",))
+        arguments = {"session_id": "seen", "text": SAID, "domain": "counting", "wait": 20}
+        result = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=30)
+        assert result["status"] == "done"
+        wait_until(lambda: succeeded(url, user), within_s=20, what="Flower shows the submission as done")
+        shown = httpx.get(f"{url}/api/tasks", auth=user).text
+        pages = shown + httpx.get(f"{url}/tasks", auth=user).text
+        log = crew.workers[0].log.read_text()
+
+    (task,) = [task for task in listed(shown) if task["name"] == SUBMIT_TURN]
+    assert task["kwargs"] == "{session_id: seen}"
+    assert "4111" not in pages
+    assert "4111" not in log
+    assert str(result["reply"]) not in (task["result"] or "")
+
+
+def succeeded(url: str, user: tuple[str, ...]) -> bool:
+    tasks = listed(httpx.get(f"{url}/api/tasks", auth=user).text)
+    return any(task["name"] == SUBMIT_TURN and task["state"] == "SUCCESS" for task in tasks)
+
+
+def listed(body: str) -> list[dict[str, str]]:
+    return list(orjson.loads(body).values())
+
+
+@pytest.mark.parametrize("password", [None, "no-colon", "a:b,"])
+def test_it_does_not_start_where_others_reach_it_without_a_password(
+    password: str | None, tmp_path: Path
+) -> None:
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("FLOWER")},
+        "PYTHONPATH": str(ROOT),
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+        **({} if password is None else {"FLOWER_BASIC_AUTH": password}),
+    }
+    ended = subprocess.run(
+        [sys.executable, "-m", "parley", "serve", "flower", "--host", "0.0.0.0"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=30,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(
+        "parley: Flower would be open to everybody on 0.0.0.0: set FLOWER_BASIC_AUTH"
+    )

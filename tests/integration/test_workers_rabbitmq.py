@@ -1,0 +1,129 @@
+"""RabbitMQ as the broker by `PARLEY_BROKER_URL`: the same tasks, and nothing lost when it is killed (RT-18, RT-21)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+from celery import Celery
+
+from orchestrator.adapters.messages import TASK_QUEUES, producer_options
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import open_ports
+from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
+from orchestrator.settings import Settings
+from tests.integration.chaos.checker import check, read_history
+from tests.integration.chaos.fleet import fleet, wait_until
+from tests.integration.chaos.submitting import Submitter, all_finished
+from tests.integration.rabbit import Rabbit, is_installed, rabbit
+
+pytestmark = [
+    pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
+    with rabbit(tmp_path_factory.mktemp("rabbit") / "node") as running:
+        yield running
+
+
+@pytest.fixture
+def backend(node: Rabbit, redis_url: str) -> Iterator[Celery]:
+    """A backend that only knows Celery and the broker."""
+    with Celery(set_as_current=False, broker=node.url, backend=redis_url) as app:
+        app.conf.update(
+            task_queues=TASK_QUEUES,
+            task_default_queue="submissions",
+            broker_transport_options=producer_options(node.url),
+        )
+        yield app
+
+
+def submit(backend: Celery, session: str, text: str, **more: object) -> dict[str, object]:
+    arguments = {"session_id": session, "text": text, "domain": "counting", "wait": 30, **more}
+    return backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=60)
+
+
+def count(database_url: str, query: str) -> int:
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_turns_and_internal_flows_go_through_it(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    migrate(database_url)
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
+        crew.start(1)
+        crew.start(1, queues="internal,urgent")
+        assert submit(backend, "through-rabbit", "say")["status"] == "done"
+        assert submit(backend, "through-rabbit", "say again")["reply"] == "2"
+
+        backend.send_task(START_RUN, kwargs={"flow": "expire_sessions"}, queue="internal")
+        wait_until(
+            lambda: count(
+                database_url,
+                "SELECT count(*) FROM internal_runs WHERE flow = 'expire_sessions' AND status = 'done'",
+            ),
+            within_s=30,
+            what="the flow that was asked for has run",
+        )
+
+
+def test_submissions_that_it_confirmed_outlive_it(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """Queues and messages are durable: what a backend has handed over is not lost with the node."""
+    migrate(database_url)
+    for number in range(20):
+        backend.send_task(
+            SUBMIT_TURN,
+            kwargs={"session_id": f"kept-{number}", "text": "say", "domain": "counting"},
+            queue="submissions",
+            ignore_result=True,
+        )
+    node.kill()
+    node.start()
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
+        crew.start(1)
+        done = "SELECT count(*) FROM turns WHERE session_id LIKE 'kept-%' AND status = 'done'"
+        wait_until(lambda: count(database_url, done) == 20, within_s=60, what="all 20 are done")
+
+
+async def test_it_may_be_killed_in_the_middle_of_a_load(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    migrate(database_url)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        tables = "sessions, turns, events, states, state_history"
+        connection.execute(f"TRUNCATE {tables} CASCADE")
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
+    environment = {"PARLEY_BROKER_URL": node.url, "PARLEY_RUNNER_LINGER_S": "0.2"}
+    with fleet(database_url, redis_url, tmp_path, environment) as crew:
+        crew.start(2)
+        async with open_ports(settings) as ports:
+            client = Submitter(ports)
+            sessions = [f"load-{number}" for number in range(30)]
+            load = asyncio.create_task(client.submit_all(sessions, 8, lambda _: "wait 0.05"))
+            while len(client.accepted) < 60:
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(node.kill)
+            await load
+            await all_finished(database_url, within_s=90)
+
+            await asyncio.to_thread(node.start)
+            history = read_history(database_url, client.accepted)
+            assert Counter(turn.status for turn in history.turns) == {"done": 240}
+            assert check(history) == []
+
+        again = await asyncio.to_thread(submit, backend, "after", "say")
+        assert again["status"] == "done", "workers found the broker again"
+        assert all(worker.process.poll() is None for worker in crew.workers)
