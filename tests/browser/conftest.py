@@ -103,8 +103,11 @@ class Guarded:
     """A second gateway of the same stack, which asks for keys."""
 
     address: str
-    operator: str
-    user: str
+    environment: dict[str, str]
+
+    def make_key(self, *options: str) -> str:
+        command = [sys.executable, "-m", "parley", "keys", "create", "browser", *options]
+        return subprocess.check_output(command, env=self.environment, cwd=ROOT, text=True).strip()
 
 
 @pytest.fixture(scope="session")
@@ -112,19 +115,13 @@ def guarded(address: str, folder: Path) -> Iterator[Guarded]:
     note = json.loads((folder / "run" / "gateway.json").read_bytes())
     environment = {**psutil.Process(note["pid"]).environ(), "PARLEY_AUTH": "required"}
     port = str(_free_port())
-
-    def make_key(*options: str) -> str:
-        command = [sys.executable, "-m", "parley", "keys", "create", "browser", *options]
-        return subprocess.check_output(command, env=environment, cwd=ROOT, text=True).strip()
-
-    keys = make_key("--operator"), make_key("--user", "ada")
     command = [sys.executable, "-m", "gateway", "--port", port]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.PIPE, text=True) as gateway:
         try:
             assert gateway.stderr is not None
             while "Uvicorn running" not in (line := gateway.stderr.readline()):
                 assert line, "The gateway ended."
-            yield Guarded(f"http://127.0.0.1:{port}", *keys)
+            yield Guarded(f"http://127.0.0.1:{port}", environment)
         finally:
             gateway.terminate()
             gateway.communicate()
