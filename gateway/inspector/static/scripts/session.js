@@ -182,6 +182,7 @@ export class Session extends EventTarget {
 
   handle(event) {
     if (event.type === "token") return this.takeToken(event);
+    if (event.number !== null && ENDING.has(event.type)) this.forgetHints(event.turn_id);
     this.events.push(event);
     if (this.events.length > MOST_EVENTS) this.events.shift();
     this.tell("events", event);
@@ -190,6 +191,16 @@ export class Session extends EventTarget {
     if (event.turn_id) this.takeOfTurn(event);
     if (event.number !== null) this.refreshSoon();
     return undefined;
+  }
+
+  /** What was told while a turn was at work stands in the log once the turn has ended. */
+  forgetHints(turnId) {
+    this.events = this.events.filter((event) => event.number !== null || event.turn_id !== turnId);
+  }
+
+  /** What the turns that are at work have told so far. */
+  get hints() {
+    return this.events.filter((event) => event.number === null && !FINISHED.has(this.find(event.turn_id)?.turn?.status));
   }
 
   takeToken(event) {
@@ -274,7 +285,7 @@ function beginning(text, count) {
 }
 
 /** What a turn is doing, in a few words. */
-function describe(event) {
+export function describe(event) {
   const about = event.payload ?? {};
   const name = (text) => String(text ?? "").replaceAll("_", " ");
   switch (event.type) {
