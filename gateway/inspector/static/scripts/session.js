@@ -48,7 +48,7 @@ export class Session extends EventTarget {
 
   /** Every turn of the session with what was said in it. */
   async readTurns() {
-    const [turns, history] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000)]);
+    const [turns, history, ratings] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000), this.api.ratings(this.id)]);
     for (const turn of turns.sort((one, other) => one.seq - other.seq)) {
       const entry = this.ensure(turn.turn_id);
       entry.turn = turn;
@@ -58,6 +58,10 @@ export class Session extends EventTarget {
     }
     this.sort();
     this.recall(history);
+    for (const one of ratings.reverse()) {
+      const entry = this.find(one.turn_id);
+      if (entry !== undefined) entry.feedback = one.rating;
+    }
     this.tell("turns");
   }
 
