@@ -10,7 +10,8 @@ DOMAIN ?= travel
 PYTEST_ARGUMENTS ?=
 SOAK_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench bench-search bench-length soak chaos clean
+.PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners \
+	bench-graphs bench-housekeeping soak chaos clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -43,8 +44,17 @@ bench: $(VENV)/.installed-dev
 bench-search: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.search
 
+bench-graphs: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.graphs
+
+bench-housekeeping: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.housekeeping
+
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
+
+bench-listeners: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.listeners
 
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from gateway.routes import (
     feedback,
     health,
     looking,
+    metrics,
     preferences,
     runs,
     sessions,
@@ -37,11 +39,11 @@ from gateway.tokens import read_tokens
 from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.postgres.archive import PostgresArchive
 from orchestrator.adapters.postgres.feedback import PostgresFeedback
-from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
-from orchestrator.adapters.redis.scratchpad import RedisScratchpad
+from orchestrator.adapters.postgres.standing import PostgresStanding
 from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings, load_settings
 from orchestrator.telemetry import log_signal
+from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 
 PARTS = (
     sessions,
@@ -57,6 +59,7 @@ PARTS = (
     webhooks,
     access,
     health,
+    metrics,
 )
 """In the order in which the documentation shows them."""
 
@@ -91,6 +94,7 @@ async def open_doors(
             probe=ports.probe,
             circuits=ports.circuits.describe,
             runs=ports.runs,
+            standing=PostgresStanding(ports.database),
             pressure=ports.pressure,
             flows=flows or KnownFlows(settings.domain),
             tell_of_runs=ports.messages.tell_of_runs,
@@ -99,7 +103,7 @@ async def open_doors(
             live=ports.live,
             archive=PostgresArchive(ports.database),
             feedback=PostgresFeedback(ports.database),
-            scratchpad=RedisScratchpad(ports.redis, PostgresScratchpadArchive(ports.database)),
+            scratchpad=ports.scratchpad,
             pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
             record_signal=log_signal,
             memory=MemoryDoors(ports.context, ports.preferences),
@@ -127,6 +131,7 @@ def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:
         async with open_doors() as doors:
             app.state.doors = doors
             yield
+        shut_down_tracing()
 
     app = FastAPI(
         title="Parley",
@@ -140,12 +145,21 @@ def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:
         generate_unique_id_function=openapi.operation_id,
     )
     problems.install(app)
+    _trace(app)
     _add_middleware(app, front)
     for part in PARTS:
         app.include_router(part.router)
     inspector.install(app)
     app.openapi = lambda: openapi.describe(app)
     return app
+
+
+def _trace(app: FastAPI) -> None:
+    """Requests become spans, continuing the caller's trace, where traces are sent anywhere."""
+    if set_up_tracing("gateway", os.environ):
+        from opentelemetry.instrumentation.fastapi import FastAPIInstrumentor  # noqa: PLC0415  # seldom needed
+
+        FastAPIInstrumentor.instrument_app(app, excluded_urls="health,metrics")
 
 
 def _add_middleware(app: FastAPI, front: Front) -> None:

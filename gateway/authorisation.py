@@ -21,7 +21,6 @@ OPERATORS_ONLY: Final = frozenset(
         ("POST", "/v1/runs"),
         ("POST", "/v1/runs/{run_id}/cancel"),
         ("POST", "/v1/runs/{run_id}/redo"),
-        ("POST", "/v1/documents"),
         ("GET", "/v1/webhooks"),
         ("POST", "/v1/webhooks"),
         ("POST", "/v1/webhooks/secret"),
@@ -45,6 +44,11 @@ FOR_EVERYBODY: Final = frozenset(
 LISTS: Final = frozenset({("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs")})
 """A user lists those of a session of his that he names."""
 
+DOCUMENTS: Final = frozenset(
+    {("GET", "/v1/documents"), ("GET", "/v1/documents/search"), ("GET", "/v1/documents/{document_id}")}
+)
+"""A user reads his own and those for everybody; what everybody reads is written by backends."""
+
 
 async def authorise(connection: HTTPConnection, doors: Doors, caller: Caller) -> None:
     """Raises Forbidden, or NotFound where even the existence of a thing is none of the caller's business."""
@@ -53,11 +57,15 @@ async def authorise(connection: HTTPConnection, doors: Doors, caller: Caller) ->
         caller.require_operator()
     if caller.only_user is None or route in FOR_EVERYBODY:
         return
+    if route in DOCUMENTS:
+        if {*connection.query_params.getlist("user_id")} - {caller.only_user}:
+            raise Forbidden("You can read your own documents and those for everybody.")
+        return
     if route in LISTS:
-        named = connection.query_params.get("session_id")
-        if named is None:
+        named = connection.query_params.getlist("session_id")
+        if len(named) != 1:
             raise Forbidden("Name one of your sessions: add `session_id` to the query.")
-        await _require_session(doors, caller, SessionId(named))
+        await _require_session(doors, caller, SessionId(named[0]))
         return
     await _require_named(connection, doors, caller)
 

@@ -23,6 +23,7 @@ from orchestrator.ports.preferences import PreferenceStore
 from orchestrator.ports.runs import NewRun, Pressure, Runs, Started
 from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
+from orchestrator.ports.standing import ReadStanding
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.ports.webhooks import Webhooks
 from orchestrator.telemetry import RecordSignal
@@ -90,6 +91,7 @@ class Doors:
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
+    standing: ReadStanding
     pressure: Pressure
     flows: Flows
     tell_of_runs: Callable[[Started], Awaitable[None]]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+import orjson
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
@@ -68,12 +69,26 @@ def describe(app: FastAPI) -> JsonObject:
         )
         schemas = document.setdefault("components", {}).setdefault("schemas", {})
         schemas["Problem"] = Problem.model_json_schema()
+        _gather_definitions(document, schemas)
         for gone in ("HTTPValidationError", "ValidationError"):
             schemas.pop(gone, None)
         for path, operation in _operations(document):
             _add_problems(path, operation)
+            for parameter in operation.get("parameters", ()):
+                _say_no_null(parameter)
+        # Bodies that a route describes by hand name their parts as if they stood alone.
+        named = orjson.dumps(document).replace(b'"#/$defs/', b'"#/components/schemas/')
+        document = orjson.loads(named)
         app.openapi_schema = document
+        return document
     return app.openapi_schema
+
+
+def _gather_definitions(document: JsonObject, schemas: JsonObject) -> None:
+    """Put parts of bodies that a route describes by hand where all others are."""
+    for _, operation in _operations(document):
+        for media in operation.get("requestBody", {}).get("content", {}).values():
+            schemas.update(media.get("schema", {}).get("$defs", {}))
 
 
 def _operations(document: JsonObject) -> Iterable[tuple[str, JsonObject]]:
@@ -98,6 +113,18 @@ def _add_problems(path: str, operation: dict[str, Any]) -> None:
     told |= _FURTHER.get(name, {})
     for status, meaning in sorted(told.items()):
         operation["responses"][str(status)] = _problem(status, meaning)
+
+
+def _say_no_null(parameter: JsonObject) -> None:
+    """An optional parameter may be left out; there is no null in an address or a header."""
+    kinds = parameter["schema"].get("anyOf")
+    if kinds is not None:
+        given = [kind for kind in kinds if kind != {"type": "null"}]
+        (only,) = given
+        parameter["schema"] = {
+            **{name: value for name, value in parameter["schema"].items() if name != "anyOf"},
+            **only,
+        }
 
 
 def _problem(status: int, meaning: str) -> JsonObject:

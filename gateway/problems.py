@@ -8,6 +8,7 @@ import orjson
 from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
+from starlette.routing import Match, Route
 
 from orchestrator.errors import (
     ConfigurationError,
@@ -103,13 +104,24 @@ def _dotted(location: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in parts)
 
 
-def _on_http_exception(_: Request, error: Exception) -> Response:
+def _on_http_exception(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     if error.status_code == HTTPStatus.BAD_REQUEST:  # the framework's only one: a body it cannot decode
         return problem_of(InvalidInput("The body is not JSON in UTF-8, or nested too deeply.", field="body"))
+    if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+        error.headers = {"Allow": ", ".join(sorted(_methods(request)))}
     code = HTTPStatus(error.status_code).name.lower()
     return problem(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
+
+
+def _methods(request: Request) -> set[str]:
+    """What an address answers to: each of its routes knows its own method only."""
+    found: set[str] = set()
+    for route in request.app.routes:
+        if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
+            found |= route.methods or set()
+    return found
 
 
 def _on_surprise(request: Request, error: Exception) -> Response:

@@ -45,7 +45,7 @@ class ApprovalDecision(Request):
 class Rollback(Request):
     model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
 
-    epoch: Annotated[int, Field(ge=0, le=2**62)]
+    epoch: Annotated[int, Field(ge=0, le=2**53)]
 
 
 class NewRunBody(Request):
@@ -67,7 +67,7 @@ class Correction(Request):
 
     reply: Annotated[str, StringConstraints(min_length=1, max_length=10_000, pattern=NO_NUL)] | None = None
     dact: Identifier | None = None
-    slots: dict[Identifier, JsonValue] | None = None
+    slots: dict[str, JsonValue] | None = None
 
 
 class NewFeedback(Request):
@@ -75,6 +75,10 @@ class NewFeedback(Request):
 
     model_config = ConfigDict(
         json_schema_extra={
+            "anyOf": [
+                {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+                for name in ("rating", "comment", "correction")
+            ],
             "examples": [
                 {"rating": "up"},
                 {
@@ -82,7 +86,7 @@ class NewFeedback(Request):
                     "comment": "I meant Friday.",
                     "correction": {"slots": {"date": "2026-12-04"}},
                 },
-            ]
+            ],
         }
     )
 

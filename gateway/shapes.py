@@ -123,6 +123,9 @@ class Turn(Shape):
                     "tools": [],
                     "frame": None,
                     "actions": [],
+                    "interaction": {"kind": "none"},
+                    "code_snippet": None,
+                    "properties": {"templates": ["book_flight"], "naturalized": False, "streamed": False},
                     "ambiguity": {"level": "specific", "slot": "date", "flow_id": "flow_1"},
                     "flags": {"keep_going": False},
                     "duration_ms": 2.1,
@@ -143,6 +146,9 @@ class Turn(Shape):
     tools: list[ToolCall]
     frame: JsonMap | None
     actions: list[JsonMap]
+    interaction: JsonMap = Field(description="How the open question is answered.")
+    code_snippet: JsonMap | None
+    properties: JsonMap = Field(description="How the answer came about.")
     ambiguity: JsonMap | None
     flags: JsonMap
     duration_ms: float | None

@@ -46,14 +46,18 @@ from orchestrator.adapters.tools.transports import Transports
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
+from orchestrator.agent.modules import MemoryPorts
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
+from orchestrator.memory.user_memory import UserMemory
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.ports.freshness import Freshener
 from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
+from orchestrator.telemetry.metrics import count_signal
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
@@ -94,6 +98,9 @@ class Ports:
     scratchpad: RedisScratchpad
     preferences: PostgresPreferences
     context: BusinessContext
+
+    freshener: Freshener | None = None
+    """Where Internal flows can be carried out: what renews their results for a turn."""
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
@@ -170,6 +177,7 @@ def _open_models(
 
     def record(signal: Signal) -> None:
         log_signal(signal)
+        count_signal(signal)
         circuits.note(signal)
 
     stack.push_async_callback(circuits.settled)
@@ -209,11 +217,13 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
 
+    memory = UserMemory(ports.preferences, domain.flows)
+
     def services(tenant_id: TenantId) -> dict[str, object]:
         records = PostgresRecords(ports.database, tenant_id, domain.name)
         configured = domain.config.services
         return {
-            service: cls(ServiceContext(records, configured.get(service, {}), python))
+            service: cls(ServiceContext(records, configured.get(service, {}), python, memory))
             for service, cls in loaded.services.items()
         }
 
@@ -239,6 +249,9 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         services,
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
+        record_signal=count_signal,
+        freshener=ports.freshener,
+        memory=MemoryPorts(ports.preferences, ports.context, ports.scratchpad),
         gather=RunsContextGathering(ports.runs, ports.messages.tell_of_runs),
         live=ports.live,
     )

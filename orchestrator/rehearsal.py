@@ -16,8 +16,12 @@ from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.lane import LaneRunner, TurnAgent
+from orchestrator.agent.modules import MemoryPorts
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.services import ServiceContext
+from orchestrator.memory.business_context import BusinessContext
+from orchestrator.memory.hashed import HashedEmbedder
+from orchestrator.memory.user_memory import UserMemory
 from orchestrator.nlu.system1 import System1
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.toolbox import Services
@@ -25,10 +29,13 @@ from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.telemetry import Signal
+from orchestrator.testing.documents import MemoryDocuments
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.preferences import MemoryPreferences
 from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.scratchpad import MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.result import turn_object
@@ -54,8 +61,11 @@ class Rehearsal:
     signals: list[Signal] = field(default_factory=list[Signal])
     records: dict[TenantId, MemoryRecords] = field(default_factory=dict[TenantId, MemoryRecords])
     live: MemoryLiveEvents = field(default_factory=MemoryLiveEvents)
+    scratchpad: MemoryScratchpad = field(default_factory=MemoryScratchpad)
     agent: TurnAgent | None = None
     transports: Transports | None = None
+    preferences: MemoryPreferences = field(default_factory=MemoryPreferences)
+    documents: MemoryDocuments = field(default_factory=MemoryDocuments)
 
     @classmethod
     def of(
@@ -100,15 +110,22 @@ class Rehearsal:
             system1=system1,
             gather=gather,
             clock=lambda: rehearsal.now,
+            memory=rehearsal.make_memory(),
             record_signal=rehearsal.signals.append,
             live=rehearsal.live,
         )
         return rehearsal
 
+    def make_memory(self) -> MemoryPorts:
+        """What is remembered beyond a session, over the stores in memory."""
+        context = BusinessContext(self.documents, HashedEmbedder(), clock=lambda: self.now)
+        return MemoryPorts(self.preferences, context, self.scratchpad)
+
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
         """Service instances per tenant, each tenant with records of its own."""
         rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
         python = GuardedPython(PythonSandbox(), rules)
+        memory = UserMemory(self.preferences, self.loaded.domain.flows)
         made: dict[TenantId, Mapping[str, object]] = {}
 
         def of_tenant(tenant_id: TenantId) -> Mapping[str, object]:
@@ -116,7 +133,7 @@ class Rehearsal:
                 records = self.records.setdefault(tenant_id, MemoryRecords())
                 config = self.loaded.domain.config.services
                 own = {
-                    name: service(ServiceContext(records, dict(config.get(name, {})), python))
+                    name: service(ServiceContext(records, dict(config.get(name, {})), python, memory))
                     for name, service in self.loaded.services.items()
                 }
                 made[tenant_id] = {**own, **stand_ins}

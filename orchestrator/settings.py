@@ -183,6 +183,9 @@ class Settings(BaseSettings):
     pulse_file: Path | None = Field(None, alias="PARLEY_PULSE_FILE")
     """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
+    metrics_port: int | None = Field(None, alias="PARLEY_METRICS_PORT", ge=1, le=65535)
+    """Where a worker tells its metrics over HTTP; nowhere when it is not set. The gateway has ``/metrics``."""
+    metrics_host: str = Field("127.0.0.1", alias="PARLEY_METRICS_HOST")
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)
 

@@ -14,11 +14,13 @@ from parley.commands import (
     chat,
     database,
     doctor,
+    documents,
     domain,
     evaluate,
     health,
     keys,
     operate,
+    redis_acl,
     runs,
     serve,
     sessions,
@@ -51,10 +53,12 @@ app.command("rollback")(sessions.rollback)
 app.add_typer(operate.turns, name="turns")
 app.add_typer(operate.approvals, name="approvals")
 app.add_typer(runs.runs, name="runs")
+app.add_typer(documents.documents, name="documents")
 app.add_typer(webhooks.webhooks, name="webhooks")
 app.add_typer(keys.keys, name="keys")
 app.add_typer(domain.app, name="domain")
 app.command("migrate")(database.migrate)
+app.command("redis-acl")(redis_acl.redis_acl)
 app.command("doctor")(doctor.doctor)
 app.command("eval")(evaluate.eval_command)
 app.command("soak")(soak.soak)

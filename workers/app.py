@@ -10,9 +10,9 @@ from orchestrator.adapters.messages import CONNECT_TIMEOUT_S, TASK_QUEUES, trans
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import ROUTES, TURNS
 from orchestrator.settings import Settings, load_settings
+from orchestrator.telemetry.logs import set_up_logging
 from workers.catalogue import MakeCatalogue, make_catalogue
 from workers.host import Host
-from workers.logs import set_up_logging
 from workers.schedule import scheduler_of
 from workers.tasks import register_tasks
 

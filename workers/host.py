@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import Any
@@ -14,6 +15,7 @@ from orchestrator.errors import Unavailable
 from orchestrator.ports.tasks import INTERNAL, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 from workers.canvas import Canvas
 from workers.catalogue import MakeCatalogue
 from workers.process import InternalWork, WorkerProcess
@@ -74,11 +76,13 @@ class Host:
             process, self._process = self._process, None
         if process is not None:
             process.close()
+        shut_down_tracing()
 
     def _open(self, sightings: Sightings | None) -> WorkerProcess:
         with self._lock:
             if self._process is None:
                 queues = self._app.amqp.queues.consume_from
+                set_up_tracing("turns" if TURNS in queues else "internal", os.environ)
                 internal = InternalWork(Canvas(self._app), self._make_catalogue, INTERNAL in queues)
                 self._process = WorkerProcess(
                     self._settings,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
 from internal_flows.catalogue import Catalogue
@@ -37,6 +37,7 @@ from orchestrator.ports.runs import (
     Recorded,
     RunClaim,
     RunEnd,
+    RunFacts,
     Runs,
     RunStatus,
     RunWork,
@@ -44,6 +45,8 @@ from orchestrator.ports.runs import (
     Urgency,
 )
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import RUNS
+from orchestrator.telemetry.traces import span, turn_span
 from orchestrator.types import Json
 from workers.patience import Patience
 from workers.progress import ProgressNotes
@@ -170,7 +173,7 @@ class InternalExecutor:
         if claim is None:
             return False
         try:
-            with self._holding(claim.token):
+            with self._holding(claim.token), _traced(claim.facts, claim.phase.value):
                 match claim.phase:
                     case Phase.BEFORE:
                         return await self._before(claim)
@@ -249,6 +252,7 @@ class InternalExecutor:
         hints = await self._work.finish(claim, end)
         if hints is None:
             raise _Fenced
+        RUNS.labels(claim.facts.flow, end.status.value).inc()
         self._tell(hints)
 
     # Items.
@@ -260,7 +264,7 @@ class InternalExecutor:
             if claim is None:
                 return False
             try:
-                with self._holding(claim.token):
+                with self._holding(claim.token), _traced(claim.facts, Phase.ITEMS.value):
                     recorded = await self._do_share(claim)
             except _Fenced:
                 _log.warning("Items were taken away.", run=run_id, flow=claim.facts.flow)
@@ -356,6 +360,14 @@ class InternalExecutor:
         task = asyncio.ensure_future(_logged(what))
         self._later.add(task)
         task.add_done_callback(self._later.discard)
+
+
+def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
+    """A phase of a run, in the trace of the turn that made it due, if one did."""
+    name = f"{facts.flow} {phase}"
+    if facts.turn_id is None:
+        return span(name, run_id=facts.run_id)
+    return turn_span(name, facts.turn_id, run_id=facts.run_id)
 
 
 async def _logged(what: Awaitable[None]) -> None:

@@ -9,7 +9,9 @@ import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+
+from prometheus_client import start_http_server
 
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.runs import PostgresRunWork
@@ -20,13 +22,15 @@ from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
+from orchestrator.ports.scratchpad import Entry
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
-from orchestrator.types import JsonObject, SessionId
+from orchestrator.types import JsonObject, SessionId, TurnId
 from workers.catalogue import MakeCatalogue
+from workers.freshener import RunsFreshener
 from workers.internal import Dispatch, InternalExecutor
 from workers.loop import LoopThread
-from workers.outbox import OutboxSender
+from workers.outbox import Deliver, OutboxSender
 from workers.patience import Patience
 from workers.pulse import BEAT_EVERY_S, Condition, Pulse
 from workers.runner import SessionRunner
@@ -132,9 +136,13 @@ class WorkerProcess:
     async def _open(self) -> None:
         self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
         self._lane = await self._resources.enter_async_context(open_lane(ports))
-        self._agents = AgentCatalogue(self._build, ports)
         self._executor = self._open_internal(ports)
-        kinds = {} if self._executor is None else {"internal_flow": self._start_run}
+        if self._executor is not None:
+            ports = replace(ports, freshener=RunsFreshener(self._executor, ports.runs, ports.inbox))
+        self._agents = AgentCatalogue(self._build, ports)
+        kinds: dict[str, Deliver] = {"notes": self._put_notes}
+        if self._executor is not None:
+            kinds["internal_flow"] = self._start_run
         self._outbox = OutboxSender(ports.outbox, kinds)
         self._lanes = LaneRunner(
             self._lane, ports.live, ports.wakeup, self._agents.get, outbox_filled=self._outbox.nudge
@@ -167,6 +175,21 @@ class WorkerProcess:
         self._repeat("pulse", self._beat, BEAT_EVERY_S)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
+        self._tell_metrics()
+
+    def _tell_metrics(self) -> None:
+        """Answer Prometheus on a thread of its own, so that a loop that hangs can be seen."""
+        port = self._settings.metrics_port
+        if port is None:
+            return
+        try:
+            server, thread = start_http_server(port, self._settings.metrics_host)
+        except OSError as error:
+            _log.error("Metrics cannot be told.", port=port, error=str(error))
+            return
+        self._resources.callback(thread.join)
+        self._resources.callback(server.server_close)
+        self._resources.callback(server.shutdown)
 
     def _open_webhooks(self, ports: Ports) -> None:
         """Tell events outside from the workers of Internal flows: receivers are slow, turns are not."""
@@ -249,7 +272,8 @@ class WorkerProcess:
         found = await self._lane.sweep(grace_s=self._settings.sweep_grace_s)
         told = not found or await self._ports.wakeup.offer(*found)
         if self._runs_turns:
-            for session_id in self._untold(found) if told else found:
+            untold = self._untold(found) if told else found
+            for session_id in untold[: self._runner.room]:
                 self._runner.start(session_id)
         return len(found)
 
@@ -264,17 +288,25 @@ class WorkerProcess:
         await self._outbox.wait(OUTBOX_EVERY_S)
         await self._outbox.send_due()
 
+    async def _put_notes(self, message: OutboxMessage) -> None:
+        """What a turn noted goes into its session's scratchpad, once however often it is sent."""
+        entries = tuple(Entry.from_json(body) for body in message.payload["entries"])
+        await self._ports.scratchpad.put(
+            message.tenant_id, message.session_id, entries, operation=f"outbox:{message.id}"
+        )
+
     async def _start_run(self, message: OutboxMessage) -> None:
         """Starting is a matter of the store alone, so no message can be lost between."""
         arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
         try:
-            await self._start(arguments, f"outbox:{message.id}")
+            await self._start(arguments, f"outbox:{message.id}", turn_id=message.turn_id)
         except (InvalidInput, NotFound, ConfigurationError) as error:
             _log.error("A turn asked for an Internal flow that cannot be started.", error=str(error))
 
-    async def _start(self, arguments: JsonObject, key: str) -> None:
+    async def _start(self, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None) -> None:
         executor = self._required()
-        await executor.start(read_start(arguments, executor.catalogue), key=key)
+        runs = read_start(arguments, executor.catalogue)
+        await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
 
 
 async def _keep_doing(name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:

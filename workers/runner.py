@@ -61,6 +61,11 @@ class SessionRunner:
         return len(self._running)
 
     @property
+    def room(self) -> int:
+        """Lanes that may still be taken here."""
+        return max(0, self._capacity - len(self._running))
+
+    @property
     def serving(self) -> bool:
         """Whether a Celery task of this process takes sessions."""
         return self._serving
@@ -76,8 +81,12 @@ class SessionRunner:
         self._running[session_id] = task
 
     async def wake(self, session_id: SessionId) -> None:
-        """Run a session; the first caller stays and takes further sessions until none comes."""
-        self.start(session_id)
+        """Run a session; the first caller stays and takes further sessions until none comes.
+
+        Without room for it, it stays among the ready ones, for us later or for others now.
+        """
+        if self.room:
+            self.start(session_id)
         if self._serving:
             return
         self._serving = True
@@ -117,16 +126,18 @@ class SessionRunner:
                 return
 
     async def _take(self) -> list[SessionId]:
-        room = self._capacity - len(self._running)
+        room = self.room
         try:
             taken = await self._wakeup.take(limit=min(room, TAKE_AT_ONCE), timeout_s=TAKE_FOR_S)
         except Unavailable as error:
             _log.warning("No sessions can be taken now.", error=str(error))
             await asyncio.sleep(RECONNECT_AFTER_S)
             return []
-        if self._stopping.is_set() and taken:
-            await self._wakeup.offer(*taken)
-        for session_id in taken:
+        # While we waited for them, we may have been told to stop, or been woken with another.
+        fitting = 0 if self._stopping.is_set() else self.room
+        if taken[fitting:]:
+            await self._wakeup.offer(*taken[fitting:])
+        for session_id in taken[:fitting]:
             self.start(session_id)
         return taken
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
+import orjson
 from pydantic import (
     BaseModel,
     ConfigDict,
@@ -84,6 +85,7 @@ class TurnRequest(BaseModel):
 
 def parse_request(arguments: dict[str, Any]) -> TurnRequest:
     """Validate the arguments of a message. Raises InvalidInput naming the first offending field."""
+    _require_bounded(arguments.get("action"))
     text = arguments.get("text")
     if isinstance(text, str) and _size(text) > MAX_TEXT_BYTES:
         raise InputTooLarge(
@@ -96,6 +98,20 @@ def parse_request(arguments: dict[str, Any]) -> TurnRequest:
         field = ".".join(str(part) for part in first["loc"]) or "text"
         message = first["msg"].removeprefix("Value error, ")
         raise InvalidInput(f"{field}: {message}", field=field) from error
+
+
+def _require_bounded(action: object) -> None:
+    """Raises InputTooLarge; the encoder itself refuses what is nested too deeply."""
+    try:
+        size = len(orjson.dumps(action))
+    except orjson.JSONEncodeError as error:
+        raise InputTooLarge(
+            "The action is nested too deeply, or no JSON; send a simpler one.", field="action"
+        ) from error
+    if size > MAX_TEXT_BYTES:
+        raise InputTooLarge(
+            f"An action may have at most {MAX_TEXT_BYTES} bytes; send a smaller one.", field="action"
+        )
 
 
 async def submit(request: TurnRequest, ports: Ports, default_domain: str) -> JsonObject:

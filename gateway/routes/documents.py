@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request, Response
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
 
+from gateway import memory_shapes as shapes
 from gateway.doors import Doors, TheDoors, TheTenant
 from orchestrator.dialogue.labels import Label
 from orchestrator.errors import InvalidInput
@@ -71,28 +72,28 @@ def passage_object(passage: Passage) -> JsonObject:
     return {**asdict(passage), "labels": list(passage.labels), "updated_at": _show_time(passage.updated_at)}
 
 
+_WORDS = {"type": "string", "minLength": 1, "pattern": r"^[^\x00]*\S[^\x00]*$"}
 _UPLOAD = {
     "requestBody": {
         "required": True,
         "content": {
             "application/json": {"schema": DocumentBody.model_json_schema()},
-            "text/markdown": {"schema": {"type": "string"}, "example": "# Pets\n\nSmall dogs are welcome."},
-            "text/plain": {"schema": {"type": "string"}},
+            "text/markdown": {"schema": _WORDS, "example": "# Pets\n\nSmall dogs are welcome."},
+            "text/plain": {"schema": _WORDS},
         },
-    },
-    "responses": {
-        "201": {
-            "content": {
-                "application/json": {
-                    "example": {"document_id": "doc_3f2a", "created": True, "run_id": "run_8c1d"}
-                }
-            }
-        }
     },
 }
 
 
-@router.post("", status_code=HTTPStatus.CREATED, openapi_extra=_UPLOAD)
+@router.post(
+    "",
+    status_code=HTTPStatus.CREATED,
+    openapi_extra=_UPLOAD,
+    responses={
+        200: {"model": shapes.Uploaded, "description": "It was there already."},
+        201: {"model": shapes.Uploaded},
+    },
+)
 async def upload_document(
     request: Request,
     response: Response,
@@ -125,7 +126,7 @@ async def upload_document(
     return {"document_id": added.document_id, "created": added.created, "run_id": run_id}
 
 
-@router.get("")
+@router.get("", responses={200: {"model": list[shapes.Document]}})
 async def list_documents(
     doors: TheDoors,
     tenant: TheTenant,
@@ -140,7 +141,7 @@ async def list_documents(
     return [document_object(record) for record in found]
 
 
-@router.get("/search")
+@router.get("/search", responses={200: {"model": list[shapes.Passage]}})
 async def search_documents(
     q: Question,
     doors: TheDoors,
@@ -154,10 +155,11 @@ async def search_documents(
     return [passage_object(passage) for passage in found]
 
 
-@router.get("/{document_id}")
+@router.get("/{document_id}", responses={200: {"model": shapes.WholeDocument}})
 async def show_document(
     document_id: Identifier, doors: TheDoors, tenant: TheTenant, user_id: Owner = None
 ) -> JsonObject:
+    """A document with its text."""
     document = await doors.memory.context.documents.get(_owned(tenant, user_id, None), document_id)
     return {**document_object(document.record), "text": document.text}
 

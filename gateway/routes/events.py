@@ -10,6 +10,7 @@ import orjson
 from fastapi import APIRouter, Header, Query
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
+from gateway import shapes
 from gateway.doors import TheDoors, TheTenant
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
@@ -28,7 +29,19 @@ LastEventId = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**53
 
 _STREAM: JsonObject = {
     "text/event-stream": {
-        "schema": {"type": "string"},
+        "schema": {
+            "type": "object",
+            "required": ["event", "data"],
+            "properties": {
+                "id": {"type": "string", "description": "The number of a durable event."},
+                "event": {"type": "string", "description": "The type of the event."},
+                "data": {
+                    "type": "string",
+                    "contentMediaType": "application/json",
+                    "contentSchema": shapes.Event.model_json_schema(),
+                },
+            },
+        },
         "example": 'id: 3\nevent: answer\ndata: {"type":"answer","turn_id":"turn_1","payload":'
         '{"reply":"On which day?"},"number":3}\n\n',
     }

@@ -10,6 +10,7 @@ from typing import Annotated
 from fastapi import APIRouter
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
+from gateway import memory_shapes as shapes
 from gateway.doors import TheDoors, TheTenant
 from orchestrator.dialogue.labels import Label
 from orchestrator.dialogue.validation import is_bounded_json
@@ -36,7 +37,16 @@ class PreferenceBody(BaseModel):
     about where it came from.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["value"], "properties": {"value": {"not": {"type": "null"}}}},
+                {"required": ["text"], "properties": {"text": {"pattern": r"\S"}}},
+            ]
+        },
+    )
 
     key: Key
     kind: PreferenceKind = PreferenceKind.RULE
@@ -86,14 +96,14 @@ def preference_object(preference: Preference) -> JsonObject:
     }
 
 
-@router.get("")
+@router.get("", responses={200: {"model": shapes.Preferences}})
 async def show_preferences(user_id: Identifier, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Everything remembered of a user, with where it came from."""
     found = await doors.memory.preferences.of_user(tenant, UserId(user_id))
     return {"user_id": user_id, "preferences": [preference_object(one) for one in found]}
 
 
-@router.put("", status_code=HTTPStatus.OK)
+@router.put("", status_code=HTTPStatus.OK, responses={200: {"model": shapes.Preferences}})
 async def replace_preferences(
     user_id: Identifier, body: PreferencesBody, doors: TheDoors, tenant: TheTenant
 ) -> JsonObject:

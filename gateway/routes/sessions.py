@@ -124,7 +124,7 @@ async def read_state(
     session_id: SessionId,
     doors: TheDoors,
     tenant: TheTenant,
-    epoch: Annotated[int | None, Query(ge=0, le=2**62)] = None,
+    epoch: Annotated[int | None, Query(ge=0, le=2**53)] = None,
 ) -> JsonObject:
     """The working state now, or as it was after `epoch`."""
     if epoch is None:

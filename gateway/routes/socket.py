@@ -192,8 +192,16 @@ def _answer(record: TurnRecord, number: int | None) -> JsonObject:
         "number": number,
         "text": result.get("reply"),
         "options": result.get("actions") or [],
-        "block": result.get("frame"),
+        "block": _block(result.get("frame")),
     }
+
+
+def _block(frame: JsonObject | None) -> JsonObject | None:
+    """How a frame is shown, together with what it shows."""
+    if frame is None:
+        return None
+    members = ("frame_id", "flow_id", "data", "table_id", "rows")
+    return {**frame.get("block", {}), **{name: frame.get(name) for name in members}}
 
 
 def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> JsonObject:

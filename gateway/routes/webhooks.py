@@ -47,6 +47,7 @@ def feed_object(feed: Feed) -> JsonObject:
 
 @router.get("", responses={200: {"model": list[shapes.Webhook]}})
 async def list_webhooks(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> list[JsonObject]:
+    """The tenant's webhooks."""
     return [webhook_object(webhook) for webhook in await _kept(doors).list(tenant, limit=limit)]
 
 

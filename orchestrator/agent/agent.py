@@ -16,6 +16,7 @@ from orchestrator.agent.proposals import decide, is_proposal
 from orchestrator.agent.record import record
 from orchestrator.agent.understand import understand
 from orchestrator.agent.uptake import take_up
+from orchestrator.telemetry.phases import Phase
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.world.steps import Steps
 
@@ -45,7 +46,10 @@ class Agent:
             return decide(lease, work, self._modules)
         if brings_context(work.input):
             return await take_context_turn(lease, work, steps, self._modules)
-        turn = load(lease, work, steps, self._modules)
+        with Phase("load"):
+            turn = load(lease, work, steps, self._modules)
         for step in STEPS:
-            await guarded(step, turn, self._modules)
-        return record(turn, self._modules)
+            with Phase(step.__name__):
+                await guarded(step, turn, self._modules)
+        with Phase("record"):
+            return record(turn, self._modules)

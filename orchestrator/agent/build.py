@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from orchestrator.agent.agent import Agent
-from orchestrator.agent.modules import Modules
+from orchestrator.agent.modules import MemoryPorts, Modules
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
@@ -25,12 +25,16 @@ from orchestrator.planning import Planner
 from orchestrator.planning.advisor import Advisor
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.freshness import Freshener
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.types import Dact
 from orchestrator.world.registry import Registry
+
+REMEMBER = "Memory.remember"
+"""What the tool is by which users have something remembered; see `orchestrator.memory.tools`."""
 
 
 def build_agent(
@@ -42,7 +46,9 @@ def build_agent(
     engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
     gather: ContextGathering | None = None,
+    freshener: Freshener | None = None,
     clock: Callable[[], float] = time.time,
+    memory: MemoryPorts | None = None,
     record_signal: RecordSignal = drop_signal,
     live: LiveEvents | None = None,
 ) -> Agent:
@@ -56,7 +62,9 @@ def build_agent(
         engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
         gather: has Internal flows look for context; None leaves that rung of recovery out.
+        freshener: renews summaries and memories that a flow needs; None leaves them as old as they are.
         clock: unix seconds.
+        memory: what is remembered beyond the working state; None: nothing.
         record_signal: receives what is worth evaluating.
         live: hears the words of long answers while they are written.
 
@@ -83,10 +91,22 @@ def build_agent(
             res=RES(Templates(domain, registry, load_base_templates()), engineer),
             planner=planner,
             gather=gather,
+            freshener=freshener,
             clock=clock,
             record_signal=record_signal,
+            memory=memory,
+            remembering=_find_remembering(domain),
             live=live,
         )
+    )
+
+
+def _find_remembering(domain: Domain) -> frozenset[str]:
+    tools = {tool.tool_id for tool in domain.tools.values() if tool.target == REMEMBER}
+    return frozenset(
+        flow.spec.dact
+        for flow in domain.flows.values()
+        if any(use.tool_id in tools for use in flow.spec.tools)
     )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from orchestrator.agent.failure import cascade, show_part
+from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.plans import begin_step, look_after_plan
 from orchestrator.agent.running import RunningTurn
 from orchestrator.pex.ending import Completed, Failed, GaveUp, NeedsInput, Parked, Partial, Recover, Stacked
 from orchestrator.telemetry import SignalType
+from orchestrator.telemetry.phases import Phase
 
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
@@ -27,7 +29,8 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     else:
         world.signal("agent", SignalType.CHECK, check="keep_going_budget", ok=False)
     state.flags.keep_going = False
-    turn.answer = await modules.res.respond(world)
+    with Phase("respond"):
+        turn.answer = await modules.res.respond(world)
 
 
 async def _execute(turn: RunningTurn, modules: Modules) -> bool:
@@ -39,6 +42,7 @@ async def _execute(turn: RunningTurn, modules: Modules) -> bool:
     if active is not None:
         begin_step(turn)
         active.note_turn(turn.work.turn_id)
+        await ensure_fresh(turn, modules, active)
     ending = await modules.pex.execute(turn.world)
     match ending:
         case Stacked():

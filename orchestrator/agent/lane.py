@@ -6,6 +6,7 @@ What a turn does is the Agent's matter; who may commit is decided in the store.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import Protocol
@@ -26,6 +27,9 @@ from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
+from orchestrator.telemetry.phases import Phase
+from orchestrator.telemetry.traces import note_queued, turn_span
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.types import SessionId, TurnId
 
@@ -95,8 +99,7 @@ class LaneRunner:
         """
         lease = await self._lane.claim(session_id)
         while lease is not None:
-            ending = await self._think(lease)
-            lease = await self._finish(lease, ending)
+            lease = await self._run_turn(lease)
 
     def drain(self) -> None:
         """From now on hand a lane back after its present turn."""
@@ -110,6 +113,16 @@ class LaneRunner:
             self._cancel(turn_id)
 
     # The steps of a turn, in their order.
+
+    async def _run_turn(self, lease: Lease) -> Lease | None:
+        work, began = lease.work, time.perf_counter()
+        QUEUE_SECONDS.observe(work.waited_s)
+        note_queued(work.turn_id, work.waited_s)
+        with turn_span("turn", work.turn_id, session_id=lease.session_id, attempt=work.attempts):
+            ending = await self._think(lease)
+            following = await self._finish(lease, ending)
+        TURN_SECONDS.observe(time.perf_counter() - began)
+        return following
 
     async def _think(self, lease: Lease) -> Ending:
         """Run the agent under the turn's deadline and cancellation."""
@@ -144,6 +157,7 @@ class LaneRunner:
                 return await self._commit(lease, stopped_commit(lease, error))
             case Failed(error):
                 self.counters.failed += 1
+                TURNS_FAILED.inc()
                 await self._abandon(lease, error)
                 self._offer_later(lease)
             case HandedBack():
@@ -154,7 +168,8 @@ class LaneRunner:
 
     async def _commit(self, lease: Lease, commit: TurnCommit) -> Lease | None:
         try:
-            committed = await self._lane.commit(lease, commit)
+            with Phase("commit"):
+                committed = await self._lane.commit(lease, commit)
         except LaneLost:
             self._record_loss(lease)
             return None
@@ -163,6 +178,7 @@ class LaneRunner:
             await self._abandon(lease, None)
             self._offer_later(lease)
             raise
+        TURNS.labels(commit.status.value).inc()
         if commit.outbox:
             self._outbox_filled()
         if committed.events:
@@ -206,6 +222,7 @@ class LaneRunner:
 
     def _record_loss(self, lease: Lease) -> None:
         self.counters.lost += 1
+        TURNS_LOST.inc()
         _log.warning(
             "A lane was taken over; its work is discarded.",
             session=lease.session_id,

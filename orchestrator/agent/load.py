@@ -7,10 +7,10 @@ import time
 import orjson
 
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.remember import recent_turns
+from orchestrator.agent.remember import known_preferences, recent_turns
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.memory.notes import FlowNotes
+from orchestrator.memory.notes import FlowNotes, Notes, SharedNotes
 from orchestrator.prompting import CallContext, CallJournal
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.types import JsonObject
@@ -42,7 +42,7 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
         steps=steps,
         call=_make_call(lease, work, steps, began),
         record_signal=modules.record_signal,
-        notes=FlowNotes(state),
+        notes=_open_notes(lease, state, modules),
         can_gather=modules.gather is not None,
         text=work.input.text or "",
         live=modules.live,
@@ -50,7 +50,16 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
     state.turn += 1
     world.event("started", seq=work.seq)
     world.recent_turns = recent_turns(modules.nlu, world)
+    if modules.memory is not None:
+        world.context = modules.memory.context
+        world.preferences = known_preferences(world, modules.memory.preferences, modules.remembering)
     return RunningTurn(lease, work, world, before, began)
+
+
+def _open_notes(lease: Lease, state: DialogueState, modules: Modules) -> Notes:
+    if modules.memory is None:
+        return FlowNotes(state)
+    return SharedNotes(state, modules.memory.scratchpad, lease.tenant_id, lease.session_id)
 
 
 def _make_call(lease: Lease, work: Work, steps: Steps, began: float) -> CallContext:

@@ -12,16 +12,30 @@ from orchestrator.nlu.module import NLU
 from orchestrator.pex.module import PEX
 from orchestrator.planning import Planner
 from orchestrator.ports.context import ContextGathering
+from orchestrator.ports.documents import ContextSearch
 from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.freshness import Freshener
+from orchestrator.ports.preferences import PreferenceStore
+from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
 
 
 @dataclass(frozen=True, slots=True)
+class MemoryPorts:
+    """What a turn may ask of what is remembered beyond it; nothing is read before it is asked for."""
+
+    preferences: PreferenceStore
+    context: ContextSearch
+    scratchpad: Scratchpad
+
+
+@dataclass(frozen=True, slots=True)
 class Modules:
     """One per domain and process. `clock`: unix seconds. `gather`: None: that rung is skipped.
 
+    `memory`: None: nothing is remembered beyond the working state.
     `live`: hears answers while they are written; None: nobody does.
     """
 
@@ -32,7 +46,11 @@ class Modules:
     res: RES
     planner: Planner
     gather: ContextGathering | None = None
+    freshener: Freshener | None = None
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
     live: LiveEvents | None = None
     cache: StateCache = field(default_factory=StateCache)
+    memory: MemoryPorts | None = None
+    remembering: frozenset[str] = frozenset()
+    """The flows by which users have something remembered."""

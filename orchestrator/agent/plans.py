@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.plan_findings import find_news
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import copy_json
@@ -29,10 +30,15 @@ async def look_after_plan(turn: RunningTurn, modules: Modules, going: bool) -> b
     own = [flow for flow in ended if flow.plan_id == plan.flow_id and plan.step_of(flow.flow_id) is not None]
     for flow in own:
         _take_in(turn, plan, flow)
-    if plan.rounds and (own or turn.plan_edited or turn.plan_trouble):
-        trouble = turn.plan_trouble or (not turn.plan_edited and any(_went_wrong(flow) for flow in own))
+    news = await find_news(turn, modules, plan) if plan.rounds else []
+    if plan.rounds and (own or turn.plan_edited or turn.plan_trouble or news):
+        trouble = (
+            bool(news)
+            or turn.plan_trouble
+            or (not turn.plan_edited and any(_went_wrong(flow) for flow in own))
+        )
         turn.plan_edited = turn.plan_trouble = False
-        await _check(turn, modules, plan, trouble=trouble)
+        await _check(turn, modules, plan, trouble=trouble, news=news)
         going = going or not _asks(turn)
     return going and turn.state.stack.active is not None
 
@@ -61,13 +67,15 @@ def _take_in(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow) -> None:
         turn.world.silent.add(flow.flow_id)
 
 
-async def _check(turn: RunningTurn, modules: Modules, plan: PlanFlow, *, trouble: bool) -> None:
+async def _check(
+    turn: RunningTurn, modules: Modules, plan: PlanFlow, *, trouble: bool, news: Sequence[str]
+) -> None:
     world = turn.world
-    changes = await modules.planner.check(plan, world, trouble=trouble)
+    changes = await modules.planner.check(plan, world, trouble=trouble, news=news)
     for change in changes:
         note_revision(world, plan, change.outcome.value, change.why)
     if not changes:
-        note_revision(world, plan, Outcome.CONTINUE.value)
+        note_revision(world, plan, Outcome.CONTINUE.value, " ".join(news))
     outcomes = [change.outcome.value for change in changes] or [Outcome.CONTINUE.value]
     world.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
     _void_approvals(turn, plan)

@@ -6,11 +6,14 @@ import orjson
 
 from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.cache import Decoded
+from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.result import make_result
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.memory.notes import entries_of_turn
 from orchestrator.planning.changes import describe
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit, Utterance
@@ -19,9 +22,11 @@ from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 from orchestrator.world.world import World
 
-SUMMARY_DUE = "summary_due"
-"""The trigger of the Internal flows that summarise a session and learn from it."""
 SUMMARIZE_EVERY_TURNS = 20
+SUMMARIZE_EVERY_TOKENS = 32_000
+CHARACTERS_PER_TOKEN = 4
+NOTES = "notes"
+"""The outbox's word for what goes into the scratchpad."""
 
 
 def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
@@ -52,6 +57,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         approvals=tuple(world.asked_approvals),
         closed_approvals=close_approvals(turn) if turn.before.get("approvals") or _touched(turn) else (),
         outbox=_outbox(turn),
+        signals=tuple(world.signals),
     )
 
 
@@ -121,12 +127,38 @@ def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
 
 
 def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
-    """Internal flows that this turn makes due; while one is at work, another is not started (IF-11)."""
+    """What is sent after the commit: notes for the shared scratchpad, and Internal flows that are due."""
+    due = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if find_due(turn.state) else ()
+    return (*turn.outbox, *_notes(turn), *due)
+
+
+def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
+    """What the turn noted; accepted with it, and put into the scratchpad from there (RT-14)."""
     state = turn.state
-    since = state.turn - (state.summary.through_turn if state.summary is not None else 0)
-    if since == 0 or since % SUMMARIZE_EVERY_TURNS:
-        return tuple(turn.outbox)
-    return (*turn.outbox, OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}))
+    flows = (*turn.world.finished, *state.stack.flows)
+    entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.world.now)
+    return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
+
+
+def find_due(state: DialogueState) -> bool:
+    """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
+    is not started (IF-11).
+    """
+    covered = state.summary.through_turn if state.summary is not None else 0
+    since = state.turn - covered
+    return since > 0 and (since % SUMMARIZE_EVERY_TURNS == 0 or _long_enough(state, covered))
+
+
+def _long_enough(state: DialogueState, covered: int) -> bool:
+    """Whether with this turn as much was said since the last summary as calls for a new one."""
+    before = latest = 0
+    for message in state.messages:
+        if message.turn == state.turn:
+            latest += len(message.text)
+        elif message.turn > covered:
+            before += len(message.text)
+    bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
+    return before // bound != (before + latest) // bound
 
 
 def _events(turn: RunningTurn) -> tuple[Event, ...]:

@@ -1,4 +1,4 @@
-"""Where a missing slot's value may be known from: what was said in earlier turns (PX-4)."""
+"""Where a missing slot's value may be known from: earlier turns, and what is remembered of the user (PX-4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from orchestrator.dialogue.flow import BaseFlow, ValueFinder
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
+from orchestrator.memory.user_memory import UserPreferences, owner_of
 from orchestrator.nlu.module import NLU
+from orchestrator.ports.preferences import PreferenceStore
 from orchestrator.world.world import World
 
 
@@ -38,3 +40,18 @@ def recent_turns(nlu: NLU, world: World) -> ValueFinder | None:
     """The finder of a turn, or None where the domain wants none or no model can be asked."""
     wanted = world.domain.config.nlu.slot_fill != "off" and nlu.has_model
     return RecentTurns(nlu, world) if wanted else None
+
+
+def known_preferences(world: World, store: PreferenceStore, told: frozenset[str]) -> UserPreferences | None:
+    """What is remembered of the user; read when it is first asked for.
+
+    A session without a user has a memory only once something was to be remembered in it, by one of the
+    flows `told`.
+    """
+    if world.user_id is None and not _was_told(world, told):
+        return None
+    return UserPreferences(store, world.tenant_id, owner_of(world.user_id, world.session_id))
+
+
+def _was_told(world: World, told: frozenset[str]) -> bool:
+    return bool(told) and any(not told.isdisjoint(turn.get("completed", ())) for turn in world.state.trace)

@@ -31,6 +31,8 @@ class RunningTurn:
     """The user changed a plan, which is to be checked at once."""
     plan_trouble: bool = False
     """A value that a plan was made with was corrected, which may be more than rules can mend."""
+    refreshed: set[str] = field(default_factory=set[str])
+    """Flows for which it was seen to that what they need is new enough."""
     outbox: list[OutboxEntry] = field(default_factory=list[OutboxEntry])
     """What is to be sent once the turn is committed, besides what every turn may make due."""
     answer: Answer | None = None

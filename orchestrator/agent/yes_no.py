@@ -26,11 +26,18 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
         correct_flow(turn, flow, understood.slots)  # "yes, but in business class"
     elif flow is not None and understood.slots:
         fill(turn, flow, understood.slots)
-    elif entry.level is Level.CONFIRMATION and flow is not None and entry.flow_id == flow.flow_id:
+    elif flow is not None and entry.flow_id == flow.flow_id and _is_yes_or_no(entry):
         _confirm_entry(turn, flow, entry)
     else:
         turn.world.remark(RemarkKind.NOT_UNDERSTOOD)
         turn.carry_on = False
+
+
+def _is_yes_or_no(entry: Ambiguity) -> bool:
+    """A confirmation, or a question with one candidate: "Do you mean …?"."""
+    if entry.level is Level.CONFIRMATION:
+        return True
+    return entry.metadata.get("about") == "value" and len(entry.candidates) == 1
 
 
 def _confirm_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:

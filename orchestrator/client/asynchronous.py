@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable
 from typing import Any, Self
 
 import httpx
 
 from orchestrator.client import calls
-from orchestrator.client.calls import DEFAULT_TIMEOUT_S, Call
+from orchestrator.client.calls import DEFAULT_TIMEOUT_S, PAUSES_S, Call
+from orchestrator.client.events import SILENT_FOR_S, Following, SessionEvent
 from orchestrator.client.methods import Methods
+from orchestrator.errors import Unavailable
 from orchestrator.types import JsonObject
 
 
@@ -38,7 +41,45 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
     async def close(self) -> None:
         await self._http.aclose()
 
+    async def stream(self, session_id: str, after: int = 0) -> AsyncGenerator[SessionEvent]:
+        """A session's events from number `after` on, without end; close it when you have enough.
+
+        Comes back by itself after an interruption and goes on where it was: each durable event comes once
+        and in order. Raises `NotFound`; `Unavailable` when not even the first attempt succeeds.
+        """
+        following, connected = Following(session_id, after), False
+        while True:
+            try:
+                async with self._http.stream(**self._request_events(following)) as response:
+                    if not response.is_success:
+                        await response.aread()
+                        calls.answer(response)
+                    connected = True
+                    async for line in response.aiter_lines():
+                        event = following.take(line)
+                        if event is not None:
+                            yield event
+            except httpx.TransportError as error:
+                if not connected:
+                    raise calls.unreachable(self._base_url, error) from error
+            except Unavailable:
+                if not connected:
+                    raise
+            await asyncio.sleep(following.pause_s())
+
+    def _request_events(self, following: Following) -> JsonObject:
+        request = calls.request(following.call(), self._timeout_s)
+        return {**request, "timeout": httpx.Timeout(self._timeout_s, read=SILENT_FOR_S)}
+
     async def _send(self, call: Call) -> Any:
+        for pause_s in PAUSES_S if call.repeatable else ():
+            try:
+                return await self._send_once(call)
+            except Unavailable:
+                await asyncio.sleep(pause_s)
+        return await self._send_once(call)
+
+    async def _send_once(self, call: Call) -> Any:
         try:
             response = await self._http.request(**calls.request(call, self._timeout_s))
         except httpx.HTTPError as error:

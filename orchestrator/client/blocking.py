@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Generator
 from typing import Any, Self
 
 import httpx
 
 from orchestrator.client import calls
-from orchestrator.client.calls import DEFAULT_TIMEOUT_S, Call
+from orchestrator.client.calls import DEFAULT_TIMEOUT_S, PAUSES_S, Call
+from orchestrator.client.events import SILENT_FOR_S, Following, SessionEvent
 from orchestrator.client.methods import Methods
+from orchestrator.errors import Unavailable
 from orchestrator.types import JsonObject
 
 
@@ -37,7 +41,45 @@ class Client(Methods[JsonObject, list[JsonObject]]):
     def close(self) -> None:
         self._http.close()
 
+    def stream(self, session_id: str, after: int = 0) -> Generator[SessionEvent]:
+        """A session's events from number `after` on, without end; close it when you have enough.
+
+        Comes back by itself after an interruption and goes on where it was: each durable event comes once
+        and in order. Raises `NotFound`; `Unavailable` when not even the first attempt succeeds.
+        """
+        following, connected = Following(session_id, after), False
+        while True:
+            try:
+                with self._http.stream(**self._request_events(following)) as response:
+                    if not response.is_success:
+                        response.read()
+                        calls.answer(response)
+                    connected = True
+                    for line in response.iter_lines():
+                        event = following.take(line)
+                        if event is not None:
+                            yield event
+            except httpx.TransportError as error:
+                if not connected:
+                    raise calls.unreachable(self._base_url, error) from error
+            except Unavailable:
+                if not connected:
+                    raise
+            time.sleep(following.pause_s())
+
+    def _request_events(self, following: Following) -> JsonObject:
+        request = calls.request(following.call(), self._timeout_s)
+        return {**request, "timeout": httpx.Timeout(self._timeout_s, read=SILENT_FOR_S)}
+
     def _send(self, call: Call) -> Any:
+        for pause_s in PAUSES_S if call.repeatable else ():
+            try:
+                return self._send_once(call)
+            except Unavailable:
+                time.sleep(pause_s)
+        return self._send_once(call)
+
+    def _send_once(self, call: Call) -> Any:
         try:
             response = self._http.request(**calls.request(call, self._timeout_s))
         except httpx.HTTPError as error:

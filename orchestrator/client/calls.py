@@ -10,20 +10,30 @@ from urllib.parse import quote
 import httpx
 
 from orchestrator import errors
-from orchestrator.types import JsonObject
+from orchestrator.types import JsonObject, new_id
 
 DEFAULT_TIMEOUT_S = 30.0
+PAUSES_S = (0.1, 0.3)
+"""After each attempt but the last. A call that may not be repeated has one attempt."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request. `wait_s` is added to the client's time-out: the gateway answers that much later."""
+    """One request. `wait_s` is added to the client's time-out: the gateway answers that much later.
+
+    `repeatable`: it may be sent again when its answer was lost; the first one counts.
+    """
 
     method: str
     path: str
     body: JsonObject | None = None
     query: dict[str, str] = field(default_factory=dict[str, str])
     wait_s: float = 0.0
+    keyed: bool = False
+
+    @property
+    def repeatable(self) -> bool:
+        return self.keyed or self.method == "GET"
 
 
 def _given(**members: object) -> JsonObject:
@@ -63,10 +73,11 @@ def submit(
     if_busy: str | None,
     wait_s: float | None,
 ) -> Call:
-    body = _given(
-        text=text, action=action, idempotency_key=idempotency_key, sequence=sequence, if_busy=if_busy
-    )
-    return Call("POST", _session(session_id, "/turns"), body, _query(wait=wait_s), wait_s or 0.0)
+    """With a key of its own when none is given, so that it can be repeated."""
+    key = idempotency_key or new_id("client")
+    body = _given(text=text, action=action, idempotency_key=key, sequence=sequence, if_busy=if_busy)
+    path = _session(session_id, "/turns")
+    return Call("POST", path, body, _query(wait=wait_s), wait_s or 0.0, keyed=True)
 
 
 def sessions(limit: int) -> Call:
@@ -81,8 +92,39 @@ def close_session(session_id: str) -> Call:
     return Call("DELETE", _session(session_id))
 
 
-def history(session_id: str, limit: int) -> Call:
-    return Call("GET", _session(session_id, "/history"), query=_query(limit=limit))
+def history(session_id: str, before: int | None, limit: int) -> Call:
+    return Call("GET", _session(session_id, "/history"), query=_query(before=before, limit=limit))
+
+
+def session_turns(session_id: str, before: int | None, limit: int) -> Call:
+    return Call("GET", _session(session_id, "/turns"), query=_query(before=before, limit=limit))
+
+
+def follow_events(session_id: str, after: int) -> Call:
+    return Call("GET", _session(session_id, "/events"), query=_query(after=after))
+
+
+def frames(session_id: str) -> Call:
+    return Call("GET", _session(session_id, "/frames"))
+
+
+def frame_page(session_id: str, frame_id: str, number: int) -> Call:
+    return Call("GET", _session(session_id, f"/frames/{quote(frame_id, safe='')}/page/{number}"))
+
+
+def scratchpad(session_id: str) -> Call:
+    return Call("GET", _session(session_id, "/scratchpad"))
+
+
+def journal(session_id: str, turn_id: str | None, limit: int) -> Call:
+    return Call("GET", _session(session_id, "/journal"), query=_query(turn_id=turn_id, limit=limit))
+
+
+def give_feedback(
+    turn_id: str, rating: str | None, comment: str | None, correction: JsonObject | None, author: str | None
+) -> Call:
+    body = _given(rating=rating, comment=comment, correction=correction, author=author)
+    return Call("POST", _turn(turn_id, "/feedback"), body)
 
 
 def plan(session_id: str) -> Call:
@@ -104,7 +146,7 @@ def approvals(status: str | None, session_id: str | None, limit: int) -> Call:
 
 def decide_approval(approval_id: str, decision: str, reason: str | None, decided_by: str | None) -> Call:
     body = _given(decision=decision, reason=reason, decided_by=decided_by)
-    return Call("POST", f"/v1/approvals/{quote(approval_id, safe='')}", body)
+    return Call("POST", f"/v1/approvals/{quote(approval_id, safe='')}", body, keyed=True)
 
 
 def rollback(session_id: str, epoch: int) -> Call:
@@ -195,6 +237,34 @@ def retry_webhook(webhook_id: str, session_id: str | None) -> Call:
 
 def rotate_webhook_secret() -> Call:
     return Call("POST", "/v1/webhooks/secret")
+
+
+def add_document(text: str, title: str, domain: str | None, user_id: str | None, labels: list[str]) -> Call:
+    body = _given(text=text, title=title, domain=domain, user_id=user_id, labels=labels)
+    return Call("POST", "/v1/documents", body)
+
+
+def documents(user_id: str | None, domain: str | None, after: str, limit: int) -> Call:
+    query = _query(user_id=user_id, domain=domain, after=after, limit=limit)
+    return Call("GET", "/v1/documents", query=query)
+
+
+def search_documents(question: str, user_id: str | None, domain: str | None, limit: int) -> Call:
+    query = _query(q=question, user_id=user_id, domain=domain, limit=limit)
+    return Call("GET", "/v1/documents/search", query=query)
+
+
+def delete_document(document_id: str, user_id: str | None) -> Call:
+    return Call("DELETE", f"/v1/documents/{quote(document_id, safe='')}", query=_query(user_id=user_id))
+
+
+def preferences(user_id: str) -> Call:
+    return Call("GET", f"/v1/users/{quote(user_id, safe='')}/preferences")
+
+
+def replace_preferences(user_id: str, preferences: list[JsonObject]) -> Call:
+    body: JsonObject = {"preferences": preferences}
+    return Call("PUT", f"/v1/users/{quote(user_id, safe='')}/preferences", body)
 
 
 def ready() -> Call:

@@ -87,8 +87,40 @@ class Methods(ABC, Generic[One, Many]):
     def close_session(self, session_id: str) -> One:
         return self._send(calls.close_session(session_id))
 
-    def history(self, session_id: str, limit: int = 200) -> Many:
-        return self._send(calls.history(session_id, limit))
+    def history(self, session_id: str, limit: int = 200, *, before: int | None = None) -> Many:
+        """The last lines, oldest first; with `before` those of turns with a lower `seq`."""
+        return self._send(calls.history(session_id, before, limit))
+
+    def session_turns(self, session_id: str, *, before: int | None = None, limit: int = 50) -> Many:
+        """A session's turns with their times, newest first."""
+        return self._send(calls.session_turns(session_id, before, limit))
+
+    def frames(self, session_id: str) -> Many:
+        """The newest frame of each flow."""
+        return self._send(calls.frames(session_id))
+
+    def frame_page(self, session_id: str, frame_id: str, number: int) -> One:
+        """Page `number`, from 1, of a frame's table: 512 rows at most."""
+        return self._send(calls.frame_page(session_id, frame_id, number))
+
+    def scratchpad(self, session_id: str) -> Many:
+        return self._send(calls.scratchpad(session_id))
+
+    def journal(self, session_id: str, *, turn_id: str | None = None, limit: int = 200) -> Many:
+        """Model and tool calls, newest first."""
+        return self._send(calls.journal(session_id, turn_id, limit))
+
+    def give_feedback(
+        self,
+        turn_id: str,
+        *,
+        rating: str | None = None,
+        comment: str | None = None,
+        correction: JsonObject | None = None,
+        author: str | None = None,
+    ) -> One:
+        """``up`` or ``down``, words, or what would have been right (``reply``, ``dact``, ``slots``)."""
+        return self._send(calls.give_feedback(turn_id, rating, comment, correction, author))
 
     def plan(self, session_id: str) -> One:
         """The session's latest plan with its revisions. Raises `NotFound` when it never had one."""
@@ -155,6 +187,42 @@ class Methods(ABC, Generic[One, Many]):
     def redo_run(self, run_id: str) -> One:
         """Run it once more by hand; the identifier of the new run."""
         return self._send(calls.redo_run(run_id))
+
+    def add_document(
+        self,
+        text: str,
+        *,
+        title: str = "",
+        domain: str | None = None,
+        user_id: str | None = None,
+        labels: tuple[str, ...] = (),
+    ) -> One:
+        """Keep a document and have it embedded; the same text is kept once."""
+        return self._send(calls.add_document(text, title, domain, user_id, list(labels)))
+
+    def documents(
+        self, *, user_id: str | None = None, domain: str | None = None, after: str = "", limit: int = 100
+    ) -> Many:
+        """Documents without their texts, by identifier."""
+        return self._send(calls.documents(user_id, domain, after, limit))
+
+    def search_documents(
+        self, question: str, *, user_id: str | None = None, domain: str | None = None, limit: int = 10
+    ) -> Many:
+        """The passages that answer a question, best first."""
+        return self._send(calls.search_documents(question, user_id, domain, limit))
+
+    def delete_document(self, document_id: str, *, user_id: str | None = None) -> Any:
+        """Remove a document."""
+        return self._send(calls.delete_document(document_id, user_id))
+
+    def preferences(self, user_id: str) -> One:
+        """Everything that is remembered of a user."""
+        return self._send(calls.preferences(user_id))
+
+    def replace_preferences(self, user_id: str, preferences: list[JsonObject]) -> One:
+        """Let these be all that is remembered; an empty list forgets everything."""
+        return self._send(calls.replace_preferences(user_id, preferences))
 
     def whoami(self) -> One:
         """The caller as the gateway knows him."""

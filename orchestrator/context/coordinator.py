@@ -1,6 +1,7 @@
 """The Context Coordinator: the conversation so far, as other parts want to read it (CO-1).
 
-Reads the working state's messages; the whole history is in the store.
+Reads the working state: its messages, and the rolling summary of those before them, which is a special
+entry of the system. The whole history is in the store.
 """
 
 from __future__ import annotations
@@ -8,20 +9,47 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.dialogue.records import Message
+from orchestrator.dialogue.state import DialogueState, Summary
 
 RECENT = 7
+SYSTEM = "system"
+LEAD = "Summary of what was said before: "
 
 
 class ContextCoordinator:
-    def __init__(self, messages: Sequence[Message]) -> None:
+    def __init__(self, messages: Sequence[Message], summary: Summary | None = None) -> None:
         self._messages = messages
+        self._summary = summary
+
+    @classmethod
+    def of(cls, state: DialogueState) -> ContextCoordinator:
+        return cls(state.messages, state.summary)
 
     def recent(self, count: int = RECENT) -> list[Message]:
         """The last messages, oldest first."""
-        return list(self._messages[-count:])
+        return list(self._messages[-count:]) if count > 0 else []
+
+    def summary(self) -> Message | None:
+        """What was said up to some turn, as an entry of the system."""
+        if self._summary is None:
+            return None
+        return Message(SYSTEM, LEAD + self._summary.text, self._summary.through_turn)
+
+    def with_summary(self, count: int = RECENT) -> list[Message]:
+        """The summary of what was said before, if there is one, then the last messages: for prompts."""
+        summary, recent = self.summary(), self.recent(count)
+        return recent if summary is None else [summary, *recent]
+
+    def show_recent(self, count: int = RECENT) -> str:
+        """The summary and the last messages as text, one line each."""
+        return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary(count))
 
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
-        """The last turns as text, one line per message."""
-        kept = [m for m in self._messages if keep_system or m.role != "system"]
-        last_turns = sorted({m.turn for m in kept})[-turns:]
-        return "\n".join(f"{m.role}: {m.text}" for m in kept if m.turn in last_turns)
+        """The last turns as text, one line per message; with `keep_system` also the system's entries,
+        the summary first.
+        """
+        kept = [m for m in self._messages if keep_system or m.role != SYSTEM]
+        last_turns = sorted({m.turn for m in kept})[-turns:] if turns > 0 else []
+        lines = [f"{m.role}: {m.text}" for m in kept if m.turn in last_turns]
+        summary = self.summary() if keep_system else None
+        return "\n".join(lines if summary is None else [f"{summary.role}: {summary.text}", *lines])

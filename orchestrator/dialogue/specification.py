@@ -132,6 +132,34 @@ class RecipeStep:
     otherwise: str = ""
 
 
+class Kept(StrEnum):
+    """What Internal flows keep of a conversation."""
+
+    SUMMARY = "summary"
+    MEMORY = "memory"
+
+
+class WhenStale(StrEnum):
+    """What a turn does whose flow needs something newer (IF-13)."""
+
+    WAIT = "wait"
+    """Have it made and wait for it."""
+    INLINE = "inline"
+    """Make it here and now."""
+    FLAG = "flag"
+    """Go on, and say so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Freshness:
+    """A flow needs `of` no older than `turns`; `wait_s`: how long a turn may wait, after which it says so."""
+
+    turns: int
+    of: Kept = Kept.SUMMARY
+    otherwise: WhenStale = WhenStale.FLAG
+    wait_s: float = 2.0
+
+
 @dataclass(frozen=True, slots=True)
 class FlowSpec:
     """One flow type, complete and checked."""
@@ -151,6 +179,7 @@ class FlowSpec:
     confirm: bool = False
     mode: Mode = Mode.AUTO
     reflect: bool = False
+    freshness: Freshness | None = None
     options: JsonObject = field(default_factory=JsonObject)
     """Keys of the flow's YAML that policies read and the core does not know."""
     recipe: tuple[RecipeStep, ...] = ()

@@ -170,6 +170,8 @@ def _check_commands(
             problems.check_known(file, (*path, "flow"), command.flow, ontology.flows, "flow")
         elif command.answer is not None:
             problems.check_known(file, (*path, "answer"), command.answer, ontology.answers, "answer")
+        for dact in command.after:
+            problems.check_known(file, (*path, "after"), dact, ontology.flows, "flow")
 
 
 def _check_files(sources: DomainSources, ontology: OntologyFile, problems: Problems) -> None:

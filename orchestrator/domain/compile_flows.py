@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from orchestrator.dialogue.specification import (
     Family,
     FlowSpec,
+    Freshness,
     Mode,
     Priority,
     RecipeStep,
@@ -20,7 +21,7 @@ from orchestrator.domain.compile_recipes import RecipeCheck
 from orchestrator.domain.compile_tools import input_names, required_names
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.problems import Path, Problems, SourceFile, suggest
-from orchestrator.domain.schema import FlowEntry, SlotEntry, ToolUseEntry
+from orchestrator.domain.schema import FlowEntry, FreshnessEntry, SlotEntry, ToolUseEntry
 from orchestrator.types import Dact, ToolId
 
 MAX_FLOWS = 64
@@ -207,6 +208,7 @@ class _FlowCheck:
             confirm=entry.confirm,
             mode=entry.mode,
             reflect=entry.reflect,
+            freshness=_specify_freshness(entry.freshness),
             options=entry.options,
             recipe=recipe,
         )
@@ -225,6 +227,10 @@ class _FlowCheck:
             uses.append(ToolUse(ToolId(use.tool_id or ""), implied | dict(use.slot_mapping)))
             results |= set(input_names(tool.output_schema)) if tool else set()
         return tuple(uses)
+
+
+def _specify_freshness(entry: FreshnessEntry | None) -> Freshness | None:
+    return None if entry is None else Freshness(entry.turns, entry.of, entry.otherwise, entry.wait_s)
 
 
 def _canonical(name: str | None) -> str:

@@ -285,11 +285,13 @@ class Command(Section):
     """A Tier 0 pattern: a message that matches it whole goes straight to a flow or an answer (NL-1).
 
     Named groups of the pattern are slot values. `development`: a shortcut for developers only.
+    `after`: it counts only while the task that was completed last is one of these.
     """
 
     pattern: Pattern
     flow: str | None = None
     answer: str | None = None
+    after: tuple[str, ...] = ()
     development: bool = False
 
 

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.dialogue.specification import Mode, Priority
+from orchestrator.dialogue.specification import Kept, Mode, Priority, WhenStale
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import Pattern
 from orchestrator.domain.guarding import Language
@@ -100,6 +100,15 @@ class StepEntry(Entry):
     otherwise: str = ""
 
 
+class FreshnessEntry(Entry):
+    """How old a summary, or what is remembered, may be for a flow, in turns, and what else is done (IF-13)."""
+
+    turns: Annotated[int, Field(ge=1)]
+    of: Kept = Kept.SUMMARY
+    otherwise: WhenStale = WhenStale.FLAG
+    wait_s: Annotated[float, Field(gt=0, le=60)] = 2.0
+
+
 class FlowEntry(Entry):
     """`policy`: a class of the domain's policies, where it is not found by its `dact`.
     `options`: whatever the flow's policy reads. `plan`: of Plan flows, the steps.
@@ -118,6 +127,7 @@ class FlowEntry(Entry):
     confirm: bool = False
     mode: Mode = Mode.AUTO
     reflect: bool = False
+    freshness: FreshnessEntry | None = None
     policy: str | None = None
     plan: tuple[StepEntry, ...] = ()
     options: JsonObject = Field(default_factory=JsonObject)

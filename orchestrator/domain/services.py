@@ -23,6 +23,7 @@ __all__ = [
     "ServiceContext",
     "ToolCall",
     "ToolFailure",
+    "UserMemory",
 ]
 
 
@@ -91,6 +92,22 @@ class PythonRunner(Protocol):
         ...
 
 
+class UserMemory(Protocol):
+    """What is remembered of the user of a call; in a session without a user, of that session."""
+
+    async def remember(self, call: ToolCall, text: str) -> JsonObject:
+        """Keep a sentence about the user; gives `remembered`, and `lasting` beyond this session."""
+        ...
+
+    async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
+        """What is remembered, with `text`, `why` and `kind`; all without words."""
+        ...
+
+    async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
+        """Forget what the words are about, all, or else what was said last; the texts of it."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class ServiceContext:
     """What a service is made with. `config`: its part of `services` in domain.yaml."""
@@ -98,6 +115,7 @@ class ServiceContext:
     records: Records
     config: JsonObject = field(default_factory=JsonObject)
     python: PythonRunner | None = None
+    memory: UserMemory | None = None
 
 
 class Service:
@@ -112,3 +130,4 @@ class Service:
         self.records = context.records
         self.config = context.config
         self.python = context.python
+        self.memory = context.memory

@@ -1,22 +1,39 @@
 """The scratchpad as PEX sees it: short notes of the session, with the labels of what they were made from.
 
-`FlowNotes` keeps them in the working state, with the flows that wrote them; a store that workers and
-Internal flows share takes its place by the same two methods.
+`FlowNotes` keeps them in the working state, with the flows that wrote them. `SharedNotes` reads those of
+Internal flows and of flows long gone as well; what a turn adds goes there when it is committed.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Protocol
 
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.types import JsonObject
+from orchestrator.errors import Unavailable
+from orchestrator.ports.preferences import Preference
+from orchestrator.ports.scratchpad import Entry, EntryKind, Scratchpad
+from orchestrator.telemetry import get_logger
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 NOTE = "scratchpad"
 LONGEST = 500
 """Characters of one note."""
 KEPT_PER_FLOW = 12
+_SHOWN = frozenset({EntryKind.FINDING, EntryKind.RESULT, EntryKind.PLAYBOOK})
+
+_log = get_logger(__name__)
+
+
+class NoteKind(StrEnum):
+    FINDING = "finding"
+    """Something worth knowing."""
+    RESULT = "result"
+    """What became of a task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +44,23 @@ class Note:
     about: str
     turn: int
     labels: tuple[str, ...] = ()
+    kind: NoteKind = NoteKind.FINDING
 
     def serialize(self) -> JsonObject:
-        return {"text": self.text, "about": self.about, "turn": self.turn, "labels": list(self.labels)}
+        body: JsonObject = {
+            "text": self.text,
+            "about": self.about,
+            "turn": self.turn,
+            "labels": list(self.labels),
+        }
+        if self.kind is not NoteKind.FINDING:
+            body["kind"] = self.kind.value
+        return body
 
     @classmethod
     def from_dict(cls, body: JsonObject) -> Note:
-        return cls(body["text"], body["about"], body["turn"], tuple(body["labels"]))
+        kind = NoteKind(body.get("kind", NoteKind.FINDING))
+        return cls(body["text"], body["about"], body["turn"], tuple(body["labels"]), kind)
 
 
 class Notes(Protocol):
@@ -47,8 +74,12 @@ class Notes(Protocol):
 
 
 class Preferences(Protocol):
-    async def find(self, words: str) -> list[JsonObject]:
-        """What is remembered of the user that these words are about."""
+    async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
+        """By slot, the value that is remembered for it (PX-4)."""
+        ...
+
+    async def find(self, words: str) -> list[Preference]:
+        """What is remembered of the user, what these words are about first."""
         ...
 
 
@@ -67,7 +98,61 @@ class FlowNotes:
     async def write(self, flow: BaseFlow, note: Note) -> None:
         """See `Notes`. A note that the flow has already is not kept twice."""
         kept: list[JsonObject] = flow.notes.setdefault(NOTE, [])
-        body = Note(note.text[:LONGEST], note.about, note.turn, note.labels).serialize()
+        body = replace(note, text=note.text[:LONGEST]).serialize()
         if all(entry["text"] != body["text"] for entry in kept):
             kept.append(body)
             del kept[:-KEPT_PER_FLOW]
+
+
+class SharedNotes:
+    """Notes in the working state, and those in the scratchpad that workers and Internal flows share.
+
+    The scratchpad is read when somebody asks for notes, not before; without it the state's own are given.
+    """
+
+    def __init__(
+        self, state: DialogueState, pad: Scratchpad, tenant_id: TenantId, session_id: SessionId
+    ) -> None:
+        self._own = FlowNotes(state)
+        self._pad = pad
+        self._tenant_id = tenant_id
+        self._session_id = session_id
+
+    async def read(self, limit: int) -> list[Note]:
+        """See `Notes`."""
+        own = await self._own.read(limit)
+        known = {note.text for note in own}
+        try:
+            entries = await self._pad.read(self._tenant_id, self._session_id, kinds=_SHOWN)
+        except Unavailable as error:
+            _log.warning("The scratchpad cannot be read.", session=self._session_id, error=str(error))
+            return own
+        shared = [
+            Note(entry.text, entry.flow, 0, entry.labels, NoteKind.FINDING)
+            for entry in sorted(entries, key=lambda entry: entry.at)
+            if entry.text and entry.text not in known
+        ]
+        return [*shared, *own][-limit:] if limit else []
+
+    async def write(self, flow: BaseFlow, note: Note) -> None:
+        """See `Notes`."""
+        await self._own.write(flow, note)
+
+
+def entries_of_turn(flows: Iterable[BaseFlow], turn: int, turn_id: TurnId, at: float) -> list[Entry]:
+    """The notes that these flows left in a turn, for the scratchpad. Unix seconds."""
+    notes = [
+        Note.from_dict(body) for flow in flows for body in flow.notes.get(NOTE, ()) if body["turn"] == turn
+    ]
+    return [
+        Entry(
+            flow=note.about,
+            origin=f"turn {turn_id}",
+            kind=EntryKind(note.kind.value),
+            at=at,
+            text=note.text,
+            labels=note.labels,
+            entry_id=f"note_{turn_id}_{place}",
+        )
+        for place, note in enumerate(notes)
+    ]

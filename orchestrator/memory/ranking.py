@@ -20,12 +20,16 @@ LEAST_LIKENESS = 0.3
 """Without a word in common, so alike a candidate must be to be given at all."""
 VARIETY = 0.25
 """How much a passage loses by being like one that is given before it."""
+SAME = 0.9
+"""So alike, it says nothing new and is not given."""
 
 
 @dataclass(slots=True)
 class _Scored:
     candidate: Candidate
     score: float
+    alike: float = 0.0
+    """How like it is to what is chosen, from 0 to 1."""
 
 
 def rank(
@@ -77,18 +81,16 @@ def _bm25(count: Counter[str], rarity: dict[str, float], usual: float) -> float:
 
 def _vary(scored: list[_Scored], limit: int) -> list[_Scored]:
     """The best first; each next one counts less the more it is like what is chosen (maximal marginal relevance)."""
-    left = sorted(scored, key=lambda one: (-one.score, one.candidate.document_id, one.candidate.position))
-    alike = [0.0] * len(left)
+    left: list[_Scored] = sorted(
+        scored, key=lambda one: (-one.score, one.candidate.document_id, one.candidate.position)
+    )
     chosen: list[_Scored] = []
     while left and len(chosen) < limit:
-        place = max(range(len(left)), key=lambda at: left[at].score - VARIETY * alike[at])
-        taken = left.pop(place)
-        alike.pop(place)
+        taken = max(left, key=lambda one: one.score - VARIETY * one.alike)
         chosen.append(taken)
-        alike = [
-            max(known, _overlap(taken.candidate, other.candidate))
-            for known, other in zip(alike, left, strict=True)
-        ]
+        for other in left:
+            other.alike = max(other.alike, _overlap(taken.candidate, other.candidate))
+        left = [one for one in left if one is not taken and one.alike < SAME]
     return chosen
 
 

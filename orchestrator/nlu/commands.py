@@ -44,13 +44,16 @@ class Commands:
         )
         return cls(patterns, {dact: spec.intent for dact, spec in flows.items()}, answers)
 
-    def match(self, text: str) -> Understanding | None:
-        """Read a message as a command; None when no pattern matches it whole."""
+    def match(self, text: str, completed: str | None = None) -> Understanding | None:
+        """Read a message as a command; None when no pattern matches it whole.
+
+        `completed`: the task that was completed last.
+        """
         if len(text) > LONGEST_COMMAND:
             return None
         for pattern, command in self.patterns:
             match = pattern.fullmatch(text)
-            if match is not None:
+            if match is not None and (not command.after or completed in command.after):
                 return self._understand(text, command, match)
         return None
 

@@ -21,6 +21,8 @@ from orchestrator.nlu.text import Utterance, word_set
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
 _SURE_OF_YES = 0.75
+_BARE = 0.75
+"""The share of words inside of values from which a message is nothing but values."""
 """A yes may do something that lasts: what is not plainly one is asked about again."""
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
@@ -69,6 +71,8 @@ class Decider:
                 else MessageKind.SLOT_VALUE
             )
         if changes and kind in {MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.SLOT_VALUE}:
+            return MessageKind.CORRECTION
+        if changes and kind is MessageKind.DIGRESSION and is_bare(evidence):
             return MessageKind.CORRECTION
         if kind is MessageKind.TASK:
             return self._decide_task(evidence, situation, changes)
@@ -119,7 +123,7 @@ class Decider:
         )
         if asked.name in evidence.mentions and not is_free_text(asked):
             if elsewhere or kind in _CHATTY:
-                return _coverage(evidence) >= 0.75
+                return _coverage(evidence) >= _BARE
             return True
         if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
             return False
@@ -152,6 +156,21 @@ def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> b
     )
 
 
+def is_bare(evidence: Evidence, *, whole: bool = False) -> bool:
+    """Whether a message holds values and hardly a word besides (`whole`: none), and asks nothing."""
+    words = evidence.utterance.words
+    asks = "?" in words and words[0] != "and" and tuple(words[:2]) not in _PROPOSALS
+    return bool(evidence.candidates) and not asks and _is_covered(evidence, whole=whole)
+
+
+def _is_covered(evidence: Evidence, *, whole: bool) -> bool:
+    if not whole:
+        return _coverage(evidence) >= _BARE
+    inside = {place for c in evidence.candidates for place in range(c.first, c.last)}
+    words = enumerate(evidence.utterance.words)
+    return all(place in inside or not word.isalnum() or word in _LITTLE for place, word in words)
+
+
 def _coverage(evidence: Evidence) -> float:
     """The share of the words that stand inside of candidates, little words not counted."""
     words = evidence.utterance.words
@@ -164,7 +183,10 @@ def _coverage(evidence: Evidence) -> float:
     return sum(place in inside for place in counted) / len(counted) if counted else 0.0
 
 
+_PROPOSALS = {("how", "about"), ("what", "about")}
+"""What begins a question that proposes another value."""
+
 _LITTLE = word_set(
     "a an the on in at to from for of it its it's is be i'd like i want please and no not my with by "
-    "make that"
+    "make that rather only just instead then how what about"
 )

@@ -73,6 +73,12 @@ SLOT_VALUE = """
 {*} I think|I'd like {*}|I want {*}|for {*}|{*} and {*}|I prefer {*}|{*} is fine|maybe {*}|the one on {*}|{*}, {*}
 """
 
+LATER = {
+    "correction": "rather in {*}|rather on {*}|rather to {*}|I would rather have {*}|rather {*} please|then rather {*}",
+    "help": "I don't know|I don't know it|no idea|I have no idea",
+    "status": "how far is the plan|which steps are still to come|how is the plan going|what is left of the plan",
+}
+
 DIGRESSIONS = ("question", "clarification", "help", "status")
 _BY_KIND = {
     "correction": CORRECTION,
@@ -91,7 +97,7 @@ _BY_KIND = {
 
 def kind_texts() -> Iterator[tuple[str, str]]:
     """(kind, text) of every shipped example."""
-    for kind, block in _BY_KIND.items():
+    for kind, block in (*_BY_KIND.items(), *LATER.items()):
         for line in block.strip().splitlines():
             for text in line.split("|"):
                 yield kind, text.strip()

@@ -62,7 +62,8 @@ class Preparation:
             return refuse(text, Rejection.EMPTY)
         if self._has_reserved(raw) or self._has_reserved(text):
             return refuse(text, Rejection.RESERVED_TOKENS)
-        command = self._commands.match(text)
+        latest = situation.completed[0].spec.dact if situation.completed else None
+        command = self._commands.match(text, latest)
         if command is not None:
             return command
         if len(text) < self._guardrails.min_characters and not _fits_question(text, situation):

@@ -29,7 +29,9 @@ _REACH = 4
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
-_BEFORE_PRONOUN = word_set("which that this the best another good first last any every no other cheap")
+_BEFORE_PRONOUN = word_set(
+    "which that this the best another good first second third fourth fifth next last any every no other cheap"
+)
 _NEGATIONS = frozenset({"not", "isn't", "never"})
 
 
@@ -244,11 +246,9 @@ def read_as(reading: Reading, text: str) -> Mention:
 
 def _unlisted(text: str, slot: SlotSpec, extractor: Extractor) -> Mention:
     """A name where a known entity is expected: the nearest known one, else invalid."""
-    nearest = extractor.gazetteer.nearest(kinds_of(slot)[0], text)
-    if len(nearest) == 1:
-        return Mention(nearest[0], text)
-    if nearest:
-        return Mention(None, text, nearest)
+    repaired = extractor.gazetteer.repair(kinds_of(slot)[0], text)
+    if repaired is not None:
+        return read_as(repaired, text)
     return Mention(None, text, invalid=f"There is no {slot.entity} called {text!r} that I know.")
 
 

@@ -20,7 +20,7 @@ from orchestrator.dialogue.understanding import (
 from orchestrator.domain.model import Answer, Domain, Entity
 from orchestrator.nlu.choices import choose
 from orchestrator.nlu.classifier import Classifier, delexicalize
-from orchestrator.nlu.decide import Decider, Evidence
+from orchestrator.nlu.decide import Decider, Evidence, is_bare
 from orchestrator.nlu.examples import (
     Example,
     answer_label,
@@ -32,7 +32,7 @@ from orchestrator.nlu.examples import (
 from orchestrator.nlu.extract.answers import read_answer
 from orchestrator.nlu.extract.booleans import boolean_value, find_booleans
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.extract.found import Candidate
+from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.extract.kinds import is_boolean, is_free_text
 from orchestrator.nlu.kind_examples import kind_examples, kind_texts
 from orchestrator.nlu.kinds import best_flows, best_label, kind_of_label, weigh
@@ -42,6 +42,10 @@ from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
 LIKELY = 0.35
+_BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
+"""What values alone may be taken for."""
+_SURE_OF_VALUES = 0.8
+_UNLISTED = frozenset({NAME, QUOTE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +121,10 @@ class System1:
             return Reading1(replace(chosen, text=text), 1.0)
         evidence = self._gather(utterance, situation)
         kind = self._decider.decide(evidence, situation)
+        if situation.active is None and kind in _BARE:
+            again = self._look_up_again(kind, evidence, situation)
+            if again is not None:
+                return Reading1(again, _SURE_OF_VALUES)
         return self._conclude(kind, evidence, situation)
 
     def opinion(self, text: str, situation: Situation) -> dict[Dact, float]:
@@ -148,6 +156,27 @@ class System1:
             self.find_slots(utterance, candidates, situation.active, situation) if situation.active else {}
         )
         return Evidence(utterance, candidates, label, share, opinion.known, best_flows(weighed), mentions)
+
+    def _look_up_again(
+        self, kind: MessageKind, evidence: Evidence, situation: Situation
+    ) -> Understanding | None:
+        """Values alone, said after something was looked up, are meant for looking it up with them."""
+        past = situation.completed[0] if situation.completed else None
+        if past is None or past.spec.family is not Family.READ:
+            return None
+        alone = kind is MessageKind.TASK  # a task of several values is one; a single value may be no task
+        if not is_bare(evidence, whole=alone) or (alone and len(evidence.candidates) > 1):
+            return None
+        listed = [
+            known for candidate in evidence.candidates if (known := candidate.without(_UNLISTED)).readings
+        ]
+        found = self.find_slots(evidence.utterance, listed, past.spec, situation)
+        if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
+            return None
+        text, intent = evidence.utterance.text, past.spec.intent
+        return Understanding(
+            MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.flows, found, past.spec.dact
+        )
 
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, situation: Situation

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.state import DialogueState
@@ -89,8 +90,9 @@ def describe_slot(slot: SlotSpec) -> JsonObject:
 
 
 def show_history(state: DialogueState) -> list[JsonObject]:
-    """The last messages, oldest first, as data."""
-    return [{"role": message.role, "text": message.text} for message in state.messages[-_MESSAGES_SHOWN:]]
+    """The summary of what was said before and the last messages, oldest first, as data."""
+    shown = ContextCoordinator.of(state).with_summary(_MESSAGES_SHOWN)
+    return [{"role": message.role, "text": message.text} for message in shown]
 
 
 def show_stack(state: DialogueState) -> list[JsonObject]:

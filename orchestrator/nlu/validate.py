@@ -17,7 +17,7 @@ from orchestrator.nlu.extract.answers import parse
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import DATE
-from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind
+from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
 from orchestrator.nlu.extract.kinds import kinds_of, value_kind
 from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.text import key_of
@@ -149,11 +149,9 @@ class Validation:
         values = gazetteer.lookup(kind, said)
         if not values and slot.open:
             return mention
-        values = values or gazetteer.nearest(kind, said)
-        if len(values) == 1:
-            return Mention(values[0], mention.text or said)
-        if values:
-            return Mention(None, mention.text or said, values)
+        reading = reading_of(values) if values else gazetteer.repair(kind, said)
+        if reading is not None:
+            return Mention(reading.value, mention.text or said, reading.candidates)
         what = (slot.entity or slot.name).replace("_", " ")
         return Mention(
             None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.skills.components import write_note
@@ -36,9 +37,9 @@ async def _reflect(run: Execution) -> None:
     given = ", ".join(f"{name} {value}" for name, value in flow.values().items() if value is not None)
     found = ", ".join(f"{name} {_sum_up(value)}" for name, value in run.data.items())
     end = "It is done." if run.warning is None else f"It is not complete: {run.warning}"
-    await write_note(run, f"{what}: {given or 'nothing was given'}"[:LONGEST_SNIPPET])
-    await write_note(run, f"{what} found: {found or 'nothing'}"[:LONGEST_SNIPPET])
-    await write_note(run, f"{what}: {end}"[:LONGEST_SNIPPET])
+    await write_note(run, f"{what}: {given or 'nothing was given'}"[:LONGEST_SNIPPET], NoteKind.RESULT)
+    await write_note(run, f"{what} found: {found or 'nothing'}"[:LONGEST_SNIPPET], NoteKind.RESULT)
+    await write_note(run, f"{what}: {end}"[:LONGEST_SNIPPET], NoteKind.RESULT)
 
 
 def _sum_up(value: Json) -> str:

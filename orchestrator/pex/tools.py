@@ -5,6 +5,8 @@ Which tool is called with what is a policy's business (PX-8, PX-9).
 
 from __future__ import annotations
 
+import time
+
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.domain.services import ToolCall
@@ -26,6 +28,8 @@ from orchestrator.pex.strays import Strays, ToolThreads
 from orchestrator.pex.toolbox import Tool, Toolbox
 from orchestrator.pex.wrappers import ToolPorts, ToolRequest, wrap_calls
 from orchestrator.telemetry import SignalType, get_logger
+from orchestrator.telemetry.metrics import TOOL_SECONDS
+from orchestrator.telemetry.traces import span
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, ToolId
 from orchestrator.world.world import ToolUsed, World
@@ -110,7 +114,10 @@ class ToolRunner:
     async def _attempt(self, world: World, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; gives the envelope."""
         call = ToolCall(key, world.session_id, world.user_id, world.tenant_id, world.now)
-        result = await self._handle(ToolRequest(tool, arguments, call))
+        began = time.perf_counter()
+        with span("tool", tool_id=tool.spec.tool_id):
+            result = await self._handle(ToolRequest(tool, arguments, call))
+        TOOL_SECONDS.labels(tool.spec.tool_id).observe(time.perf_counter() - began)
         return {**write_envelope(result), "idempotency_key": key}
 
     async def _carry(self, request: ToolRequest) -> ToolData | ToolError:

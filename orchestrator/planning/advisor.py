@@ -21,6 +21,7 @@ from orchestrator.world.world import World
 _NOTHING = Draft(())
 MOST_LESSONS = 9
 MOST_FAULTS = 3
+MOST_NOTES = 8
 
 
 class Advisor:
@@ -109,7 +110,9 @@ class Advisor:
             "known": plan.values(),
         }
 
-    async def replan(self, plan: PlanFlow, world: World, room: int) -> JsonObject | None:
+    async def replan(
+        self, plan: PlanFlow, world: World, room: int, news: Sequence[str] = ()
+    ) -> JsonObject | None:
         """Ask what should become of the rest of a plan (PL-2)."""
         question: dict[str, Json] = {
             **prompts.frame_question(world),
@@ -118,6 +121,8 @@ class Advisor:
             "done": prompts.show_steps(plan, finished=True),
             "remaining": prompts.show_steps(plan, finished=False),
             "result": prompts.show_findings(plan, world),
+            "notes": [note.text for note in await world.notes.read(MOST_NOTES)],
+            "news": list(news),
         }
         return await self._ask(prompts.REPLAN, question, prompts.REPLANNING, world)
 

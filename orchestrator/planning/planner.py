@@ -6,6 +6,7 @@ are the business of the policy and the Agent.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import PlanFlow
@@ -86,10 +87,13 @@ class Planner:
         mode = world.domain.config.plans.tree_search
         return mode == "on" or (mode == "auto" and len(draft.steps) >= WORTH_A_TREE)
 
-    async def check(self, plan: PlanFlow, world: World, *, trouble: bool) -> list[Change]:
+    async def check(
+        self, plan: PlanFlow, world: World, *, trouble: bool, news: Sequence[str] = ()
+    ) -> list[Change]:
         """The replanning check (PL-2): change the plan for what has been found; empty: continue.
 
-        `trouble`: a step failed or was refused, or a value was corrected.
+        `trouble`: a step failed or was refused, a value was corrected, or something was found
+        meanwhile. `news`: what, for a model.
         """
         limit = world.domain.config.plans.max_sub_flows
         changes = apply_rules(plan, world, limit)
@@ -97,7 +101,7 @@ class Planner:
         wanted = not plan.spec.recipe or trouble or self._always_asks(world)
         if wanted and waiting and self._may_ask(world):
             room = limit - count_steps(plan)
-            body = await self._advisor.replan(plan, world, limit)
+            body = await self._advisor.replan(plan, world, limit, news)
             if body is not None:
                 changes += self._follow_advice(plan, world, body, room)
         return changes

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from orchestrator.errors import IllegalTransition
-from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId
+from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId, TurnId
 
 
 class RunStatus(StrEnum):
@@ -176,6 +176,8 @@ class NewRun:
     on_failure: OnFailure = OnFailure.BLOCK
     urgency: Urgency = Urgency.HOUSEKEEPING
     after: str | None = None
+    turn_id: TurnId | None = None
+    """The turn that made it due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,6 +233,7 @@ class RunFacts:
     config: JsonObject
     data: Json
     urgency: Urgency = Urgency.HOUSEKEEPING
+    turn_id: TurnId | None = None
 
 
 @dataclass(frozen=True, slots=True)

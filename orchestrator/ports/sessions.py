@@ -39,7 +39,9 @@ class Sessions(Protocol):
         """Newest activity first, without states; with `user_id` this user's only."""
         ...
 
-    async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord: ...
+    async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
+        """Take no more turns, and make the checkpoint: the whole state, kept with its epoch."""
+        ...
 
     async def history(
         self, tenant_id: TenantId, session_id: SessionId, *, before: int | None = None, limit: int = 200

@@ -44,6 +44,7 @@ from orchestrator.prompting.structured import (
 )
 from orchestrator.prompting.templates import Prompt, PromptRegistry
 from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
+from orchestrator.telemetry.traces import span
 from orchestrator.types import Json, JsonObject
 
 SOURCE = "prompt_engineer"
@@ -295,7 +296,8 @@ class PromptEngineer:
         started = self._pacing.clock()
         outcome = "answered"
         try:
-            yield log
+            with span("model", prompt_id=prompt.id):
+                yield log
         except ParleyError as error:
             outcome = error.code
             raise

@@ -9,7 +9,7 @@ from jinja2 import TemplateError
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.model import Domain
-from orchestrator.res.show import show_slots
+from orchestrator.res.show import show_slot, show_slots
 from orchestrator.res.templates import Templates
 from orchestrator.res.words import list_facts, name_doing, name_slot
 from orchestrator.telemetry import SignalType, get_logger
@@ -80,6 +80,14 @@ def tell_remark(world: World, remark: Remark, templates: Templates) -> tuple[str
         values["facts"] = list_facts(
             flow, {**flow.values(), **remark.values.get("arguments", {})}, world.registry, world.now
         )
+        if "slots" in remark.values:
+            values["slots"] = [
+                {
+                    "name": name_slot(slot),
+                    "value": show_slot(value, flow.spec.slots.get(slot), world.registry, world.now),
+                }
+                for slot, value in remark.values["slots"].items()
+            ]
     elif "dact" in remark.values:
         values["doing"] = _doing_of(world.domain, remark.values["dact"])
     return name, templates.render(name, **values)

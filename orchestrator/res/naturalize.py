@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import NamedTuple, Protocol
 
+from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.prompting.calling import CallContext
 from orchestrator.res.answer import Answer
@@ -22,7 +23,7 @@ from orchestrator.types import Json
 from orchestrator.world.world import World
 
 NATURALIZE = "res_naturalize"
-HISTORY = 6
+HISTORY = 7
 FEWEST_SENTENCES = 6
 TOKENS_PER_SENTENCE = 20
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
@@ -130,7 +131,7 @@ def _judge(world: World, draft: str, text: str) -> str | None:
 def _variables(world: World, draft: str) -> dict[str, Json]:
     config = world.domain.config
     code = config.language.default
-    messages = world.state.messages[-HISTORY:]
+    messages = ContextCoordinator.of(world.state).with_summary(HISTORY)
     return {
         "persona": f"{config.persona.name}; {config.persona.tone}",
         "language": LANGUAGES.get(code, f"the language “{code}”"),

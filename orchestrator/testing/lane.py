@@ -97,6 +97,7 @@ class MemoryLane:
             attempts=turn.attempts,
             deadline_s=(turn.deadline_at - now).total_seconds(),
             cancelled=turn.cancel_requested,
+            waited_s=(now - turn.accepted_at).total_seconds(),
             steps=() if turn.attempts == 1 else tuple(turn.steps.values()),
         )
 

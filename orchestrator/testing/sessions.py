@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import orjson
 
 from orchestrator.dialogue.diff import apply, diff
@@ -60,6 +62,9 @@ class MemorySessions:
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         session = self._store.session(tenant_id, session_id)
         session.closed, session.updated_at = True, self._store.clock()
+        kept = session.revisions.get(session.epoch)
+        if kept is not None and kept.snapshot is None and session.state is not None:
+            session.revisions[session.epoch] = replace(kept, snapshot=orjson.loads(session.state))
         return await self.get(tenant_id, session_id)
 
     async def history(

@@ -26,6 +26,8 @@ class Work:
     attempts: int
     deadline_s: float
     cancelled: bool = False
+    waited_s: float = 0.0
+    """How long ago it was accepted, in seconds."""
     steps: tuple[Step, ...] = ()
 
 
@@ -111,6 +113,8 @@ class TurnCommit:
     approvals: tuple[ApprovalRecord, ...] = ()
     """Asked for in this turn."""
     closed_approvals: tuple[ClosedApproval, ...] = ()
+    signals: tuple[JsonObject, ...] = ()
+    """What was predicted, checked, called and recovered on the way, for evaluation (CO-6)."""
 
 
 @dataclass(frozen=True, slots=True)

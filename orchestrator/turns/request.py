@@ -32,7 +32,9 @@ def _check_text(text: str) -> str:
     return text
 
 
-PlainText = Annotated[str, AfterValidator(_check_text)]
+PlainText = Annotated[
+    str, AfterValidator(_check_text), Field(json_schema_extra={"pattern": r"^[^\x00]*\S[^\x00]*$"})
+]
 """Text with something in it."""
 
 Key = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
@@ -60,10 +62,14 @@ class TurnRequest(Request):
 
     model_config = ConfigDict(
         json_schema_extra={
+            "oneOf": [
+                {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+                for name in ("text", "action")
+            ],
             "examples": [
                 {"text": "Book a flight from Oslo to Madrid", "idempotency_key": "order-7"},
                 {"action": {"name": "select_option", "payload": {"index": 0}}},
-            ]
+            ],
         }
     )
 

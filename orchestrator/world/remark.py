@@ -19,6 +19,8 @@ class RemarkKind(StrEnum):
     """A message turned away before it was understood; `why` names the check."""
     BAD_ACTION = "bad_action"
     """A click that means nothing (any more)."""
+    RECALLED = "recalled"
+    """Values that were taken from what is remembered of the user; they can be corrected."""
     CORRECTED = "corrected"
     CLEARED = "cleared"
     """Values that no longer hold after a correction."""

@@ -13,9 +13,11 @@ from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
 from orchestrator.memory.notes import Notes, Preferences
+from orchestrator.ports.documents import ContextSearch
 from orchestrator.ports.events import LiveEvents
 from orchestrator.prompting.calling import CallContext
-from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
+from orchestrator.telemetry import RecordSignal, Signal, SignalType
+from orchestrator.telemetry.signals import describe
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
 from orchestrator.turns.event import Event
 from orchestrator.turns.plan import PlanRevision
@@ -66,9 +68,11 @@ class World:
     finished: list[BaseFlow] = field(default_factory=list[BaseFlow])
     """All flows that left the stack in this turn, for the archive."""
     recent_turns: ValueFinder | None = None
-    memory: ValueFinder | None = None
     """Where a missing slot's value may be known from (PX-4)."""
     preferences: Preferences | None = None
+    """What is remembered of the user; likewise."""
+    context: ContextSearch | None = None
+    """Business context."""
     can_gather: bool = False
     """Whether Internal flows can be sent for more context (PX-16)."""
     climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
@@ -77,6 +81,7 @@ class World:
     """The open question was asked before and was not answered in this turn: no new round (AM-4)."""
     tools: list[ToolUsed] = field(default_factory=list[ToolUsed])
     events: list[Event] = field(default_factory=list[Event])
+    signals: list[JsonObject] = field(default_factory=list[JsonObject])
     findings: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
     """What a flow's tools returned, merged by name: the source of templates."""
     asked_approvals: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
@@ -112,18 +117,16 @@ class World:
     def signal(
         self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
     ) -> None:
-        if self.record_signal is drop_signal:
-            return  # nobody listens: make none
-        self.record_signal(
-            Signal(
-                source=source,
-                type=kind,
-                session=self.session_id,
-                turn=self.turn_id,
-                flow=flow_id,
-                payload=payload,
-            )
+        signal = Signal(
+            source=source,
+            type=kind,
+            session=self.session_id,
+            turn=self.turn_id,
+            flow=flow_id,
+            payload=payload,
         )
+        self.signals.append(describe(signal))
+        self.record_signal(signal)
 
     def degrade(self, problem: str) -> None:
         """Note that a model was wanted and did not serve. `problem`: the code of its error."""

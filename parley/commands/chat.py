@@ -16,7 +16,7 @@ import typer
 
 from orchestrator.client import Client
 from orchestrator.errors import FolderInUse, ProcessFailed
-from parley.commands.conversation import Conversation, talk_in_pipe, talk_in_terminal
+from parley.commands.conversation import talk_in_pipe, talk_in_terminal
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, Url, settle_domain
 from parley.commands.output import note_models, say
 from parley.connection import locate_gateway, open_client
@@ -25,6 +25,7 @@ from parley.embedded.ports import free_port
 from parley.processes import end_leftovers
 from parley.stack import StackPlan, run_stack
 from parley.supervision import stop_on_signals
+from parley.terminal.conversation import Conversation
 
 _PRIVATE_PREFIX = "parley-chat-"
 
@@ -44,13 +45,13 @@ def chat(
         gateway = locate_gateway(url, data_dir) or stack.enter_context(_private_gateway(chosen))
         client = stack.enter_context(contextlib.closing(open_client(gateway)))
         # A gateway knows a domain's folder by the folder's name.
-        _talk(client, None if chosen is None else Path(chosen).name, session, as_json=as_json)
+        _talk(client, None if chosen is None else Path(chosen).name, session, data_dir, as_json=as_json)
 
 
-def _talk(client: Client, domain: str | None, session: str | None, *, as_json: bool) -> None:
+def _talk(client: Client, domain: str | None, session: str | None, data_dir: Path, *, as_json: bool) -> None:
     conversation = Conversation.begin(client, domain=domain, session_id=session)
     if sys.stdin.isatty():
-        talk_in_terminal(conversation, as_json=as_json)
+        talk_in_terminal(conversation, data_dir, as_json=as_json)
     else:
         talk_in_pipe(conversation, sys.stdin.buffer, as_json=as_json)
 

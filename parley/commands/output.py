@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 import orjson
+
+from orchestrator.settings import read_variable
 
 UNWRAPPED_COLUMNS = 1_000
 
@@ -40,5 +41,5 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def note_models() -> None:
     """Say so when no model is configured."""
-    if not (os.environ.get("OPENAI_API_KEY") or os.environ.get("OPENAI_BASE_URL")):
+    if not (read_variable("OPENAI_API_KEY") or read_variable("OPENAI_BASE_URL")):
         say("No OPENAI_API_KEY: running on System 1 and direct mode, without a language model.")

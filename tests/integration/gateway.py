@@ -59,12 +59,14 @@ class House:
 
 
 @asynccontextmanager
-async def open_house(database_url: str, redis_url: str, **more: Any) -> AsyncIterator[House]:
+async def open_house(
+    database_url: str, redis_url: str, *, port: int = 0, **more: Any
+) -> AsyncIterator[House]:
     migrate(database_url)
     settings = Settings(database_url=database_url, redis_url=redis_url, **more)
     app = create_app(lambda: open_doors(settings))
     async with AsyncExitStack() as stack:
-        url = await stack.enter_async_context(serve(app))
+        url = await stack.enter_async_context(serve(app, port))
         ports = await stack.enter_async_context(open_ports(settings))
         lane = await stack.enter_async_context(open_lane(ports))
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=10))
@@ -72,9 +74,10 @@ async def open_house(database_url: str, redis_url: str, **more: Any) -> AsyncIte
 
 
 @asynccontextmanager
-async def serve(app: Any) -> AsyncIterator[str]:
+async def serve(app: Any, port: int = 0) -> AsyncIterator[str]:
     with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(("127.0.0.1", port))
         server = uvicorn.Server(
             uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1, lifespan="on")
         )

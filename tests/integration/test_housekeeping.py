@@ -17,7 +17,9 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
+from orchestrator.ports.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.runs import RunRecord, RunStatus
 from orchestrator.ports.scratchpad import Entry, EntryKind
 from orchestrator.settings import Settings
@@ -214,6 +216,26 @@ async def test_idle_sessions_are_closed_and_old_ones_deleted(house: House) -> No
     for table in ("sessions", "lanes", "turns", "states", "state_history", "utterances", "events"):
         assert await house.execute(f"SELECT 1 FROM {table} WHERE session_id = %s", old) == [], table
     assert (record.closing["closed"] >= 1, record.closing["deleted"]) == (True, 1)
+
+
+async def test_closing_makes_a_checkpoint_of_the_whole_state(house: House) -> None:
+    """CO-1: the last epoch alone gives the state back."""
+    states = [spoken(number) for number in (1, 2, 3)]
+    session_id = await house.session(*states)
+    await house.ports.sessions.close(DEFAULT_TENANT, session_id)
+    await house.execute("DELETE FROM state_history WHERE session_id = %s AND epoch < 3", session_id)
+
+    assert await house.ports.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(3)) == states[-1]
+
+
+async def test_what_was_remembered_of_a_session_goes_with_it(house: House) -> None:
+    session_id = await house.session(spoken(1))
+    owner = owner_of(None, session_id)
+    note = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="likes tea")
+    await house.ports.preferences.remember(DEFAULT_TENANT, owner, (note,))
+    await make_tools(house.ports)["housekeeping"].delete_session(DEFAULT_TENANT, session_id)
+
+    assert await house.ports.preferences.of_user(DEFAULT_TENANT, owner) == []
 
 
 async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) -> None:

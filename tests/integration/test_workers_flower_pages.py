@@ -19,6 +19,8 @@ from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import ROOT, fleet, wait_until
 
+pytestmark = pytest.mark.timeout(400)
+
 PASSWORD = "flower:open-sesame"
 SAID = "wait 0 my-card-number-is-4111"
 
@@ -39,7 +41,7 @@ def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
     ):
         try:
             url = f"http://127.0.0.1:{port}"
-            wait_until(lambda: answers(f"{url}/healthcheck"), within_s=30, what=f"Flower answers, see {log}")
+            wait_until(lambda: answers(f"{url}/healthcheck"), within_s=120, what=f"Flower answers, see {log}")
             yield url
         finally:
             process.terminate()
@@ -75,10 +77,10 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
             assert httpx.get(f"{url}{path}", auth=("flower", "wrong")).status_code == 401, path
 
         crew.start(1, options=("-E",))
-        arguments = {"session_id": "seen", "text": SAID, "domain": "counting", "wait": 20}
-        result = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=30)
+        arguments = {"session_id": "seen", "text": SAID, "domain": "counting", "wait": 60}
+        result = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=90)
         assert result["status"] == "done"
-        wait_until(lambda: succeeded(url, user), within_s=20, what="Flower shows the submission as done")
+        wait_until(lambda: succeeded(url, user), within_s=60, what="Flower shows the submission as done")
         shown = httpx.get(f"{url}/api/tasks", auth=user).text
         pages = shown + httpx.get(f"{url}/tasks", auth=user).text
         log = crew.workers[0].log.read_text()
@@ -117,7 +119,7 @@ def test_it_does_not_start_where_others_reach_it_without_a_password(
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     assert ended.returncode == 1
     assert ended.stderr.startswith(

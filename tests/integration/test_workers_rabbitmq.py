@@ -78,6 +78,7 @@ def test_turns_and_internal_flows_go_through_it(
         )
 
 
+@pytest.mark.slow
 def test_submissions_that_it_confirmed_outlive_it(
     node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:

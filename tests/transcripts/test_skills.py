@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from orchestrator.memory.business_context import BusinessContext
+from orchestrator.ports.documents import NewDocument
 from orchestrator.rehearsal import Rehearsal
 from orchestrator.testing.scripted_model import Answer, Fail, Reply, Request, Rule, ToolUse
+from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.skilled import SKILL, answer, call, finish, judged, talk
 from tests.transcripts.test_transcripts import trained
 
@@ -483,6 +486,24 @@ async def test_what_the_components_give() -> None:
         assert '"empty":["topic"]' in told[2]
         assert '"task":"ask_data"' in told[3]
         assert told[4].count('"task":"list_parts"') == 3
+
+
+async def test_what_a_skill_reads_brings_its_labels() -> None:
+    """PX-3, CO-4: a document that somebody else wrote, looked up by a skill, makes the session untrusted."""
+    async with talk(
+        call("memory_manager", operation="documents", text="the spare pump"), answer(answer="x")
+    ) as t:
+        context = t.rehearsal.make_memory().context
+        assert isinstance(context, BusinessContext)
+        added = await context.documents.add(
+            NewDocument(DEFAULT_TENANT, "The spare pump is in hall nine.", labels=("untrusted",))
+        )
+        await context.embed(DEFAULT_TENANT, added.document_id)
+        await t.say("ask the data")
+
+        assert "hall nine" in t.told()
+        [session] = t.rehearsal.store.sessions.values()
+        assert b'"label":"untrusted"' in session.state
 
 
 async def test_a_tool_that_gives_too_much_is_cut_for_the_model() -> None:

@@ -9,6 +9,7 @@ from sqlalchemy import func, select, text
 
 from orchestrator.adapters.postgres.models import lanes, sessions, states
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionState, SlotUse
 from orchestrator.types import Epoch, SessionId, TenantId, UserId
 
@@ -98,6 +99,11 @@ class PostgresHousekeeping:
                     text(f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"),  # noqa: S608
                     {"session": session_id, "tenant": tenant_id},
                 )
+            # What was remembered of a user whom nobody knew was to last as long as the session.
+            await connection.execute(
+                text("DELETE FROM preferences WHERE user_id = :owner AND tenant_id = :tenant"),
+                {"owner": owner_of(None, session_id), "tenant": tenant_id},
+            )
 
     async def prune_archive(self, *, keep_flows: int, keep_epochs: int, limit: int = 5000) -> dict[str, int]:
         flows = (

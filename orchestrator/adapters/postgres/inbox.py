@@ -28,6 +28,7 @@ from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.sql import statement
 from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
+from orchestrator.telemetry.traces import note_accepted
 from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnKind, TurnRecord, TurnStatus
 from orchestrator.types import SessionId, TenantId, TurnId
 
@@ -55,6 +56,7 @@ class PostgresInbox:
             return await self._already_there(submission, violation)
         if row is not None:
             self._total.count()
+            note_accepted(turn_id, submission.session_id)
             return Receipt(turn_id, submission.session_id, row[0], TurnStatus.QUEUED, row[1])
         return await self._submit_slowly(submission, turn_id)
 
@@ -128,6 +130,7 @@ class PostgresInbox:
         if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
             await _ask_to_stop(connection, of_users[0].turn_id, forget=rule is IfBusy.ROLLBACK)
         await _insert_turn(connection, lane, submission, turn_id, target)
+        note_accepted(turn_id, submission.session_id)
         return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
 
     async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:

@@ -210,6 +210,7 @@ class PostgresLane:
             "diff": commit.diff.decode(),
             "snapshot": commit.snapshot,
             "result": orjson.dumps(commit.result).decode(),
+            "signals": _array(commit.signals),
             "error": commit.error,
             "event_count": len(commit.events),
             "events": _array(
@@ -349,7 +350,7 @@ class PostgresLane:
         )
 
     async def _work(self, turn: list[Any]) -> Work:
-        turn_id, seq, kind, form, text, action, attempts, _, deadline_s, cancelled = turn
+        turn_id, seq, kind, form, text, action, attempts, _, deadline_s, cancelled, waited_s = turn
         return Work(
             turn_id=TurnId(turn_id),
             seq=seq,
@@ -357,6 +358,7 @@ class PostgresLane:
             attempts=attempts,
             deadline_s=deadline_s,
             cancelled=cancelled,
+            waited_s=waited_s,
             steps=() if attempts == 1 else await steps_of(self._database, turn_id),
         )
 

@@ -133,6 +133,8 @@ turns = Table(
     Column("epoch", BigInteger),
     _text("error", null=True),
     Column("result", JSON(none_as_null=True)),
+    # What was predicted, checked, called and recovered, for evaluation (CO-6).
+    Column("signals", JSON(none_as_null=True)),
     _text("merged_into", null=True),
     Column("merges", Integer, nullable=False, server_default=text("0")),
     # Leave no trace in the history if it ends cancelled and without effects (`rollback`).

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from sqlalchemy import Column, ForeignKey, Index, Table, Text, UniqueConstraint
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import JSON, Column, ForeignKey, Index, Table, Text, UniqueConstraint
 
 from orchestrator.adapters.postgres.columns import metadata, session_column, text_column, time_column
 
@@ -17,7 +16,7 @@ feedback = Table(
     text_column("author"),
     text_column("rating", null=True),
     text_column("comment", null=True),
-    Column("correction", JSONB, nullable=False),
+    Column("correction", JSON, nullable=False),
     time_column("at", now=True),
     UniqueConstraint("turn_id", "author", name="feedback_turn_id_author_key"),
     Index("feedback_tenant_id_at_idx", "tenant_id", "at"),

@@ -61,6 +61,8 @@ internal_runs = Table(
     Column("on_failure", Text, nullable=False, server_default="block"),
     Column("urgency", Text, nullable=False, server_default="housekeeping"),
     Column("attempts", Integer, nullable=False, server_default=text("0")),
+    # The turn that made it due, if one did.
+    text_column("turn_id", null=True),
     # Who holds `before_all` or `after_all`; null: nobody.
     Column("token", BigInteger),
     time_column("ready_at"),

@@ -32,7 +32,7 @@ from orchestrator.ports.runs import (
     RunStatus,
     Urgency,
 )
-from orchestrator.types import Json, JsonObject, SessionId, TenantId, WorkerId, new_id
+from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId, WorkerId, new_id
 
 GRACE_S = 1.0
 """How long a message may take before the reconciler sends another."""
@@ -70,7 +70,7 @@ class PostgresRunWork:
             row = await self._database.fetch_one(statement("claim_run"), arguments)
         if row is None:
             return None
-        token, phase, attempts, inputs, progress = row[9:]
+        token, phase, attempts, inputs, progress = row[10:]
         if attempts == 1 and phase == Phase.BEFORE:
             with translated():
                 await self._database.fetch_all(statement("note_run"), {"run_id": run_id})
@@ -256,6 +256,7 @@ async def store(
         "successors": successors or [],
         "on_failure": run.on_failure.value,
         "urgency": run.urgency.value,
+        "turn_id": run.turn_id,
         "after_s": after_s,
         "grace_s": GRACE_S,
     }
@@ -347,8 +348,8 @@ async def _lock_claim(connection: Connection, token: int) -> TupleRow | None:
 
 
 def _facts(run_id: str, row: TupleRow) -> RunFacts:
-    """The first nine columns of a claim."""
-    tenant_id, session_id, flow, redo_count, parameters, options, config, data, urgency = row[:9]
+    """The first ten columns of a claim."""
+    tenant_id, session_id, flow, redo_count, parameters, options, config, data, urgency, turn_id = row[:10]
     return RunFacts(
         run_id=run_id,
         tenant_id=TenantId(tenant_id),
@@ -360,4 +361,5 @@ def _facts(run_id: str, row: TupleRow) -> RunFacts:
         config=config or {},
         data=data,
         urgency=Urgency(urgency),
+        turn_id=None if turn_id is None else TurnId(turn_id),
     )

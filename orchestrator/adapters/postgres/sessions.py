@@ -103,7 +103,8 @@ class PostgresSessions:
 
     async def close(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         async with self._database.transaction() as connection:
-            await _lock(connection, tenant_id, session_id)
+            lane = await _lock(connection, tenant_id, session_id)
+            await _make_checkpoint(connection, session_id, Epoch(lane.epoch))
             await connection.execute(
                 update(sessions)
                 .where(sessions.c.session_id == session_id, sessions.c.closed_at.is_(None))
@@ -213,6 +214,17 @@ async def _lock(connection: AsyncConnection, tenant_id: TenantId, session_id: Se
     if lane is None:
         raise NotFound("session", session_id)
     return lane
+
+
+async def _make_checkpoint(connection: AsyncConnection, session_id: SessionId, epoch: Epoch) -> None:
+    """Keep the whole state with its epoch, so that the session can be taken up without its diffs (CO-1)."""
+    body = select(states.c.body).where(states.c.session_id == session_id).scalar_subquery()
+    kept = state_history.c
+    await connection.execute(
+        update(state_history)
+        .where(kept.session_id == session_id, kept.epoch == epoch, kept.snapshot.is_(None))
+        .values(snapshot=body)
+    )
 
 
 async def _rebuild(

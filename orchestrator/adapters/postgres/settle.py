@@ -75,7 +75,11 @@ async def _start(connection: AsyncConnection, turn: Row[Any], deadline_s: float)
                 turns.c.deadline_at, NOW + func.make_interval(0, 0, 0, 0, 0, 0, deadline_s)
             ),
         )
-        .returning(turns, func.date_part("epoch", turns.c.deadline_at - NOW).label("remaining_s"))
+        .returning(
+            turns,
+            func.date_part("epoch", turns.c.deadline_at - NOW).label("remaining_s"),
+            func.date_part("epoch", NOW - turns.c.accepted_at).label("waited_s"),
+        )
     )
     return (await connection.execute(starting)).one()
 
@@ -154,7 +158,7 @@ async def find_commit(database: Database, lease: Lease, event_count: int) -> tup
             candidate = await _next(connection, lane)
             running = None if candidate is None else await _give_back(connection, candidate)
         pending = 0 if running is None else lane.pending
-    return (turn.epoch, first_event, pending, *[None] * 10)
+    return (turn.epoch, first_event, pending, *[None] * 11)
 
 
 async def _give_back(connection: AsyncConnection, turn: Row[Any]) -> Row[Any]:
@@ -184,5 +188,6 @@ def _work(row: Row[Any], steps: tuple[Step, ...]) -> Work:
         attempts=row.attempts,
         deadline_s=float(row.remaining_s),
         cancelled=row.cancel_requested_at is not None,
+        waited_s=float(row.waited_s),
         steps=steps,
     )

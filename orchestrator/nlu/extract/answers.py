@@ -11,6 +11,7 @@ from orchestrator.nlu.extract.booleans import boolean_value, polarity
 from orchestrator.nlu.extract.dates import read_loosely
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, TIME
+from orchestrator.nlu.extract.gazetteer import reading_of
 from orchestrator.nlu.extract.kinds import LISTS, accepts_names, is_boolean, is_free_text, kinds_of, type_name
 from orchestrator.nlu.extract.numbers import find_numbers
 from orchestrator.nlu.extract.times import bare_hour
@@ -77,10 +78,11 @@ def _read_listed(core: str, slot: SlotSpec, extractor: Extractor) -> Mention | N
     kinds = kinds_of(slot)
     for kind in kinds:
         values = extractor.gazetteer.lookup(kind, core)
-        if not values and not slot.open:
-            values = extractor.gazetteer.nearest(kind, core)
-        if values:
-            return Mention(values[0] if len(values) == 1 else None, core, values if len(values) > 1 else ())
+        reading = reading_of(values) if values else None
+        if reading is None and not slot.open:
+            reading = extractor.gazetteer.repair(kind, core)
+        if reading is not None:
+            return Mention(reading.value, core, reading.candidates)
     if accepts_names(slot) and len(core.split()) <= _FEW_WORDS:
         return Mention(core, core)
     return None

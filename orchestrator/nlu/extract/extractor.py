@@ -93,7 +93,7 @@ class Extractor:
         if self._numbers:
             found += find_numbers(utterance)
         for kind, pattern in self._patterns.items():
-            found += find_pattern(utterance, kind, pattern)
+            found += find_pattern(utterance, kind, pattern, self._common)
         found += find_names(utterance, self._common, typed)
         if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:
             found += find_quotes(utterance)
@@ -112,7 +112,7 @@ class Extractor:
                 candidate.kind = item.kind
             candidate.readings.setdefault(item.kind, item.reading)
         if len(spans) > 1:
-            return self._without_overlaps(list(spans.values()))
+            return self._without_overlaps(_without_chains(list(spans.values())))
         return list(spans.values())
 
     def _without_overlaps(self, candidates: list[Candidate]) -> list[Candidate]:
@@ -135,6 +135,23 @@ class Extractor:
 def rank(kind: str) -> int:
     """How telling a kind is; smaller is more."""
     return _RANK.get(kind, _LISTED_RANK)
+
+
+def _without_chains(candidates: list[Candidate]) -> list[Candidate]:
+    """Drop names that are only known ones side by side: "Oslo Barcelona" is no place."""
+    known = {
+        place
+        for candidate in candidates
+        if candidate.kind.startswith("entity:")
+        for place in range(candidate.first, candidate.last)
+    }
+    if not known:
+        return candidates
+    return [
+        candidate
+        for candidate in candidates
+        if candidate.kind != NAME or not known.issuperset(range(candidate.first, candidate.last))
+    ]
 
 
 def _first(candidate: Candidate) -> int:

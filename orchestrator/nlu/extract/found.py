@@ -38,6 +38,11 @@ class Candidate:
     text: str
     readings: dict[str, Reading] = field(default_factory=dict[str, Reading])
 
+    def without(self, kinds: frozenset[str]) -> Candidate:
+        """The same, not read as any of these kinds."""
+        kept = {kind: reading for kind, reading in self.readings.items() if kind not in kinds}
+        return Candidate(self.first, self.last, self.kind, self.text, kept)
+
 
 DATE = "date"
 TIME = "time"

@@ -19,6 +19,10 @@ from orchestrator.types import Json
 Hits = dict[str, tuple[Json, ...]]
 """Kind → canonical values that go by a name."""
 FUZZY_LIMIT = 86
+FUZZY_LIMIT_MAIN = 82
+"""Of the values that people most often mean, where a domain marks them."""
+FUZZY_SURE = 90
+"""From here on other values are taken without asking, too."""
 LONGEST_NAME = 8
 LONGEST_CODE = 4
 _CUTS = frozenset({"the", "a", "an"})
@@ -33,6 +37,7 @@ class Gazetteer:
         self._by_kind: dict[str, dict[str, tuple[Json, ...]]] = {}
         self._canonical: dict[str, set[Json]] = {}
         self._codes: set[str] = set()
+        self._main: dict[str, dict[str, tuple[Json, ...]]] = {}
         self._nearest = lru_cache(maxsize=2048)(self._search)
 
     def add(self, kind: str, name: str, *values: Json) -> None:
@@ -83,10 +88,23 @@ class Gazetteer:
         """The values that go exactly by this name."""
         return self._by_kind.get(kind, {}).get(key_of(text), ())
 
-    def nearest(self, kind: str, text: str) -> tuple[Json, ...]:
-        """The values whose name is nearest to a misspelt one; empty when none is near enough."""
+    def mark_main(self, kind: str, key: str, *values: Json) -> None:
+        """Note that people most often mean these values, when they misspell a name like this one."""
+        self._main.setdefault(kind, {})[key] = values
+
+    def repair(self, kind: str, text: str) -> Reading | None:
+        """What a misspelt name means; None when no name is near enough.
+
+        Where a domain marks its main values, others have to be very near to be taken without
+        asking: "Atlantis" is more likely no place at all than the little-known Atlantic.
+        """
         key = key_of(text)
-        return self._nearest(kind, key) if len(key) >= 4 else ()
+        if len(key) < 4:
+            return None
+        values, sure = self._nearest(kind, key)
+        if not values:
+            return None
+        return reading_of(values) if sure else Reading(candidates=values)
 
     def is_value(self, kind: str, value: Json) -> bool:
         """Whether this is a value itself, not only a name of one."""
@@ -96,12 +114,17 @@ class Gazetteer:
         """Every folded name of a kind with its values."""
         return self._by_kind.get(kind, {})
 
-    def _search(self, kind: str, key: str) -> tuple[Json, ...]:
-        known = self._by_kind.get(kind)
+    def _search(self, kind: str, key: str) -> tuple[tuple[Json, ...], bool]:
+        """The values of the nearest name, and whether they may be taken without asking."""
+        known, main = self._by_kind.get(kind), self._main.get(kind)
         if not known or len(key) > 80:
-            return ()
-        best = choose_nearest(key, known)
-        return () if best is None else known[best]
+            return (), False
+        if main:
+            best = process.extractOne(key, main.keys(), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT_MAIN)
+            if best:
+                return main[best[0]], True
+        best = process.extractOne(key, known.keys(), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
+        return (known[best[0]], not main or best[1] >= FUZZY_SURE) if best else ((), False)
 
 
 def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
@@ -138,6 +161,8 @@ def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
             chosen = mains if len(mains) == 1 else sorted({canonical for canonical, _main in claims})
             if name:
                 gazetteer.add_key(entity_kind(entity.name), name, *chosen)
+                if len(mains) == 1:
+                    gazetteer.mark_main(entity_kind(entity.name), name, *mains)
 
 
 def entity_kind(entity: str) -> str:

@@ -140,8 +140,13 @@ def find_pairs(utterance: Utterance) -> list[Found]:
     return [Found(matches[0].start(), matches[-1].end(), PAIRS, Reading(value))]
 
 
-def find_pattern(utterance: Utterance, kind: str, pattern: re.Pattern[str]) -> list[Found]:
-    """Find what has a declared form; patterns of capitals also find what was typed in small letters."""
+def find_pattern(
+    utterance: Utterance, kind: str, pattern: re.Pattern[str], common: frozenset[str]
+) -> list[Found]:
+    """Find what has a declared form; patterns of capitals also find what was typed in small letters.
+
+    An ordinary word and a number after it are no code: "make it 1" names no flight IT 1.
+    """
     text = utterance.text
     matches = list(pattern.finditer(text))
     if not matches and text.isascii():
@@ -149,8 +154,15 @@ def find_pattern(utterance: Utterance, kind: str, pattern: re.Pattern[str]) -> l
     return [
         Found(match.start(), match.end(), kind, Reading(match.group()))
         for match in matches
-        if match.end() > match.start() and _stands_alone(text, match.start(), match.end())
+        if match.end() > match.start()
+        and _stands_alone(text, match.start(), match.end())
+        and not _is_word_and_number(text[match.start() : match.end()], common)
     ]
+
+
+def _is_word_and_number(said: str, common: frozenset[str]) -> bool:
+    word, space, number = said.partition(" ")
+    return bool(space) and number.isdigit() and not word.isupper() and word.lower() in common
 
 
 def _stands_alone(text: str, start: int, end: int) -> bool:

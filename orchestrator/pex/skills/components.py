@@ -10,15 +10,19 @@ from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.labels import labels_of
-from orchestrator.memory.notes import LONGEST, Note
+from orchestrator.memory.notes import LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.gate import join_labels
+from orchestrator.ports.documents import Owned
 from orchestrator.ports.models import ToolDefinition
 from orchestrator.types import Json, JsonObject
+from orchestrator.world.world import World
 
 HISTORY, MEMORY, STACK = "context_coordinator", "memory_manager", "flow_stack"
 DEFAULT_TURNS, MOST_TURNS = 3, 20
 NOTES_READ = 20
+PREFERENCES_READ = 20
+PASSAGES_READ = 5
 RESULTS_READ = 5
 
 
@@ -34,11 +38,12 @@ COMPONENTS = (
     ),
     ToolDefinition(
         MEMORY,
-        "Read the session's notes (read), leave a note for later tasks (write, with text), or read what is "
-        "remembered of the user's preferences (preferences, with text: what about).",
+        "Read the session's notes (read), leave a note for later tasks (write, with text), read what is "
+        "remembered of the user's preferences (preferences, with text: what about), or look something up in "
+        "the documents at hand (documents, with text: the question).",
         _object(
             ["operation"],
-            operation={"enum": ["read", "write", "preferences"]},
+            operation={"enum": ["read", "write", "preferences", "documents"]},
             text={"type": "string", "minLength": 1, "maxLength": LONGEST},
         ),
     ),
@@ -67,30 +72,58 @@ async def use_component(run: Execution, name: str, arguments: JsonObject) -> Jso
 
 
 def _read_history(run: Execution, turns: int) -> JsonObject:
-    return {"history": ContextCoordinator(run.world.state.messages).compile_history(turns)}
+    return {"history": ContextCoordinator.of(run.world.state).compile_history(turns, keep_system=True)}
 
 
 async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonObject:
     world = run.world
-    if operation == "read":
-        notes = await world.notes.read(NOTES_READ)
-        for note in notes:
-            join_labels(world.state, note.labels, f"a note about {note.about}")
-        return {"notes": [note.text for note in notes]}
-    if operation == "preferences":
-        found = [] if world.preferences is None else await world.preferences.find(text or world.text)
-        return {"preferences": copy_json(found)}
+    match operation:
+        case "read":
+            return await _read_notes(world)
+        case "preferences":
+            return await _read_preferences(world, text or world.text)
+        case "documents":
+            return await _read_documents(world, text or world.text)
+        case _:
+            pass
     if text is None:
         return {"ok": False, "message": "write needs the text of the note"}
     await write_note(run, text)
     return {"ok": True}
 
 
-async def write_note(run: Execution, text: str) -> None:
+async def _read_notes(world: World) -> JsonObject:
+    notes = await world.notes.read(NOTES_READ)
+    for note in notes:
+        join_labels(world.state, note.labels, f"a note about {note.about}")
+    return {"notes": [note.text for note in notes]}
+
+
+async def _read_preferences(world: World, words: str) -> JsonObject:
+    found = [] if world.preferences is None else (await world.preferences.find(words))[:PREFERENCES_READ]
+    for preference in found:
+        join_labels(world.state, preference.labels, "what is remembered of you")
+    told = [
+        {"about": one.key, "text": one.text, "value": one.value, "why": one.source.value} for one in found
+    ]
+    return {"preferences": copy_json(told)}
+
+
+async def _read_documents(world: World, question: str) -> JsonObject:
+    if world.context is None:
+        return {"passages": []}
+    owned = Owned(world.tenant_id, world.user_id, world.domain.name)
+    found = await world.context.search(owned, question, limit=PASSAGES_READ)
+    for passage in found:
+        join_labels(world.state, passage.labels, f"the document {passage.title or passage.document_id}")
+    return {"passages": [{"title": one.title, "text": one.text, "score": one.score} for one in found]}
+
+
+async def write_note(run: Execution, text: str, kind: NoteKind = NoteKind.FINDING) -> None:
     """Leave a note, with the labels of everything that the session has taken in."""
     state = run.world.state
     labels = tuple(sorted(labels_of(state.labels)))
-    await run.world.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels))
+    await run.world.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels, kind))
 
 
 def _read_flows(run: Execution, operation: str, task: str | None) -> JsonObject:

@@ -227,7 +227,7 @@ class _Loop:
             "criteria": list(self.skill.criteria),
             "finish": FINISH,
             "utterance": world.text,
-            "history": ContextCoordinator(world.state.messages).compile_history(1),
+            "history": ContextCoordinator.of(world.state).show_recent(),
             "slots": flow.values(),
             "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
             "done": [] if agreed is None else [agreed],

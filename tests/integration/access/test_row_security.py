@@ -41,7 +41,6 @@ _SAMPLES = {
     "json": "'{}'",
     "jsonb": "'{}'",
     "timestamp with time zone": "now()",
-    "ARRAY": "'{}'",
     "double precision": "1",
     "real": "1",
     "numeric": "1",
@@ -97,15 +96,24 @@ def tables_of(connection: psycopg.Connection[Any]) -> list[str]:
     return sorted(row[0] for row in found)
 
 
+def sample(kind: str) -> str:
+    """Some value of a type; vectors have the length that the column asks for."""
+    name, _, size = kind.partition("(")
+    if name in {"vector", "halfvec"}:
+        return f"'[{', '.join(['1'] * int(size.rstrip(')') or 3))}]'"
+    return "'{}'" if kind.endswith("[]") else _SAMPLES[kind]
+
+
 def insert_row(connection: psycopg.Connection[Any], table: str, tenant: str) -> None:
     """A row of a tenant with a value for all that must have one."""
     columns = connection.execute(
-        "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = 'public'"
-        " AND table_name = %s AND is_nullable = 'NO' AND column_default IS NULL AND is_identity = 'NO'",
+        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
+        " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
+        " AND attnotnull AND NOT atthasdef AND attidentity = ''",
         (table,),
     ).fetchall()
     unique = uuid4().hex
-    values = {name: f"'{unique}'" if kind == "text" else _SAMPLES[kind] for name, kind in columns}
+    values = {name: f"'{unique}'" if kind == "text" else sample(kind) for name, kind in columns}
     values["tenant_id"] = f"'{tenant}'"
     connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(values.values())})")
 

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from celery import Celery
 
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
@@ -20,10 +22,13 @@ from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds, Postgr
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.errors import InvalidInput, NotFound, Unauthenticated
+from orchestrator.ports.tasks import SUBMIT_TURN
 from orchestrator.turns import webhook as rules
 from orchestrator.types import SessionId, TenantId, new_id
 from tests.contract.factories import commit_for, submission
 from tests.integration.access.receiver import Receiver, receiver
+from tests.integration.chaos.counting import EFFECTS
+from tests.integration.chaos.fleet import fleet
 from workers.webhooks import WebhookSender
 
 LOOPBACK = ("127.0.0.0/8",)
@@ -366,3 +371,29 @@ async def test_without_a_webhook_nothing_is_noted(post: Post) -> None:
         row = connection.execute("SELECT hooked FROM lanes WHERE session_id = %s", (session,)).fetchone()
         feeds = connection.execute("SELECT FROM webhook_feeds WHERE session_id = %s", (session,)).fetchall()
     assert (row, feeds) == ((False,), [])
+
+
+async def test_a_worker_process_delivers(post: Post, redis_url: str, tmp_path: Path) -> None:
+    """The whole way: a turn over the queue, its worker, and what a receiver gets."""
+    with psycopg.connect(post.url) as connection:
+        connection.execute(EFFECTS)
+    settings = {"PARLEY_LEASE_TTL_S": "3", "PARLEY_WEBHOOK_NETWORKS": '["127.0.0.0/8"]'}
+    async with receiver() as place:
+        session = await post.session(place.url)
+        with fleet(post.url, redis_url, tmp_path, settings) as crew:
+            await asyncio.to_thread(crew.start, 1, queues="turns,submissions,internal,urgent")
+            with Celery(set_as_current=False, broker=redis_url, backend=redis_url) as app:
+                arguments = {
+                    "session_id": session,
+                    "tenant_id": post.tenant,
+                    "domain": "travel",
+                    "text": "say",
+                }
+                sent = app.send_task(SUBMIT_TURN, kwargs={**arguments, "wait": 20}, queue="submissions")
+                done = await asyncio.to_thread(sent.get, timeout=30, interval=0.05)
+            assert done["status"] == "done"
+            async with asyncio.timeout(20):
+                while not any(event["type"] == "answer" for event in place.events(post.secret)):
+                    await asyncio.sleep(0.02)
+    events = place.events(post.secret)
+    assert [event["number"] for event in events] == list(range(1, len(events) + 1))

@@ -24,6 +24,7 @@ class DyingSteps:
     def __init__(self, steps: DurableSteps, code: str) -> None:
         self._steps = steps
         self._code = code
+        self._asked = 0
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._steps, name)
@@ -31,16 +32,25 @@ class DyingSteps:
     async def call(
         self, key: str, kind: str, request: Any, run: Callable[[str], Awaitable[Any]], **options: Any
     ) -> Any:
+        step = self._name(key, kind)
+
         async def fragile(idempotency_key: str) -> Any:
-            await die_at(self._code, f"{key}/recorded")
+            await die_at(self._code, f"{step}/recorded")
             result = await run(idempotency_key)
-            await die_at(self._code, f"{key}/answered")
+            await die_at(self._code, f"{step}/answered")
             return result
 
-        await die_at(self._code, f"{key}/before")
+        await die_at(self._code, f"{step}/before")
         outcome = await self._steps.call(key, kind, request, fragile, **options)
-        await die_at(self._code, f"{key}/after")
+        await die_at(self._code, f"{step}/after")
         return outcome
+
+    def _name(self, key: str, kind: str) -> str:
+        """Tools go by their key; the questions to a model by their place, for theirs are digests."""
+        if kind != "model":
+            return key
+        self._asked += 1
+        return f"model:{self._asked}"
 
 
 class DyingAgent:

@@ -1,6 +1,7 @@
 """The world outside, of the once-only tests: an HTTP service that counts effects, and kills workers on demand.
 
-Where a worker is to die is planned per errand, as a list of points; each is met once.
+The model is outside as well: it leads a skill from tool to tool, over HTTP. Where a worker is to die is
+planned per errand, as a list of points; each is met once.
 """
 
 from __future__ import annotations
@@ -15,7 +16,17 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-STEPS = ("model:errand:1", "tool:errand_look:1", "tool:errand_pay:1", "tool:errand_send:1")
+from orchestrator.testing.scripted_model import Drop, Reply, Request, ToolUse
+
+STEPS = (
+    "model:1",
+    "tool:errand_look:1",
+    "model:2",
+    "tool:errand_pay:1",
+    "model:3",
+    "tool:errand_send:1",
+    "model:4",
+)
 MOMENTS = ("before", "recorded", "in flight", "answered", "after")
 """Before anything; once its start is recorded; while the service works on it, the effect had; with the
 answer at hand and not recorded; once its end is recorded."""
@@ -23,8 +34,10 @@ COMMIT = "commit/before"
 POINTS = (*(f"{step}/{moment}" for step in STEPS for moment in MOMENTS), COMMIT)
 SENDING = tuple(f"tool:errand_send:1/{moment}" for moment in MOMENTS[:-1])
 """From the first of these places until the step is over the sending may have begun."""
+BROKEN_OFF = ("recorded", "in flight", "answered")
+"""A step whose process is killed at one of these has no end on record."""
+NEXT_TOOL = {1: "errand_look", 2: "errand_pay", 3: "errand_send"}
 SERVED = {
-    "complete": "model:errand:1",
     "look": "tool:errand_look:1",
     "pay": "tool:errand_pay:1",
     "send": "tool:errand_send:1",
@@ -35,7 +48,8 @@ class Outside:
     """What the outside has seen. Thread-safe.
 
     `undecidable`: errands whose messenger was being sent by a process that was killed, be it for
-    another errand: nobody can know whether he left.
+    another errand: nobody can know whether he left. `broken_off`: how often a step of an errand was
+    begun by a process that was killed before its end was on record.
     """
 
     def __init__(self) -> None:
@@ -43,6 +57,7 @@ class Outside:
         self.kills: Counter[str] = Counter()
         self.calls: Counter[tuple[str, str]] = Counter()
         self.paid: dict[str, str] = {}
+        self.broken_off: Counter[tuple[str, str]] = Counter()
         self.undecidable: set[str] = set()
         self._places: dict[str, tuple[int, str]] = {}
         self._plans: dict[str, list[str]] = defaultdict(list)
@@ -65,12 +80,31 @@ class Outside:
                 return False
             wanted.pop(0)
             self.kills[point] += 1
+            for other, (where, place) in self._places.items():
+                step, _, moment = place.partition("/")
+                if where == pid and moment in BROKEN_OFF:
+                    self.broken_off[other, step] += 1
             self.undecidable |= {
                 other
                 for other, (where, place) in self._places.items()
                 if where == pid and place in SENDING and (other, place) != (code, SENDING[0])
             }
             return True
+
+    def answer_skill(self, request: Request) -> Reply:
+        """What the model says next: by the tools whose results it has been told, in this turn or before."""
+        code = request.data["slots"]["code"]
+        number = 1 + sum(message.get("role") == "assistant" for message in request.messages)
+        with self._lock:
+            self.calls[f"model:{number}", code] += 1
+            pid = self._places.get(code, (0, ""))[0]
+        if self.meets(code, f"model:{number}/in flight", pid):
+            os.kill(pid, signal.SIGKILL)
+            return Drop()
+        if request.data["done"] or number not in NEXT_TOOL:
+            end = {"outcome": "success", "data": {"receipt": f"R-{code}"}}
+            return ToolUse(calls=(("finish", end),))
+        return ToolUse(calls=((NEXT_TOOL[number], {"code": code}),))
 
     def serve(self, path: str, body: dict[str, Any]) -> Any:
         """Answer one request; None: the caller is dead by now."""

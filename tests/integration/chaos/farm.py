@@ -35,7 +35,9 @@ def build(name: str, ports: Ports) -> DyingAgent:
         records = PostgresRecords(ports.database, tenant_id, name)
         return {service: cls(ServiceContext(records)) for service, cls in LOADED.services.items()}
 
-    return DyingAgent(build_agent(LOADED.domain, LOADED.policies, services, system1=SYSTEM1))
+    engineer = ports.models.engineer(LOADED.domain.config)
+    agent = build_agent(LOADED.domain, LOADED.policies, services, engineer=engineer, system1=SYSTEM1)
+    return DyingAgent(agent)
 
 
 def work() -> None:

@@ -169,14 +169,19 @@ async def test_each_further_worker_takes_its_share_at_once(
             await client.submit_all(waiting, 1, lambda _: "wait 60")
             for workers in (1, 2, 3):
                 await asyncio.to_thread(home.begin)
-                await asyncio.to_thread(
-                    wait_until,
-                    lambda workers=workers: _at_work(database) == workers * LANES,
-                    within_s=60,
-                    what=f"{workers * LANES} sessions are at work on {workers} workers",
-                )
+                await _until_at_work(database, workers * LANES)
             for worker, _ in home.alive:
                 worker.kill()
+
+
+async def _until_at_work(database: str, expected: int) -> None:
+    seen: Counter[int] = Counter()
+    loop = asyncio.get_running_loop()
+    ends_at = loop.time() + 60
+    while (working := await asyncio.to_thread(_at_work, database)) != expected:
+        seen[working] += 1
+        assert loop.time() < ends_at, f"{expected} sessions should be at work, but there were {dict(seen)}"
+        await asyncio.sleep(0.2)
 
 
 def _at_work(database: str) -> int:

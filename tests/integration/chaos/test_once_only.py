@@ -1,6 +1,7 @@
-"""Workers killed before, in and after each journaled step: an effect is had once, or somebody is asked.
+"""Workers killed before, in and after each journaled step of a skill: an effect is had once, or somebody is asked.
 
-RT-8, RT-9, RT-10, AM-3: a counting service outside is the judge.
+RT-8, RT-9, RT-10, AM-3, PX-5: a counting service outside is the judge; the model that leads the skill is
+asked over HTTP, and never again what it has answered.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.settings import Settings
+from orchestrator.testing.scripted_model import Computed, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from tests.integration.chaos.errands import COMMIT, POINTS, Outside, outside
@@ -102,8 +104,14 @@ class Errands:
 
 
 async def check_once(errands: Errands, code: str, result: JsonObject, points: list[str]) -> bool:
-    """Each effect once, or a question where nobody can know. Gives whether it was a question."""
+    """Each effect once, or a question where nobody can know. Gives whether it was a question.
+
+    The model is asked again only what nobody has put on record.
+    """
     world = errands.world
+    for number in range(1, 5):
+        times, broken = world.calls[f"model:{number}", code], world.broken_off[code, f"model:{number}"]
+        assert times <= 1 + broken, (code, points, f"question {number}: asked {times}, broken off {broken}")
     assert world.effects("pay", code) == 1, (code, points, result["reply"])
     assert world.effects("send", code) <= 1, (code, points, result["reply"])
     if result["completed"] == ["run_errand"]:
@@ -135,10 +143,14 @@ async def answer_question(errands: Errands, code: str) -> None:
     assert known == "done" if not left else known in {"started", "unknown"}
 
 
+def skilled_by(world: Outside) -> Script:
+    return Script(rules=(Rule(prompt="pex_skill", replies=(Computed(world.answer_skill),)),))
+
+
 @asynccontextmanager
 async def setting(database_url: str, redis_url: str, log: Path) -> AsyncIterator[Errands]:
     migrate(database_url)
-    with outside() as world:
+    with outside() as world, ScriptedModel(skilled_by(world)) as model:
         environment = {
             "DATABASE_URL": database_url,
             "REDIS_URL": redis_url,
@@ -148,6 +160,9 @@ async def setting(database_url: str, redis_url: str, log: Path) -> AsyncIterator
             "PARLEY_SWEEP_EVERY_S": "0.1",
             "PARLEY_SWEEP_GRACE_S": "0.1",
             "ERRANDS_URL": world.url,
+            "OPENAI_BASE_URL": model.base_url,
+            "OPENAI_API_KEY": "none",
+            "PARLEY_MODEL": "scripted",
         }
         with farm(environment, log):
             async with Errands(database_url, redis_url, world).open() as errands:
@@ -178,6 +193,7 @@ def count_duplicates(database_url: str) -> int:
     return row[0]
 
 
+@pytest.mark.timeout(400)
 async def test_every_point_of_every_step(database_url: str, redis_url: str, tmp_path: Path) -> None:
     """One crash at each point, each in a session of its own."""
     async with setting(database_url, redis_url, tmp_path / "farm.log") as errands:

@@ -18,7 +18,7 @@ from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.deploy.dockerfile import ROOT, read_dockerfile
 
-WELL_WITHIN_S = 90.0
+WELL_WITHIN_S = 240.0
 
 
 @dataclass
@@ -67,7 +67,7 @@ class Container:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=240,
         )
 
     def start(self) -> None:

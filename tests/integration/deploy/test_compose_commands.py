@@ -7,6 +7,7 @@ import signal
 import subprocess
 from pathlib import Path
 
+import httpx
 import pytest
 import redis
 
@@ -35,14 +36,14 @@ def container(name: str, secrets: Path, folder: Path) -> Container:
     return Container(name, service["command"], environment, secrets, folder)
 
 
-async def say_hello(url: str) -> str:
-    async with AsyncClient(url) as client:
+async def say_hello(url: str, key: str) -> str:
+    async with AsyncClient(url, api_key=key) as client:
         session = await client.create_session(user_id="ada")
         turn = await client.submit(session["session_id"], "Hello", wait_s=30)
         return turn["status"]
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 def test_a_deployment_comes_up_answers_is_diagnosed_and_stops(database_url: str, tmp_path: Path) -> None:
     secrets = make_secrets(tmp_path)
     services = read_compose()["services"]
@@ -64,7 +65,10 @@ def test_a_deployment_comes_up_answers_is_diagnosed_and_stops(database_url: str,
                 containers[name].await_well(services[name]["healthcheck"]["test"][1:])
 
             gateway = f"http://127.0.0.1:{containers['gateway'].port}"
-            assert asyncio.run(say_hello(gateway)) == "done"
+            assert httpx.get(f"{gateway}/v1/sessions").status_code == 401
+            key = containers["doctor"].run("keys", "create", "tests")
+            assert key.returncode == 0, key.stderr
+            assert asyncio.run(say_hello(gateway, key.stdout.strip())) == "done"
 
             diagnosed = containers["doctor"].run()
             assert diagnosed.returncode == 0, diagnosed.stdout + diagnosed.stderr

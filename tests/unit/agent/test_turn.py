@@ -153,7 +153,7 @@ async def test_events_tell_the_turn_in_order() -> None:
     told = [event.type for event in events if event.type != "accepted"]
     assert told == [
         "started", "flow_pushed", "tool_started", "tool_finished", "answer",
-        "started", "tool_started", "tool_finished", "flow_popped", "answer",
+        "started", "tool_started", "tool_finished", "flow_popped", "block", "answer",
     ]  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.standing import PostgresStanding
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashed import HashedEmbedder
@@ -58,6 +59,7 @@ def make_doors(store: MemoryStore, **others: Any) -> Doors:
         "probe": _nothing_missing,
         "circuits": _no_circuits,
         "runs": PostgresRuns(Database(NOWHERE)),
+        "standing": PostgresStanding(Database(NOWHERE)),
         "pressure": PostgresPressure(Database(NOWHERE)),
         "flows": KnownFlows("travel"),
         "tell_of_runs": Messages("redis://127.0.0.1:1/0").tell_of_runs,

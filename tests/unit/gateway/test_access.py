@@ -133,6 +133,24 @@ async def test_a_user_reaches_only_his_sessions() -> None:
         refused(await house.ask(bob, "POST", "/v1/sessions", json=told), 403, "forbidden")
 
 
+async def test_a_user_reaches_what_is_remembered_of_him_alone() -> None:
+    async with guarded_house() as house:
+        ann = await house.key(user="ann")
+        assert (await house.ask(ann, "GET", "/v1/users/ann/preferences")).status_code == 200
+        for method, path in (
+            ("GET", "/v1/users/bob/preferences"),
+            ("PUT", "/v1/users/bob/preferences"),
+            ("GET", "/v1/documents?user_id=bob"),
+            ("GET", "/v1/documents?user_id=ann&user_id=bob"),
+            ("GET", "/v1/documents/search?q=bags&user_id=bob"),
+            ("POST", "/v1/documents"),
+            ("DELETE", "/v1/documents/doc_1"),
+        ):
+            refused(await house.ask(ann, method, path, json={}), 403, "forbidden")
+        assert (await house.ask(ann, "GET", "/v1/documents?user_id=ann")).status_code == 200
+        assert (await house.ask(ann, "GET", "/v1/documents")).status_code == 200
+
+
 async def test_a_backend_reaches_all_users_and_does_not_operate() -> None:
     async with guarded_house() as house:
         ann, backend, operator = (

@@ -189,7 +189,9 @@ def test_codes_quotes_pairs_and_patterns() -> None:
     assert [item.reading.value for item in find_codes(said("my code is ab12cd"))] == ["AB12CD"]
     assert [item.reading.value for item in find_quotes(said('call it "two of them"'))] == ["two of them"]
     assert find_pairs(said("colour: red, size=10"))[0].reading.value == {"colour": "red", "size": "10"}
-    assert find_pattern(said("flight sk 1465 please"), "pattern:x", re.compile("[A-Z]{2} ?[0-9]{3,4}"))
+    assert find_pattern(
+        said("flight sk 1465 please"), "pattern:x", re.compile("[A-Z]{2} ?[0-9]{3,4}"), frozenset()
+    )
 
 
 def test_the_longest_known_name_wins() -> None:

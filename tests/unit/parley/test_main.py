@@ -23,6 +23,7 @@ def no_gateway(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         (["nonsense"], 2, "No such command 'nonsense'"),
         (["show"], 2, "Missing argument"),
         (["up", "--port", "0"], 2, "--port"),
+        (["up", "--host", "0.0.0.0"], 1, "PARLEY_AUTH=required"),
         (["up", "--domain", "nowhere"], 1, "'nowhere', neither shipped nor as a folder"),
         (["chat", "--domain", "nowhere"], 1, "'nowhere', neither shipped nor as a folder"),
         (["sessions", "--url", "http://127.0.0.1:9"], 1, "http://127.0.0.1:9"),

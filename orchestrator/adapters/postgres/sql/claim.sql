@@ -48,12 +48,13 @@ WITH lane AS (
       AND turns.attempts < %(max_attempts)s
     RETURNING turns.turn_id, seq, kind, form, text, action, attempts, merges,
               extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
-              cancel_requested_at IS NOT NULL AS cancelled
+              cancel_requested_at IS NOT NULL AS cancelled,
+              extract(epoch FROM clock_timestamp() - accepted_at)::float8 AS waited_s
 )
 SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.domain,
        states.epoch AS state_epoch, states.body,
        turn.turn_id, turn.seq, turn.kind, turn.form, turn.text, turn.action, turn.attempts, turn.merges,
-       turn.deadline_s, turn.cancelled
+       turn.deadline_s, turn.cancelled, turn.waited_s
 FROM lane
 JOIN sessions ON sessions.session_id = lane.session_id
 LEFT JOIN states ON states.session_id = lane.session_id AND lane.epoch <> %(cached_epoch)s

@@ -2,7 +2,7 @@
 -- RT-4).
 --
 -- Arguments: session_id, tenant_id, turn_id, seq, token, epoch (that the turn started from), ttl_s,
---            status, state, diff, snapshot, result, error, max_attempts, deadline_s, and as JSON arrays
+--            status, state, diff, snapshot, result, signals, error, max_attempts, deadline_s, and as JSON arrays
 --            or null: events, utterances, archived, frames, plans, plan_revisions, outbox; event_count
 -- Effect:    one row: the new epoch, the number of the first event, the turns still pending, and the
 --            next turn, already marked as running. No row: the fence held, nothing was written.
@@ -32,7 +32,7 @@ WITH lane AS (
     RETURNING lanes.epoch, pending, done_seq, next_event - %(event_count)s AS first_event
 ), turn AS (
     UPDATE turns
-    SET status = %(status)s, result = %(result)s::json, error = %(error)s, token = %(token)s,
+    SET status = %(status)s, result = %(result)s::json, signals = %(signals)s::json, error = %(error)s, token = %(token)s,
         epoch = lane.epoch, finished_at = clock_timestamp()
     FROM lane
     WHERE turn_id = %(turn_id)s
@@ -128,9 +128,10 @@ WITH lane AS (
       AND turns.attempts < %(max_attempts)s
     RETURNING turns.turn_id, seq, kind, form, text, action, attempts, merges,
               extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
-              cancel_requested_at IS NOT NULL AS cancelled
+              cancel_requested_at IS NOT NULL AS cancelled,
+              extract(epoch FROM clock_timestamp() - accepted_at)::float8 AS waited_s
 )
 SELECT lane.epoch, lane.first_event, lane.pending,
        following.turn_id, following.seq, following.kind, following.form, following.text, following.action,
-       following.attempts, following.merges, following.deadline_s, following.cancelled
+       following.attempts, following.merges, following.deadline_s, following.cancelled, following.waited_s
 FROM lane LEFT JOIN following ON true

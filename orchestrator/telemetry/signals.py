@@ -1,7 +1,6 @@
-"""Logs and signals: one logger factory, and the one envelope of everything worth evaluating.
+"""Signals: the one envelope of everything worth evaluating (CO-6).
 
-Log messages are sentences, facts are fields. Where signals are kept is decided by whoever passes
-a `RecordSignal`; nothing here writes them.
+Where signals are kept is decided by whoever passes a `RecordSignal`; nothing here writes them but the log.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,10 +13,6 @@ from typing import TypeAlias
 import structlog
 
 from orchestrator.types import FlowId, Json, SessionId, TurnId, new_id
-
-
-def get_logger(name: str) -> structlog.stdlib.BoundLogger:
-    return structlog.get_logger(name)
 
 
 class SignalType(StrEnum):
@@ -63,6 +58,14 @@ RecordSignal: TypeAlias = Callable[[Signal], None]
 def drop_signal(signal: Signal) -> None:
     """Receive a signal and keep nothing, for callers that do not evaluate."""
     del signal
+
+
+def describe(signal: Signal) -> dict[str, Json]:
+    """A signal as it is kept with its turn: what the turn's own row says already is left out."""
+    told: dict[str, Json] = {"source": signal.source, "type": signal.type.value, **signal.payload}
+    if signal.flow is not None:
+        told["flow_id"] = signal.flow
+    return told
 
 
 _signals = structlog.get_logger("orchestrator.signals")

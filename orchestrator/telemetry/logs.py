@@ -1,4 +1,4 @@
-"""Logging of a worker: Celery's and ours go through structlog, one line of JSON each, to standard error."""
+"""Logs: messages are sentences, facts are fields; one line of JSON each, to standard error."""
 
 from __future__ import annotations
 
@@ -8,8 +8,12 @@ import sys
 import structlog
 
 
+def get_logger(name: str) -> structlog.stdlib.BoundLogger:
+    return structlog.get_logger(name)
+
+
 def set_up_logging(level: int | str = logging.INFO) -> None:
-    """Make one handler the only one. `level` as Celery gives it."""
+    """Send what we and the libraries log through structlog. `level`: a number, or a name in capitals."""
     shared = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

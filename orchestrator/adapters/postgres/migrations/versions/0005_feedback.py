@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 from alembic import op
-from sqlalchemy.dialects import postgresql
 
-revision = "0008"
+revision = "0005"
 down_revision: str | None = "0004"
 branch_labels = None
 depends_on = None
@@ -22,7 +21,7 @@ def upgrade() -> None:
         sa.Column("author", sa.Text(), nullable=False),
         sa.Column("rating", sa.Text(), nullable=True),
         sa.Column("comment", sa.Text(), nullable=True),
-        sa.Column("correction", postgresql.JSONB(), nullable=False),
+        sa.Column("correction", sa.JSON(), nullable=False),
         sa.Column(
             "at", sa.DateTime(timezone=True), server_default=sa.text("clock_timestamp()"), nullable=False
         ),

@@ -9,8 +9,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects import postgresql
 
-revision = "0005"
-down_revision: str | None = "0008"
+revision = "0006"
+down_revision: str | None = "0005"
 branch_labels = None
 depends_on = None
 

@@ -1,0 +1,94 @@
+"""`make bench-graphs`: how much longer than its critical path a graph of Internal flows takes on workers (IF-9).
+
+Prints, per random graph, time to finish over critical path, and what a node costs beyond its own work.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from celery import Celery
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.ports.runs import NewRun, RunRecord
+from parley.embedded import stores
+from tests.contract.internal.conftest import STAND_IN, OnWorkers
+from tests.contract.internal.graphs import make_nodes, random_shape
+from tests.integration.chaos.fleet import fleet
+from workers.canvas import Canvas
+
+GRAPHS, NODES = 10, 40
+SHORTEST_S, LONGEST_S = 0.05, 1.0
+TARGET = 1.1
+WORKERS, THREADS = 2, 16
+
+
+def longest_path(nodes: tuple[NewRun, ...], takes_s: dict[str, float]) -> tuple[float, int]:
+    """Seconds and nodes of the critical path; predecessors stand before what depends on them."""
+    ends: dict[str, tuple[float, int]] = {}
+    for node in nodes:
+        began, depth = max((ends[needed] for needed in node.depends_on), default=(0.0, 0))
+        ends[node.flow] = began + takes_s[node.flow], depth + 1
+    return max(ends.values())
+
+
+def measure(
+    nodes: tuple[NewRun, ...], ended: dict[str, RunRecord], asked_s: dict[str, float]
+) -> dict[str, float]:
+    """How one graph went; `asked_s`: what its nodes were told to take."""
+    critical_s, depth = longest_path(nodes, asked_s)
+    created = min(run.created_at for run in ended.values() if run.created_at)
+    finished = max(run.finished_at for run in ended.values() if run.finished_at)
+    took_s = (finished - created).total_seconds()
+    return {
+        "ratio": took_s / critical_s,
+        "critical_s": critical_s,
+        "depth": depth,
+        "node_ms": (took_s - critical_s) / depth * 1000,
+    }
+
+
+async def run_graphs(on_workers: OnWorkers, graphs: int) -> list[dict[str, float]]:
+    results: list[dict[str, float]] = []
+    for seed in range(graphs):
+        shape, told = random_shape(seed, size=NODES - seed % 20)
+        spread = LONGEST_S - SHORTEST_S
+        told = {
+            name: {"takes_s": SHORTEST_S + spread * body["takes_s"] / 0.08} for name, body in told.items()
+        }
+        nodes = make_nodes(on_workers.catalogue, shape, **told)
+        ended = await on_workers.run_graph(nodes)
+        result = measure(nodes, ended, {name: body["takes_s"] for name, body in told.items()})
+        results.append(result)
+        print(
+            f"{len(nodes):3} nodes, critical path {result['critical_s']:5.2f} s over {result['depth']:2.0f} nodes: "
+            f"{result['ratio']:.3f} times, {result['node_ms']:5.1f} ms a node",
+            flush=True,
+        )
+    return results
+
+
+async def main(graphs: int = GRAPHS) -> int:
+    with tempfile.TemporaryDirectory() as folder, stores(Path(folder) / "stores", durable=False) as running:
+        migrate(running.database_url)
+        with fleet(running.database_url, running.redis_url, Path(folder), {}) as crew:
+            crew.start(WORKERS, application=STAND_IN, queues="internal,urgent", threads=THREADS)
+            app = Celery(set_as_current=False, broker=running.redis_url, backend=running.redis_url)
+            async with Database(running.database_url) as database:
+                results = await run_graphs(OnWorkers(PostgresRuns(database), Canvas(app)), graphs)
+            app.close()
+    ratios = [result["ratio"] for result in results]
+    costs = statistics.median(result["node_ms"] for result in results)
+    told = f"median {statistics.median(ratios):.3f}, worst {max(ratios):.3f} times the critical path"
+    print(f"{told}; {costs:.1f} ms a node")
+    return 0 if statistics.median(ratios) <= TARGET else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main(int(sys.argv[1]) if len(sys.argv) > 1 else GRAPHS)))

@@ -1,0 +1,148 @@
+"""`make bench-housekeeping`: what 1,000 housekeeping items cost the turns beside them (the bar: 1.5 times, p95).
+
+Turns arrive at a fixed rate over many sessions. Rounds without and with a run of Internal flows alternate in one
+process; each item computes for some milliseconds and is recorded. The ratio is of medians of the rounds' p95.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.ports.runs import ENDED, NewRun
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.embedded import Stores, stores
+from tests.integration.chaos.fleet import ROOT, Fleet, fleet
+
+BAR = 1.5
+ITEMS = 1000
+SESSIONS = 50
+WITHIN_S = 60.0
+SAID = ("list the shelves", "show all shelves", "which shelves are there")
+FLOW = '''
+import hashlib
+
+from internal_flows.stages import InternalFlow, Options
+
+
+class Chores(InternalFlow):
+    """Each item computes for about ten milliseconds."""
+
+    name = "chores"
+    trigger = "by_hand"
+    options = Options(concurrency=8)
+
+    async def work(self, run, item, data):
+        return hashlib.pbkdf2_hmac("sha256", b"chore", str(item).encode(), 20_000).hex()
+'''
+
+
+def _parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.housekeeping")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=150, help="turns of one round")
+    parser.add_argument("--rate", type=float, default=20.0, help="turns that arrive in a second")
+    return parser.parse_args()
+
+
+async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
+    """Latencies in milliseconds, from the submission to the answer."""
+
+    async def one(number: int) -> float:
+        session_id = SessionId(f"bench-{number % SESSIONS}")
+        began = time.perf_counter()
+        given = TurnInput(SAID[number // SESSIONS % len(SAID)])
+        receipt = await ports.inbox.submit(
+            Submission(session_id, given, DEFAULT_TENANT, create_session=True, domain="depot")
+        )
+        await ports.wakeup.offer(session_id)
+        await ports.waiter.finished(DEFAULT_TENANT, session_id, receipt.turn_id, WITHIN_S)
+        return (time.perf_counter() - began) * 1000
+
+    begun: list[asyncio.Task[float]] = []
+    start = time.perf_counter()
+    for number in range(turns):
+        await asyncio.sleep(max(0.0, start + number / rate - time.perf_counter()))
+        begun.append(asyncio.create_task(one(number)))
+    return list(await asyncio.gather(*begun))
+
+
+async def start_chores(ports: Ports) -> str:
+    """1,000 items; the identifier of their run."""
+    started = await ports.runs.start((NewRun("chores", inputs=tuple(range(ITEMS))),))
+    await ports.messages.tell_of_runs(started)
+    return started.runs["chores"]
+
+
+async def beside_chores(ports: Ports, turns: int, rate: float) -> tuple[list[float], int]:
+    """Latencies while items are at work, and how many of them ended meanwhile. Waits until all have."""
+    run_id = await start_chores(ports)
+    while (await ports.runs.get(DEFAULT_TENANT, run_id)).progress.total == 0:
+        await asyncio.sleep(0.05)
+    before = (await ports.runs.get(DEFAULT_TENANT, run_id)).progress.ended
+    latencies = await take_turns(ports, turns, rate)
+    ended = (await ports.runs.get(DEFAULT_TENANT, run_id)).progress.ended - before
+    while (await ports.runs.get(DEFAULT_TENANT, run_id)).status not in ENDED:
+        await asyncio.sleep(0.1)
+    return latencies, ended
+
+
+def p95(latencies: list[float]) -> float:
+    return statistics.quantiles(latencies, n=20)[-1]
+
+
+async def measure(running: Stores, arguments: argparse.Namespace) -> list[tuple[float, float]]:
+    settings = Settings(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
+    rounds: list[tuple[float, float]] = []
+    async with AsyncExitStack() as stack:
+        ports = await stack.enter_async_context(open_ports(settings))
+        await take_turns(ports, SESSIONS, arguments.rate)
+        for number in range(arguments.rounds):
+            alone = p95(await take_turns(ports, arguments.turns, arguments.rate))
+            latencies, ended = await beside_chores(ports, arguments.turns, arguments.rate)
+            rounds.append((alone, p95(latencies)))
+            print(
+                f"round {number + 1}: p95 {alone:6.1f} ms alone, {rounds[-1][1]:6.1f} ms beside {ended} items,"
+                f" {rounds[-1][1] / alone:.2f} times",
+                flush=True,
+            )
+    return rounds
+
+
+def start_workers(crew: Fleet) -> None:
+    crew.start(1, application="workers.app", queues="turns,submissions", threads=64)
+    crew.start(1, application="workers.app", queues="internal,urgent", threads=16)
+
+
+async def main() -> int:
+    arguments = _parse()
+    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder) / "s") as running:
+        depot = Path(folder) / "depot"
+        shutil.copytree(ROOT / "tests" / "domains" / "depot", depot)
+        (depot / "internal_flows.py").write_text(FLOW)
+        migrate(running.database_url)
+        with fleet(
+            running.database_url, running.redis_url, Path(folder), {"PARLEY_DOMAIN": str(depot)}
+        ) as crew:
+            start_workers(crew)
+            rounds = await measure(running, arguments)
+    ratio = statistics.median(busy for _, busy in rounds) / statistics.median(alone for alone, _ in rounds)
+    print(
+        f"beside housekeeping the 95th percentile of turns is {ratio:.2f} times that of the idle machine (bar {BAR})"
+    )
+    return 0 if ratio <= BAR else 1
+
+
+if __name__ == "__main__":
+    sys.exit(asyncio.run(main()))

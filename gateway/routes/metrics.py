@@ -1,0 +1,60 @@
+"""``/metrics``: what this process counted, and how the whole system stands, for Prometheus (RT-24)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from fastapi import APIRouter, Response
+from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+
+from gateway.doors import TheDoors
+from orchestrator.errors import Unavailable
+from orchestrator.ports.runs import Urgency
+from orchestrator.ports.standing import Queue, Standing
+
+router = APIRouter(tags=["operate"])
+
+STORE_ANSWERS = Gauge("parley_store_answers", "Whether the store told how the system stands.")
+UNFINISHED_TURNS = Gauge("parley_unfinished_turns", "Accepted turns that have not ended.")
+LANES = Gauge("parley_lanes", "Sessions with unfinished turns, by whether somebody works on them.", ["state"])
+OLDEST_TURN = Gauge("parley_oldest_turn_age_seconds", "Age of the oldest unfinished turn.")
+QUARANTINED = Gauge("parley_quarantined_turns", "Turns that were set aside and wait for an operator.")
+WORKERS = Gauge("parley_workers", "Worker processes that the store knows of.")
+APPROVALS = Gauge("parley_pending_approvals", "Calls that wait for somebody's decision.")
+OUTBOX = Gauge("parley_outbox_waiting", "Messages committed and not yet sent.", ["kind"])
+OUTBOX_AGE = Gauge("parley_outbox_oldest_seconds", "Age of the oldest of them.", ["kind"])
+RUNS = Gauge("parley_internal_runs_waiting", "Internal flows that could begin and have not.", ["urgency"])
+RUNS_AGE = Gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
+
+OUTBOX_KINDS = ("internal_flow", "webhook")
+
+
+@router.get("/metrics", response_class=Response)
+async def metrics(doors: TheDoors) -> Response:
+    """In the text format of Prometheus. When the store does not answer, that is what it says."""
+    try:
+        _show(await doors.standing.read())
+    except Unavailable:
+        STORE_ANSWERS.set(0)
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+
+def _show(standing: Standing) -> None:
+    STORE_ANSWERS.set(1)
+    UNFINISHED_TURNS.set(standing.unfinished_turns)
+    LANES.labels("held").set(standing.held_lanes)
+    LANES.labels("waiting").set(standing.waiting_lanes)
+    OLDEST_TURN.set(standing.oldest_turn_s)
+    QUARANTINED.set(standing.quarantined_turns)
+    WORKERS.set(standing.workers)
+    APPROVALS.set(standing.pending_approvals)
+    _show_queues(standing.outbox, OUTBOX_KINDS, OUTBOX, OUTBOX_AGE)
+    _show_queues(standing.runs, [urgency.value for urgency in Urgency], RUNS, RUNS_AGE)
+
+
+def _show_queues(queues: Mapping[str, Queue], names: Iterable[str], waiting: Gauge, oldest: Gauge) -> None:
+    """An empty queue shows as 0, so that an alert on it can end."""
+    for name in {*names, *queues}:
+        queue = queues.get(name, Queue())
+        waiting.labels(name).set(queue.waiting)
+        oldest.labels(name).set(queue.oldest_s)

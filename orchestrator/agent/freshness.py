@@ -1,0 +1,65 @@
+"""Before a flow is carried out: what it needs to know of the conversation is new enough, or it is said (IF-13)."""
+
+from __future__ import annotations
+
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.specification import Freshness, Kept, WhenStale
+from orchestrator.dialogue.state import Summary
+from orchestrator.telemetry import SignalType
+from orchestrator.turns.lease import OutboxEntry
+
+SUMMARY_DUE = "summary_due"
+"""The trigger of the Internal flows that summarise a session and learn from it."""
+STALE = "stale"
+"""The flag that names what was too old."""
+SHARE_OF_TURN = 0.5
+"""Of the time that a turn has left, which it may spend on waiting."""
+
+
+async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
+    """Renew what is too old as the flow declares; what stays too old is flagged. Once per flow and turn."""
+    needed = flow.spec.freshness
+    if needed is None or flow.flow_id in turn.refreshed:
+        return
+    turn.refreshed.add(flow.flow_id)
+    age = turn.state.turn - 1 - await _known_through(turn, modules, needed)
+    if age > needed.turns and needed.otherwise is not WhenStale.FLAG:
+        age = turn.state.turn - 1 - await _renew(turn, modules, flow, needed)
+    ok = age <= needed.turns
+    turn.world.signal("agent", SignalType.CHECK, flow.flow_id, check="freshness", ok=ok, age=age)
+    if ok:
+        return
+    turn.world.flags[STALE] = [*turn.world.flags.get(STALE, ()), needed.of.value]
+    if needed.otherwise is WhenStale.FLAG:
+        turn.outbox.append(OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}))
+
+
+async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness) -> int:
+    if needed.of is Kept.SUMMARY:
+        return turn.state.summary.through_turn if turn.state.summary is not None else 0
+    if modules.freshener is None:
+        return 0
+    return await modules.freshener.remembered_through(turn.world.tenant_id, turn.world.session_id)
+
+
+async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
+    """Have it made; the turn that is covered then. The lane's own copy of the summary comes too late."""
+    if modules.freshener is None:
+        return 0
+    left_s = max(0.0, turn.world.deadline - modules.clock())
+    renewed = await modules.freshener.renew(
+        turn.world.tenant_id,
+        turn.world.session_id,
+        memory=needed.of is Kept.MEMORY,
+        key=f"freshness:{turn.work.turn_id}:{flow.flow_id}",
+        here=needed.otherwise is WhenStale.INLINE,
+        wait_s=min(needed.wait_s, left_s * SHARE_OF_TURN),
+    )
+    if renewed is None:
+        return 0
+    known = turn.state.summary
+    if renewed.summary is not None and (known is None or known.through_turn < renewed.through_turn):
+        turn.state.summary = Summary(renewed.summary, renewed.through_turn)
+    return renewed.through_turn

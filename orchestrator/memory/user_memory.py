@@ -1,0 +1,203 @@
+"""What a user says about themselves: remembered, told and forgotten on request (CO-4).
+
+A sentence is kept as a note in the user's words; where it names a value of a slot, a rule is kept with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterable, Mapping
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.domain.services import ToolCall
+from orchestrator.memory.terms import find_terms, split_words
+from orchestrator.ports.preferences import (
+    LONGEST_TEXT,
+    Preference,
+    PreferenceKind,
+    PreferenceStore,
+    Source,
+)
+from orchestrator.types import Dact, JsonObject, SessionId, TenantId, UserId
+
+PRIVATE = "private"
+LIKE_ENOUGH = 0.5
+"""The share of the asked words that a preference has to have to be meant."""
+_NEGATION = re.compile(
+    r"\b(?:no|not|never|without|hate|avoid|dislike|except|anything but)\b|n['’]t\b", re.IGNORECASE
+)
+
+
+def owner_of(user_id: UserId | None, session_id: SessionId) -> UserId:
+    """Whose memory is meant: the user's, or, where nobody knows the user, this one conversation's."""
+    return user_id if user_id is not None else UserId(f"session:{session_id}")
+
+
+class UserMemory:
+    """Implements `domain.services.Memory`.
+
+    Args:
+        store: keeps preferences.
+        flows: of the domain; their slots tell what a sentence may be about.
+    """
+
+    def __init__(self, store: PreferenceStore, flows: Mapping[Dact, type[BaseFlow]]) -> None:
+        self._store = store
+        self._values = _slot_values(spec for flow in flows.values() for spec in flow.spec.slots.values())
+
+    async def remember(self, call: ToolCall, text: str) -> JsonObject:
+        """Keep a sentence; what it replaces is forgotten."""
+        said = " ".join(text.split())[:LONGEST_TEXT].rstrip(" .!")
+        key = name_note(said)
+        origin: JsonObject = {"session_id": call.session_id, "said_at": call.now, "note": key}
+        rules = self._ground(said)
+        made = [
+            _explicit(f"*.{slot}", PreferenceKind.RULE, origin, said, value) for slot, value in rules.items()
+        ]
+        note = _explicit(key, PreferenceKind.NOTE, origin, said)
+        owner = owner_of(call.user_id, call.session_id)
+        known = await self._store.of_user(call.tenant_id, owner)
+        outdated = _replaced_notes(known, {one.key for one in made}) - {key}
+        if outdated:
+            await self._store.forget(call.tenant_id, owner, tuple(outdated))
+        await self._store.remember(call.tenant_id, owner, (note, *made))
+        return {"remembered": said, "lasting": call.user_id is not None}
+
+    async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
+        """What is remembered, or the part of it that some words are about."""
+        known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.session_id))
+        shown = [one for one in _find(known, about) if not _is_of_note(one)]
+        return [{"text": one.text, "why": one.source.value, "kind": one.kind.value} for one in shown]
+
+    async def forget(self, call: ToolCall, about: str = "", *, everything: bool = False) -> list[str]:
+        """Forget what some words are about, all, or, without any of both, what was said last."""
+        owner = owner_of(call.user_id, call.session_id)
+        known = await self._store.of_user(call.tenant_id, owner)
+        if everything:
+            meant = known
+        elif about:
+            meant = _find(known, about)
+        else:
+            said = [one for one in known if one.kind is PreferenceKind.NOTE and one.source is Source.EXPLICIT]
+            meant = sorted(said, key=lambda one: one.updated_at)[-1:]
+        keys = {one.key for one in meant} | {note for one in meant if (note := _note_of(one))}
+        keys |= {one.key for one in known if _note_of(one) in keys}
+        await self._store.forget(call.tenant_id, owner, tuple(sorted(keys)))
+        return [one.text for one in known if one.key in keys and not _is_of_note(one)]
+
+    def _ground(self, text: str) -> dict[str, str]:
+        """The slots of which a sentence names exactly one value, unless it says what is not wanted."""
+        if _NEGATION.search(text):
+            return {}
+        words = f" {' '.join(split_words(text))} "
+        found = {
+            slot: {value for name, value in names.items() if f" {name} " in words}
+            for slot, names in self._values.items()
+        }
+        return {slot: values.pop() for slot, values in found.items() if len(values) == 1}
+
+
+class UserPreferences:
+    """What is remembered of one user, read when it is first asked for; belongs to one turn."""
+
+    def __init__(self, store: PreferenceStore, tenant_id: TenantId, owner: UserId) -> None:
+        self._store = store
+        self._tenant_id = tenant_id
+        self._owner = owner
+        self._known: list[Preference] | None = None
+
+    async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
+        """See `memory.notes.Preferences`."""
+        rules = [one for one in await self._all() if one.kind is PreferenceKind.RULE]
+        found: dict[str, Preference] = {}
+        for spec in slots:
+            chosen = _choose(rules, flow.dact, spec)
+            if chosen is not None:
+                found[spec.name] = chosen
+        return found
+
+    async def find(self, words: str) -> list[Preference]:
+        """See `memory.notes.Preferences`."""
+        return _find(await self._all(), words, least=0.0)
+
+    async def _all(self) -> list[Preference]:
+        if self._known is None:
+            self._known = await self._store.of_user(self._tenant_id, self._owner)
+        return self._known
+
+
+def can_be_remembered(spec: SlotSpec) -> bool:
+    """Whether a slot takes one of a known set of values: days, references and amounts are never assumed."""
+    return bool(spec.values or spec.entity)
+
+
+def name_note(text: str) -> str:
+    """The key of a note: the same for the same words."""
+    folded = " ".join(text.split()).casefold()
+    return f"note.{hashlib.sha256(folded.encode()).hexdigest()[:16]}"
+
+
+def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | None:
+    """By key: for this task, then for all tasks, then for another task with a slot of this name.
+
+    What was only seen or inferred says nothing about where a task is to lead.
+    """
+    usable = [one for one in rules if one.source is Source.EXPLICIT or spec.type != "target"]
+    by_key = {one.key: one for one in usable}
+    named = by_key.get(f"{dact}.{spec.name}") or by_key.get(f"*.{spec.name}")
+    if named is not None:
+        return named
+    return next((one for one in usable if one.key.rpartition(".")[2] == spec.name), None)
+
+
+def _find(known: list[Preference], words: str, *, least: float = LIKE_ENOUGH) -> list[Preference]:
+    """What some words are about, the most alike first; all without words that say something."""
+    asked = set(find_terms(words))
+    if not asked:
+        return known
+    scored = [(len(asked & _terms_of(one)) / len(asked), one) for one in known]
+    return [one for score, one in sorted(scored, key=lambda pair: -pair[0]) if score >= least]
+
+
+def _terms_of(one: Preference) -> set[str]:
+    return set(find_terms(f"{one.text} {one.key.replace('_', ' ').replace('.', ' ')} {one.value or ''}"))
+
+
+def _explicit(
+    key: str, kind: PreferenceKind, origin: JsonObject, text: str, value: str | None = None
+) -> Preference:
+    return Preference(key, kind, Source.EXPLICIT, value, text, (PRIVATE,), origin)
+
+
+def _note_of(one: Preference) -> str | None:
+    """The note that a rule was made from."""
+    note = one.origin.get("note")
+    return note if one.kind is PreferenceKind.RULE and isinstance(note, str) else None
+
+
+def _is_of_note(one: Preference) -> bool:
+    return _note_of(one) is not None
+
+
+def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
+    """Notes all of whose rules are about to be replaced."""
+    rules: dict[str, set[str]] = {}
+    for one in known:
+        note = _note_of(one)
+        if note is not None:
+            rules.setdefault(note, set()).add(one.key)
+    return {note for note, made in rules.items() if made <= keys}
+
+
+def _slot_values(slots: Iterable[SlotSpec]) -> dict[str, dict[str, str]]:
+    """By slot, its values by the words for them."""
+    values: dict[str, dict[str, str]] = {}
+    for spec in slots:
+        named = {**{value: value for value in spec.values}, **spec.synonyms}
+        for name, value in named.items():
+            words = " ".join(split_words(name.replace("_", " ")))
+            if words:
+                values.setdefault(spec.name, {})[words] = value
+    return values

@@ -1,0 +1,70 @@
+"""Metrics of one process, for Prometheus. What only the store knows is in `ports.standing`.
+
+Names and labels are a contract with the alerts and the dashboard in `deploy/`. Labels come from closed
+sets: flows, tools, models, prompts, checks; never from what users say.
+"""
+
+from __future__ import annotations
+
+from prometheus_client import Counter, Gauge, Histogram
+
+from orchestrator.telemetry.signals import Signal, SignalType
+from orchestrator.types import Json
+
+_FAST = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_MICROS = 1e-6
+
+TURNS = Counter("parley_turns", "Turns that ended in this process.", ["status"])
+TURNS_FAILED = Counter("parley_turn_attempts_failed", "Attempts of turns that broke.")
+TURNS_LOST = Counter("parley_turns_fenced", "Turns given up because another worker had taken over.")
+TURN_SECONDS = Histogram("parley_turn_seconds", "From a turn's claim to its commit.", buckets=_FAST)
+QUEUE_SECONDS = Histogram(
+    "parley_turn_queue_seconds", "From a turn's acceptance to its claim.", buckets=_FAST
+)
+PHASE_SECONDS = Histogram("parley_turn_phase_seconds", "Phases of turns.", ["phase"], buckets=_FAST)
+
+MODEL_CALLS = Counter(
+    "parley_model_calls", "Questions to models, by what came of them.", ["model", "prompt", "outcome"]
+)
+MODEL_SECONDS = Histogram(
+    "parley_model_seconds", "Time until a model's answer, retries included.", ["model"], buckets=_FAST
+)
+MODEL_TOKENS = Counter("parley_model_tokens", "Tokens that were paid for.", ["model"])
+MODEL_COST = Counter("parley_model_cost", "Cost, in the currency of the domain's prices.", ["model"])
+MODEL_OPEN = Gauge("parley_model_breaker_open", "1 while this process leaves a model alone.", ["model"])
+
+TOOL_CALLS = Counter("parley_tool_calls", "Calls of tools, by what came of them.", ["tool", "status"])
+TOOL_SECONDS = Histogram("parley_tool_seconds", "Time of calls that reached a tool.", ["tool"], buckets=_FAST)
+RECOVERIES = Counter("parley_recoveries", "Steps of recovery that were taken.", ["rung"])
+CHECKS_FAILED = Counter("parley_checks_failed", "Named checks that did not hold.", ["module", "check"])
+
+RUNS = Counter(
+    "parley_internal_runs", "Runs of Internal flows that ended in this process.", ["flow", "status"]
+)
+RUN_ITEMS = Counter("parley_internal_items", "Items of runs that ended in this process.", ["flow", "status"])
+
+
+def count_signal(signal: Signal) -> None:
+    """Count what a signal tells."""
+    told = signal.payload
+    match signal.type:
+        case SignalType.MODEL_CALL:
+            _count_model_call(told)
+        case SignalType.BREAKER:
+            MODEL_OPEN.labels(told["model"]).set(told["state"] == "open")
+        case SignalType.TOOL_CALL:
+            TOOL_CALLS.labels(told["tool_id"], told["status"]).inc()
+        case SignalType.RECOVERY:
+            RECOVERIES.labels(told["rung"]).inc()
+        case SignalType.CHECK if not told.get("ok", True):
+            CHECKS_FAILED.labels(signal.source, told["check"]).inc()
+        case _:
+            return
+
+
+def _count_model_call(told: Json) -> None:
+    model = told["model"] or "none"
+    MODEL_CALLS.labels(model, told["prompt_id"], told["outcome"]).inc()
+    MODEL_SECONDS.labels(model).observe(told["duration_ms"] / 1000)
+    MODEL_TOKENS.labels(model).inc(told["tokens"])
+    MODEL_COST.labels(model).inc(told["cost_micros"] * _MICROS)

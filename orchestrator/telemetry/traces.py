@@ -1,0 +1,144 @@
+"""Traces: each turn is one trace, wherever its parts run (RT-24).
+
+The trace's identifier follows from the turn's, so nothing has to be carried from process to process: a
+second attempt, another worker and an Internal flow continue the same trace. Off, and free, until
+`set_up_tracing` finds an address to send to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Generator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextvars import ContextVar
+from typing import Any
+
+from opentelemetry import trace
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, TraceFlags
+
+from orchestrator.types import TurnId
+
+Attributes = Mapping[str, str | int | float | bool]
+
+_NOTHING: AbstractContextManager[None] = nullcontext()
+_wanted: ContextVar[tuple[int, int] | None] = ContextVar("wanted", default=None)
+"""The identifiers of the span that is just being made, when they are not to be random."""
+
+
+class _State:
+    tracer: trace.Tracer | None = None
+
+
+def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
+    """Send spans by OTLP over HTTP when OpenTelemetry's own variables name an address; else do nothing.
+
+    `role` becomes the service's name, unless OTEL_SERVICE_NAME says otherwise. Returns whether spans are sent.
+    """
+    address = environment.get("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") or environment.get(
+        "OTEL_EXPORTER_OTLP_ENDPOINT"
+    )
+    if not address or _State.tracer is not None:
+        return _State.tracer is not None
+    # Half a second of imports that nobody pays who does not trace.
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter  # noqa: PLC0415
+    from opentelemetry.sdk.resources import SERVICE_NAME, Resource  # noqa: PLC0415
+    from opentelemetry.sdk.trace import TracerProvider  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor  # noqa: PLC0415
+
+    name = environment.get("OTEL_SERVICE_NAME", f"parley-{role}")
+    provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}), id_generator=_make_ids())
+    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    trace.set_tracer_provider(provider)
+    _State.tracer = provider.get_tracer("parley")
+    return True
+
+
+def shut_down_tracing() -> None:
+    """Send what is left."""
+    provider: Any = trace.get_tracer_provider()
+    if _State.tracer is not None:
+        provider.shutdown()
+        _State.tracer = None
+
+
+def span(name: str, **attributes: str | float | bool) -> AbstractContextManager[object]:
+    """A part of whatever is being traced here; an error that leaves the block is noted by its type."""
+    if _State.tracer is None:
+        return _NOTHING
+    return _open(_State.tracer, name, None, attributes)
+
+
+def turn_span(name: str, turn_id: TurnId, **attributes: str | float | bool) -> AbstractContextManager[object]:
+    """A part of the turn's trace, whichever process this is."""
+    if _State.tracer is None:
+        return _NOTHING
+    parent = trace.set_span_in_context(NonRecordingSpan(_root_of(turn_id)))
+    return _open(_State.tracer, name, parent, {**attributes, "turn_id": turn_id})
+
+
+def note_accepted(turn_id: TurnId, session_id: str) -> None:
+    """Begin the turn's trace with its acceptance, linked to the request that brought it."""
+    if _State.tracer is None:
+        return
+    root = _root_of(turn_id)
+    request = trace.get_current_span().get_span_context()
+    links = [Link(request)] if request.is_valid else []
+    token = _wanted.set((root.trace_id, root.span_id))
+    try:
+        attributes = {"turn_id": turn_id, "session_id": session_id}
+        _State.tracer.start_span("turn accepted", Context(), links=links, attributes=attributes).end()
+    finally:
+        _wanted.reset(token)
+
+
+def note_queued(turn_id: TurnId, waited_s: float) -> None:
+    """Show, in the turn's trace, how long it waited for its session's lane."""
+    if _State.tracer is None:
+        return
+    now = time.time_ns()
+    parent = trace.set_span_in_context(NonRecordingSpan(_root_of(turn_id)))
+    _State.tracer.start_span("queued", parent, start_time=now - int(waited_s * 1e9)).end(now)
+
+
+def _root_of(turn_id: TurnId) -> SpanContext:
+    digest = hashlib.blake2b(turn_id.encode(), digest_size=24).digest()
+    return SpanContext(
+        trace_id=int.from_bytes(digest[:16]),
+        span_id=int.from_bytes(digest[16:]),
+        is_remote=True,
+        trace_flags=TraceFlags(TraceFlags.SAMPLED),
+    )
+
+
+@contextmanager
+def _open(
+    tracer: trace.Tracer, name: str, parent: Context | None, attributes: Attributes
+) -> Generator[trace.Span]:
+    with tracer.start_as_current_span(
+        name, parent, attributes=dict(attributes), record_exception=False, set_status_on_exception=False
+    ) as opened:
+        try:
+            yield opened
+        except BaseException as error:
+            # The message may hold what a user said.
+            opened.set_status(trace.StatusCode.ERROR, type(error).__name__)
+            raise
+
+
+def _make_ids() -> Any:
+    from opentelemetry.sdk.trace.id_generator import RandomIdGenerator  # noqa: PLC0415
+
+    class TurnIds(RandomIdGenerator):
+        """Random, but for the one span that a turn's trace begins with."""
+
+        def generate_trace_id(self) -> int:
+            wanted = _wanted.get()
+            return super().generate_trace_id() if wanted is None else wanted[0]
+
+        def generate_span_id(self) -> int:
+            wanted = _wanted.get()
+            return super().generate_span_id() if wanted is None else wanted[1]
+
+    return TurnIds()

@@ -1,0 +1,48 @@
+"""A conversation over HTTP: something said or clicked is one turn through the queue, and has one answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from orchestrator.client import Client
+
+Turn: TypeAlias = dict[str, Any]
+"""A turn object."""
+
+WAIT_S = 30.0
+_RUNNING = frozenset({"queued", "running"})
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One session of a gateway."""
+
+    client: Client
+    session_id: str
+    domain: str | None = None
+
+    @classmethod
+    def begin(cls, client: Client, *, domain: str | None, session_id: str | None) -> Conversation:
+        """Begin a session, or continue the one that has this identifier already."""
+        made = client.create_session(domain, session_id=session_id)
+        return cls(client, str(made["session_id"]), domain)
+
+    def ask(self, text: str) -> Turn:
+        """Say something, and wait for the end of the turn."""
+        return self._wait(self.client.submit(self.session_id, text, wait_s=WAIT_S))
+
+    def act(self, name: str, payload: dict[str, Any]) -> Turn:
+        """Send an action, as a click does, and wait for the end of the turn."""
+        action = {"name": name, "payload": payload}
+        return self._wait(self.client.submit(self.session_id, action=action, wait_s=WAIT_S))
+
+    def _wait(self, turn: Turn) -> Turn:
+        while turn["status"] in _RUNNING:
+            turn = self.client.turn(str(turn["turn_id"]), wait_s=WAIT_S)
+        return turn
+
+
+def answer_of(turn: Turn) -> str:
+    """What the user reads: the reply, or the way the turn ended without one."""
+    return turn.get("reply") or f"(no answer: the turn is {turn['status']})"

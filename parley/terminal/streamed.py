@@ -1,0 +1,79 @@
+"""Prints an answer's words while they come (RT-15). What was told and is not the answer is printed over."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from orchestrator.client import Client
+from orchestrator.errors import ParleyError
+from parley.terminal.conversation import Turn, answer_of
+from parley.terminal.words import plain
+
+LEADER = "Parley: "
+
+
+class StreamedWords:
+    """The words of one turn so far. `write` prints without a line end."""
+
+    def __init__(self, write: Callable[[str], None]) -> None:
+        self._write = write
+        self._lock = threading.Lock()
+        self._shown = ""
+        self._open = False
+
+    def begin(self) -> None:
+        """A new turn: nothing is told yet."""
+        with self._lock:
+            self._shown, self._open = "", True
+
+    def take(self, payload: dict[str, Any]) -> None:
+        """A piece and where it begins."""
+        text, offset = str(payload.get("text", "")), int(payload.get("offset", 0))
+        with self._lock:
+            if not self._open or offset > len(self._shown):
+                return  # of a turn that is over, or a piece is missing: the answer comes whole
+            if offset < len(self._shown):
+                self._start_over(offset, text)
+                return
+            if text:
+                self._write(f"{'' if self._shown else LEADER}{plain(text)}")
+                self._shown += text
+
+    def _start_over(self, offset: int, text: str) -> None:
+        kept = self._shown[:offset] + text
+        if kept and self._shown.startswith(kept):
+            return  # the same again, from another attempt
+        self._write(" …\n")
+        self._shown = ""
+        if kept:
+            self._write(f"{LEADER}{plain(kept)}")
+            self._shown = kept
+
+    def end(self, turn: Turn) -> bool:
+        """The turn is over: print what is missing; False when nothing of its answer was printed."""
+        with self._lock:
+            shown, self._shown, self._open = self._shown, "", False
+        reply = answer_of(turn)
+        if not shown:
+            return False
+        if not reply.startswith(shown):
+            self._write(" …\n")
+            return False
+        self._write(f"{plain(reply[len(shown) :])}\n")
+        return True
+
+
+def listen(client: Client, session_id: str, words: StreamedWords) -> None:
+    """Hear a session's tokens for as long as the process lives, beside the conversation."""
+
+    def hear() -> None:
+        # Without events the answers come whole; that the gateway is gone, the conversation itself says.
+        with contextlib.suppress(ParleyError):
+            for event in client.stream(session_id):
+                if event.type == "token":
+                    words.take(event.payload)
+
+    threading.Thread(target=hear, name="streamed words", daemon=True).start()

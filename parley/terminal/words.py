@@ -1,0 +1,70 @@
+"""Text as a terminal may print it. What others wrote must not move the cursor or change the colours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from orchestrator.res.escape import INVISIBLE
+from orchestrator.res.markup import to_plain
+
+NUMBERED = frozenset({"options", "confirmation", "approval"})
+"""Questions that a bare number answers; elsewhere a number may be a value, and `/1` chooses."""
+
+
+def clean(value: Any) -> str:
+    """A value on one line, without control characters."""
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return INVISIBLE.sub("", str(value)).replace("\n", " ").replace("\t", " ")
+
+
+def clean_lines(text: str) -> str:
+    """Several lines, without control characters."""
+    return INVISIBLE.sub("", text.replace("\t", " "))
+
+
+def plain(message: str) -> str:
+    """A message's words."""
+    return clean_lines(to_plain(message))
+
+
+def takes_numbers(turn: dict[str, Any]) -> bool:
+    return (turn.get("interaction") or {}).get("kind") in NUMBERED
+
+
+def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | None:
+    """The suggested reply that a number means; None when it means none."""
+    slashed = text.startswith("/")
+    number = text.removeprefix("/")
+    if turn is None or not (number.isascii() and number.isdigit()) or len(number) > 2:
+        return None
+    actions = turn.get("actions") or []
+    if not (slashed or takes_numbers(turn)) or not 1 <= int(number) <= len(actions):
+        return None
+    return actions[int(number) - 1]
+
+
+def say_status(turn: dict[str, Any] | None, progress: str = "") -> str:
+    """The stack in one line, the task at hand first."""
+    flows = (turn or {}).get("flows") or []
+    if not flows:
+        return "no open task"
+    names = [_say_flow(flow) for flow in reversed(flows)]
+    return " ‹ ".join([*names[:4], *(["…"] if len(names) > 4 else [])]) + progress
+
+
+def _say_flow(flow: dict[str, Any]) -> str:
+    state = clean(flow["state"]).lower()
+    reason = clean(flow["reason"]).replace("_", " ") if flow.get("reason") else ""
+    return f"{clean(flow['dact'])} ({state}{', ' + reason if reason else ''})"
+
+
+def say_progress(plan: dict[str, Any]) -> str:
+    """How far a plan is; empty when it has no steps."""
+    steps = (plan.get("body") or plan).get("steps") or []
+    done = sum(1 for step in steps if step.get("state") == "Completed" or step.get("done"))
+    return f" · plan {done}/{len(steps)}" if steps else ""

@@ -1,0 +1,148 @@
+"""`parley chat` in a real terminal: numbers choose, commands look, tables and the status line show (UI-1)."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pexpect
+import pyte
+import pytest
+
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from tests.acceptance.test_chat import ROOT, make_environment, survivors
+from tests.integration.modelled import travel_with
+
+COLUMNS, LINES = 120, 50
+PATIENCE_S = 60.0
+
+pytestmark = pytest.mark.timeout(400)
+
+
+class Terminal:
+    """A terminal with a program in it: what it prints is on a screen, which answers the program's questions."""
+
+    def __init__(self, child: pexpect.spawn[bytes]) -> None:
+        self.child = child
+        self.screen = pyte.HistoryScreen(COLUMNS, LINES, history=2000, ratio=1.0)
+        self.screen.write_process_input = lambda data: self.child.send(data.encode())
+        self._stream = pyte.ByteStream(self.screen)
+        self.raw = b""
+
+    def wait_for(self, pattern: str, *, below: str = "") -> str:
+        """Read until the text on the screen, below the last line that holds `below`, matches."""
+        while not re.search(pattern, self._below(below)):
+            try:
+                data = self.child.read_nonblocking(65536, timeout=PATIENCE_S)
+            except (pexpect.TIMEOUT, pexpect.EOF) as error:
+                raise AssertionError(f"{pattern!r} did not come:\n{self.text}") from error
+            self.raw += data
+            self._stream.feed(data)
+        return self._below(below)
+
+    def type(self, line: str) -> None:
+        """Type a line once the prompt is there."""
+        self.wait_for(r"You: *(\n|$)")
+        self.child.send(line + "\r")
+
+    def say(self, line: str, pattern: str) -> str:
+        """Type a line and wait for what must come of it."""
+        self.type(line)
+        return self.wait_for(pattern, below=f"You: {line}")
+
+    @property
+    def text(self) -> str:
+        above = [
+            "".join(row[place].data for place in range(COLUMNS)).rstrip() for row in self.screen.history.top
+        ]
+        return "\n".join([*above, *(line.rstrip() for line in self.screen.display)]).rstrip()
+
+    def _below(self, mark: str) -> str:
+        if not mark:
+            return self.text
+        _, found, below = self.text.rpartition(mark)
+        return below if found else ""
+
+
+@contextmanager
+def terminal(tmp_path: Path, domain: str, **environment: str) -> Iterator[Terminal]:
+    child = pexpect.spawn(
+        sys.executable,
+        ["-m", "parley", "chat", "--domain", domain, "--data-dir", str(tmp_path / "data")],
+        env={**make_environment(tmp_path), "TERM": "xterm-256color", **environment},
+        cwd=str(ROOT),
+        dimensions=(LINES, COLUMNS),
+    )
+    try:
+        yield Terminal(child)
+    finally:
+        child.close(force=True)
+
+
+def test_a_booking_by_numbers_and_commands(tmp_path: Path) -> None:
+    with terminal(tmp_path, "travel") as chat:
+        chat.wait_for("Session session_")
+        chat.wait_for("no open task")
+        chat.say("Book a flight from Oslo", "Where would you like to fly to")
+        chat.wait_for(r"book_flight \(active\)")
+        # Alt-Enter begins a new line and sends nothing.
+        chat.child.send("to Madrid\x1b\rtomorrow\r")
+        chat.wait_for(r"Shall I book it\?\s+\[1\] Yes +\[2\] No", below="… tomorrow")
+        assert "book_flight: Active" in chat.say("/stack", "› book_flight: Active")
+        assert "origin: OSL" in chat.say("/slots", "destination: MAD")
+        chat.say("2", r"› No\s+Parley: All right(.|\n)*\[1\] Change the origin")
+        chat.say("4", r"› Stop\s+Parley: .*stopped booking a flight")
+        chat.wait_for("no open task")
+        chat.say("/undo", "Stepped back to before the last turn")
+        chat.say("/history", "You: Book a flight from Oslo")
+        chat.say("/nonsense", "Parley: ")
+        chat.say("/help", "/approve +approve what waits for it")
+        chat.say("/new", "Session session_")
+        chat.say("/plan", "There is no plan")
+        chat.type("/quit")
+        chat.child.expect(pexpect.EOF, timeout=PATIENCE_S)
+        chat.child.wait()
+        assert chat.child.exitstatus == 0
+    assert survivors(tmp_path) == []
+
+
+@pytest.mark.slow
+def test_tables_and_charts_in_text(tmp_path: Path) -> None:
+    with terminal(tmp_path, "analytics") as chat:
+        table = chat.say("show me the cars table", r"of 406 rows")
+        assert re.search(r"name +mpg +cylinders", table)
+        assert re.search(r"chevrolet chevelle malibu +18 +8", table)
+        chart = chat.say("draw a bar chart of average horsepower by origin in cars", r"╰──")
+        assert re.search(r"USA +█+", chart)
+        chat.child.sendeof()
+        chat.child.expect(pexpect.EOF, timeout=PATIENCE_S)
+
+
+@pytest.mark.slow
+def test_a_long_answer_is_printed_while_it_is_written(tmp_path: Path) -> None:
+    """RS-4, RT-15: the first words stand on the screen while the model still writes the last ones."""
+    domain = travel_with(
+        tmp_path,
+        generation={"naturalize": "auto"},
+        thresholds={"stream_threshold_tokens": 1},
+        nlu={"mode": "system1"},
+    )
+
+    def rewrite(request: Request) -> Reply:
+        return Answer(text=f"Wonderful, here it comes! {request.data['draft']}", piece_delay_s=0.05)
+
+    script = Script(rules=(Rule(prompt="res_naturalize", replies=(Computed(rewrite),)),))
+    with ScriptedModel(script) as model:
+        endpoint = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "none", "PARLEY_MODEL": "scripted"}
+        with terminal(tmp_path, str(domain), **endpoint) as chat:
+            chat.say("Book a flight from Oslo to Madrid tomorrow", r"Shall I book it\?")
+            chat.say("yes", "Parley: Wonderful")
+            early = chat.text.rpartition("Parley: Wonderful")[2]
+            chat.wait_for(r"Wonderful, here it comes! Booked\.(.|\n)*€158\.", below="You: yes")
+            whole = chat.text.rpartition("Parley: Wonderful")[2]
+
+    assert len(early.strip()) < len(whole.strip())
+    assert chat.text.count("Wonderful") == 1

@@ -1,0 +1,194 @@
+"""Clients that follow a session: each durable event once and in order, whatever happens in between (RT-15)."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import socket
+from collections.abc import AsyncIterator
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Self
+
+import pytest
+from redis import Redis
+
+from orchestrator.client import AsyncClient, Client, SessionEvent
+from orchestrator.errors import NotFound, Unavailable
+from orchestrator.types import SessionId
+from parley.embedded import stores as open_stores
+from tests.integration.gateway import House, open_house
+
+RECONNECTIONS = 100
+
+
+@pytest.fixture
+async def house(database_url: str, redis_url: str) -> AsyncIterator[House]:
+    async with open_house(database_url, redis_url) as house:
+        yield house
+
+
+async def test_a_client_that_reconnects_a_hundred_times_misses_nothing(
+    database_url: str, redis_url: str
+) -> None:
+    """At random moments, with Redis flushed and its connections cut in between."""
+    chance = random.Random(15)
+    async with open_house(database_url, redis_url) as house, AsyncClient(house.url) as client:
+        session = await house.session()
+        stop = asyncio.Event()
+        working = asyncio.create_task(_work(house, session, stop))
+        seen: list[SessionEvent] = []
+        with Redis.from_url(redis_url) as redis:
+            for number in range(RECONNECTIONS):
+                await _listen_for_a_while(client, session, seen, chance.randint(0, 6))
+                if number % 10 == 9:
+                    redis.flushdb()
+                if number % 25 == 24:
+                    redis.execute_command("CLIENT", "KILL", "TYPE", "pubsub")
+        stop.set()
+        await working
+        logged = await house.logged(session)
+        async with aclosing(client.stream(session, after=_last(seen))) as events:
+            while _last(seen) < len(logged):
+                seen.append(await anext(events))
+
+    durable = [event for event in seen if event.number is not None]
+    assert [event.number for event in durable] == list(range(1, len(logged) + 1))
+    assert [(event.type, event.turn_id, event.payload) for event in durable] == [
+        (event.type, event.turn_id, event.payload) for event in logged
+    ]
+    assert len(logged) > RECONNECTIONS
+
+
+async def _work(house: House, session: SessionId, stop: asyncio.Event) -> None:
+    while not stop.is_set():
+        await house.submit(session)
+        await house.answer(session)
+
+
+def _last(seen: list[SessionEvent]) -> int:
+    return max((event.number for event in seen if event.number is not None), default=0)
+
+
+async def _listen_for_a_while(
+    client: AsyncClient, session: SessionId, seen: list[SessionEvent], events: int
+) -> None:
+    """Take some events, or none: the connection is closed while they come."""
+    async with aclosing(client.stream(session, after=_last(seen))) as stream:
+        for _ in range(events):
+            seen.append(await anext(stream))  # noqa: PERF401  # kept when it is interrupted
+
+
+async def test_a_client_goes_on_when_redis_restarts(database_url: str, tmp_path: Path) -> None:
+    with open_stores(tmp_path / "first", durable=False) as first:
+        redis_url = first.redis_url
+        async with open_house(database_url, redis_url) as house, AsyncClient(house.url) as client:
+            session = await house.session()
+            async with aclosing(client.stream(session)) as events:
+                await house.submit(session)
+                await house.answer(session)
+                before = [await anext(events) for _ in range(3)]
+                with Redis.from_url(redis_url) as redis, suppress(ConnectionError):
+                    redis.shutdown(nosave=True)  # type: ignore[call-arg]
+                await house.submit(session)
+                await house.answer(session)
+                after = [await anext(events) for _ in range(3)]
+    assert [event.number for event in before + after] == [1, 2, 3, 4, 5, 6]
+
+
+async def test_a_client_comes_back_by_itself(database_url: str, redis_url: str) -> None:
+    """The gateway goes away and another takes its place."""
+    port = _free_port()
+    async with open_house(database_url, redis_url, port=port) as house:
+        session = await house.session()
+        await house.submit(session)
+        client = AsyncClient(house.url)
+        events = client.stream(session)
+        first = await anext(events)
+    following = asyncio.ensure_future(anext(events))
+    async with open_house(database_url, redis_url, port=port) as house:
+        await house.answer(session)
+        second = await following
+        await events.aclose()
+        await client.close()
+    assert (first.number, second.number) == (1, 2)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
+async def test_the_blocking_client_follows_too(house: House) -> None:
+    session = await house.session()
+    await house.submit(session)
+    await house.answer(session)
+
+    def read() -> list[SessionEvent]:
+        with Client(house.url) as client:
+            stream = client.stream(session, after=1)
+            events = [next(stream), next(stream)]
+            stream.close()
+            return events
+
+    events = await asyncio.to_thread(read)
+    assert [(event.type, event.number) for event in events] == [("started", 2), ("answer", 3)]
+    assert events[1].payload["reply"] == "you said hello"
+
+
+async def test_what_cannot_be_followed_is_said_at_once(house: House) -> None:
+    async with AsyncClient(house.url) as client:
+        with pytest.raises(NotFound):
+            await anext(client.stream("nowhere"))
+    async with AsyncClient(f"http://127.0.0.1:{_free_port()}") as client:
+        with pytest.raises(Unavailable):
+            await anext(client.stream("nowhere"))
+
+
+async def test_a_submission_whose_answer_was_lost_is_one_turn(house: House) -> None:
+    """The client repeats it with the same key."""
+    session = await house.session()
+    lossy = _Lossy(house.url)
+    async with lossy, AsyncClient(lossy.url) as client:
+        receipt = await client.submit(session, "hello")
+        turns = await client.turns(session_id=session)
+    assert lossy.lost == 1
+    assert [turn["turn_id"] for turn in turns] == [receipt["turn_id"]]
+
+
+class _Lossy:
+    """Stands between client and gateway and loses the first answer."""
+
+    def __init__(self, gateway: str) -> None:
+        host, _, port = gateway.removeprefix("http://").partition(":")
+        self._gateway = (host, int(port))
+        self.lost = 0
+        self.url = ""
+
+    async def __aenter__(self) -> Self:
+        self._server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        self._server.close()
+
+    async def _pass_on(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        upstream, onward = await asyncio.open_connection(*self._gateway)
+        sending = asyncio.create_task(_copy(reader, onward))
+        answer = await upstream.read(65536)
+        if self.lost:
+            writer.write(answer)
+            await _copy(upstream, writer)
+        else:
+            self.lost += 1
+        writer.close()
+        onward.close()
+        sending.cancel()
+
+
+async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while data := await reader.read(65536):
+        writer.write(data)
+        await writer.drain()

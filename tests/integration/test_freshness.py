@@ -1,0 +1,110 @@
+"""A flow that needs a summary no older than three turns: waited for, made here, or flagged, on real workers (IF-13)."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.errors import ConfigurationError
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import FINISHED, Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from tests.integration.chaos.fleet import ROOT, fleet
+
+DEPOT = ROOT / "tests" / "domains" / "depot"
+TURNS, ALL = "turns,submissions", "turns,submissions,internal,urgent"
+WITHIN_S = 60
+SAID = (
+    "list the shelves",
+    "show all shelves",
+    "which shelves are there",
+    "shelves list please",
+    "list the shelves",
+)
+
+
+@dataclass
+class Talk:
+    ports: Ports
+    session_id: SessionId
+
+    async def say(self, text: str) -> JsonObject:
+        receipt = await self.ports.inbox.submit(
+            Submission(self.session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="depot")
+        )
+        await self.ports.wakeup.offer(self.session_id)
+        ends_at = time.monotonic() + WITHIN_S
+        while (turn := await self.ports.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
+            assert time.monotonic() < ends_at, turn
+            await asyncio.sleep(0.02)
+        assert turn.result is not None
+        return turn.result
+
+    async def summarised(self) -> int:
+        """The turn up to which the state's summary goes."""
+        state = (await self.ports.sessions.get(DEFAULT_TENANT, self.session_id)).state or {}
+        return state.get("summary", {}).get("through_turn", 0)
+
+
+def make_depot(tmp_path: Path, freshness: str) -> Path:
+    folder = tmp_path / "depot"
+    shutil.copytree(DEPOT, folder)
+    ontology = folder / "ontology.yaml"
+    flow = "    description: List the shelves\n"
+    text = ontology.read_text()
+    assert flow in text
+    ontology.write_text(text.replace(flow, f"{flow}    freshness: {freshness}\n"))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("otherwise", "of", "queues", "wait_s", "stale"),
+    [
+        ("flag", "summary", ALL, 2, True),
+        ("wait", "summary", ALL, 30, False),
+        ("wait", "memory", ALL, 30, False),
+        ("wait", "summary", TURNS, 0.3, True),
+        ("inline", "summary", TURNS, 30, False),
+    ],
+)
+async def test_what_is_too_old_is_made_anew_or_flagged(
+    database_url: str,
+    redis_url: str,
+    tmp_path: Path,
+    otherwise: str,
+    of: str,
+    queues: str,
+    wait_s: float,
+    stale: bool,
+) -> None:
+    freshness = f"{{of: {of}, turns: 3, otherwise: {otherwise}, wait_s: {wait_s}}}"
+    folder = make_depot(tmp_path, freshness)
+    migrate(database_url)
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": str(folder)}) as crew:
+        crew.start(1, application="workers.app", queues=queues, threads=16)
+        async with open_ports(settings) as ports:
+            talk = Talk(ports, SessionId(tmp_path.name))
+            turns = [await talk.say(text) for text in SAID]
+            through = await talk.summarised()
+
+    assert all(turn["completed"] == ["list_shelves"] for turn in turns)
+    assert [turn["flags"].get("stale") for turn in turns] == [None] * 4 + [[of] if stale else None]
+    if not stale:
+        assert through == 4
+
+
+@pytest.mark.parametrize(
+    "mistake", ["{turns: 0}", "{turns: 3, otherwise: later}", "{of: dreams, turns: 3}", "{}"]
+)
+def test_a_declaration_that_means_nothing_is_refused(tmp_path: Path, mistake: str) -> None:
+    with pytest.raises(ConfigurationError, match="freshness"):
+        load_domain(make_depot(tmp_path, mistake))

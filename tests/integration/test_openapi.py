@@ -1,0 +1,134 @@
+"""The OpenAPI document holds what the gateway does: every answer is described, none is a server error.
+
+Requests are made from the document by Schemathesis, with its default checks, against real stores.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.app import create_app, open_doors
+from orchestrator.ports.runs import NewRun
+from orchestrator.settings import Settings
+from orchestrator.turns.lease import FrameRecord
+from orchestrator.types import DEFAULT_TENANT
+from tests.integration.gateway import House, open_house
+from tests.integration.openapi_hooks import KNOWN_NAME
+
+SETTINGS = """
+# A session that was just made has no earlier epoch: what is not there is the epoch, not the session.
+[[operations]]
+include-operation-id = "roll_back"
+checks.ensure_resource_availability.enabled = false
+"""
+SHORT = ("--phases", "examples,fuzzing", "-n", "3")
+LONG = ("-n", "8")
+
+
+def operations() -> list[dict[str, Any]]:
+    document = create_app(lambda: open_doors(Settings())).openapi()
+    return [operation for methods in document["paths"].values() for operation in methods.values()]
+
+
+def test_operations_have_stable_names_and_are_described() -> None:
+    named = operations()
+    names = [operation["operationId"] for operation in named]
+
+    assert len(names) == len(set(names))
+    for operation in named:
+        assert operation["operationId"].isidentifier()
+        assert operation.get("description"), operation["operationId"]
+        assert operation["tags"], operation["operationId"]
+
+
+def test_every_answer_has_a_shape_and_every_error_is_a_problem() -> None:
+    """RT-23"""
+    for operation in operations():
+        for status, response in operation["responses"].items():
+            if status == "204":
+                continue
+            (media_type,) = response["content"]
+            if status >= "400":
+                assert media_type == "application/problem+json", operation["operationId"]
+            else:
+                schema = response["content"][media_type]["schema"]
+                assert schema != {}, operation["operationId"]
+                assert "$ref" in str(schema) or media_type == "text/event-stream", operation["operationId"]
+
+
+async def test_requests_of_all_kinds_are_answered_as_described(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    assert await _examine(database_url, redis_url, tmp_path, SHORT) > 100
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+async def test_more_than_a_thousand_requests_are_answered_as_described(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    assert await _examine(database_url, redis_url, tmp_path, LONG) > 1000
+
+
+async def _examine(database_url: str, redis_url: str, folder: Path, options: tuple[str, ...]) -> int:
+    """How many cases Schemathesis made; fails with its report when it found something."""
+    settings = folder / "schemathesis.toml"
+    settings.write_text(SETTINGS)
+    async with open_house(database_url, redis_url) as house:
+        known = json.dumps(await _make_things(house))
+        hooks = {"SCHEMATHESIS_HOOKS": "tests.integration.openapi_hooks", KNOWN_NAME: known}
+        command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(settings), "run"]
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            f"{house.url}/openapi.json",
+            *options,
+            "--generation-deterministic",
+            "--request-timeout",
+            "20",
+            "--no-color",
+            env={**os.environ, **hooks},
+            cwd=folder,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        output, _ = await process.communicate()
+    report = output.decode()
+    assert process.returncode == 0, report[-8000:]
+    generated = re.search(r"(\d+) generated", report)
+    assert generated is not None, report[-8000:]
+    return int(generated[1])
+
+
+async def _make_things(house: House) -> dict[str, str]:
+    """A session with an answered turn, a frame with rows, a run; their identifiers by parameter."""
+    session = await house.session()
+    turn_id = await house.submit(session)
+    frame = {
+        "frame_id": "frame_1",
+        "flow_id": "flow_1",
+        "data": [{"city": "Oslo"}, {"city": "Madrid"}],
+        "display_type": "table",
+        "display_name": "Cities",
+        "source": [],
+        "table_id": None,
+        "rows": 2,
+    }
+    await house.answer(session, frames=(FrameRecord("frame_1", "flow_1", frame),))
+    started = await house.ports.runs.start(
+        (NewRun(flow="summarize_session", tenant_id=DEFAULT_TENANT, session_id=session),)
+    )
+    return {
+        "session_id": session,
+        "turn_id": turn_id,
+        "frame_id": "frame_1",
+        "number": "1",
+        "run_id": started.runs["summarize_session"],
+    }

@@ -1,0 +1,73 @@
+"""A long chat has the same answers with all housekeeping on as with it off, on real workers (IF-12)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.ports.runs import RunStatus
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import FINISHED, Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
+from tests.integration.chaos.fleet import ROOT, fleet
+
+DEPOT = ROOT / "tests" / "domains" / "depot"
+OFF, ON = "turns,submissions", "turns,submissions,internal,urgent"
+WITHIN_S = 120
+ROUND = (
+    "put part P{n:04} on shelf S{n:02}",
+    "yes",
+    "fetch part P{n:04} from shelf S{n:02}",
+    "yes",
+    "list the shelves",
+)
+
+
+def lines(count: int) -> list[str]:
+    return [ROUND[number % len(ROUND)].format(n=number // len(ROUND) + 1) for number in range(count)]
+
+
+async def test_forty_five_turns(database_url: str, redis_url: str, tmp_path: Path) -> None:
+    await _compare(database_url, redis_url, tmp_path, 45)
+
+
+@pytest.mark.slow
+async def test_two_hundred_turns(database_url: str, redis_url: str, tmp_path: Path) -> None:
+    await _compare(database_url, redis_url, tmp_path, 200)
+
+
+async def _compare(database_url: str, redis_url: str, tmp_path: Path, turns: int) -> None:
+    migrate(database_url)
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
+    told: dict[str, list[JsonObject]] = {}
+    async with open_ports(settings) as ports:
+        for name, queues in (("off", OFF), ("on", ON)):
+            session_id = SessionId(f"{name}-{turns}")
+            (tmp_path / name).mkdir()
+            with fleet(database_url, redis_url, tmp_path / name, {"PARLEY_DOMAIN": str(DEPOT)}) as crew:
+                crew.start(1, application="workers.app", queues=queues, threads=16)
+                told[name] = [await _say(ports, session_id, line) for line in lines(turns)]
+                done = await ports.runs.list(DEFAULT_TENANT, session_id=session_id, status=RunStatus.DONE)
+                assert bool(done) is (name == "on")
+
+    assert [turn["reply"] for turn in told["on"]] == [turn["reply"] for turn in told["off"]]
+    assert [turn["completed"] for turn in told["on"]] == [turn["completed"] for turn in told["off"]]
+    assert sum(bool(turn["completed"]) for turn in told["on"]) >= turns // 5
+
+
+async def _say(ports: Ports, session_id: SessionId, text: str) -> JsonObject:
+    receipt = await ports.inbox.submit(
+        Submission(session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="depot")
+    )
+    await ports.wakeup.offer(session_id)
+    ends_at = time.monotonic() + WITHIN_S
+    while (turn := await ports.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
+        assert time.monotonic() < ends_at, turn
+        await asyncio.sleep(0.005)
+    assert turn.result is not None
+    return turn.result

@@ -1,0 +1,195 @@
+"""Conversations in which something is remembered of the user: said, told, used, corrected, forgotten (CO-4, PX-4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import orjson
+import pytest
+
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.nlu.system1 import System1
+from orchestrator.ports.preferences import Preference, PreferenceKind, Source
+from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
+
+ADA = UserId("ada")
+BUSINESS = Preference("book_flight.cabin", PreferenceKind.RULE, Source.HABIT, "business", "usually business")
+
+
+@cache
+def trained() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain("travel")
+    return loaded, System1.for_domain(loaded.domain)
+
+
+def rehearse() -> Rehearsal:
+    loaded, system1 = trained()
+    return Rehearsal.of(loaded, system1=system1)
+
+
+async def say(talk: Conversation, *lines: str) -> JsonObject:
+    """The turn of the last line."""
+    turns = [await talk.say(line) for line in lines]
+    return turns[-1]
+
+
+def slots(talk: Conversation) -> JsonObject:
+    """The slots of the task on top, with where their values came from."""
+    state = talk.rehearsal.store.sessions[talk.session_id].state
+    assert state is not None
+    return orjson.loads(state)["stack"][-1]["slots"]
+
+
+async def rules(rehearsal: Rehearsal, user: str = ADA) -> dict[str, object]:
+    known = await rehearsal.preferences.of_user(DEFAULT_TENANT, UserId(user))
+    return {one.key: one.value for one in known if one.kind is PreferenceKind.RULE}
+
+
+async def test_a_preference_is_remembered_with_where_it_came_from() -> None:
+    rehearsal = rehearse()
+    talk = rehearsal.converse(user_id=ADA)
+    turn = await say(talk, "Remember that I prefer aisle seats.")
+
+    assert turn["completed"] == ["remember_preference"]
+    assert "I prefer aisle seats" in turn["reply"]
+    note, rule = sorted(
+        await rehearsal.preferences.of_user(DEFAULT_TENANT, ADA),
+        key=lambda one: one.kind is PreferenceKind.RULE,
+    )
+    assert (rule.key, rule.value, rule.source) == ("*.seat_position", "aisle", Source.EXPLICIT)
+    assert (note.kind, note.text, note.labels) == (PreferenceKind.NOTE, "I prefer aisle seats", ("private",))
+    assert note.origin["session_id"] == talk.session_id
+
+
+async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None:
+    rehearsal = rehearse()
+    await say(rehearsal.converse(user_id=ADA), "remember that I always fly business class")
+    other = rehearsal.converse(user_id=ADA)
+    asked = await say(other, "Book a flight from Oslo to Madrid tomorrow")
+
+    assert (slots(other)["cabin"]["value"], slots(other)["cabin"]["source"]) == ("business", "memory")
+    assert "From what I remember of you I take business as the cabin" in asked["reply"]
+
+    corrected = await say(other, "economy please")
+    assert corrected["flows"][0]["slots"]["cabin"] == "economy"
+    assert slots(other)["cabin"]["source"] == "user"
+
+
+async def test_a_stranger_s_conversation_assumes_nothing() -> None:
+    """RT-22"""
+    rehearsal = rehearse()
+    await say(rehearsal.converse(user_id=ADA), "remember that I always fly business class")
+    for user in ("bob", None):
+        talk = rehearsal.converse(user_id=user)
+        turn = await say(talk, "Book a flight from Oslo to Madrid tomorrow")
+        assert "cabin" not in slots(talk)
+        assert "remember" not in turn["reply"]
+
+
+async def test_without_a_user_it_lasts_as_long_as_the_conversation() -> None:
+    rehearsal = rehearse()
+    talk = rehearsal.converse()
+    told = await say(talk, "remember that I prefer aisle seats")
+    booked = await say(talk, "Book a flight from Oslo to Madrid tomorrow", "yes", "choose a seat")
+    elsewhere = await say(rehearsal.converse(), "what do you know about me?")
+
+    assert "as long as this conversation lasts" in told["reply"]
+    assert "(aisle)" in booked["reply"]
+    assert "nothing about you" in elsewhere["reply"]
+
+
+async def test_what_is_known_is_told_and_forgotten_on_request() -> None:
+    rehearsal = rehearse()
+    talk = rehearsal.converse(user_id=ADA)
+    await say(talk, "remember that I prefer aisle seats", "keep in mind that I eat no meat")
+    told = await say(talk, "What do you know about me?")
+    assert "I prefer aisle seats" in told["reply"]
+    assert "I eat no meat" in told["reply"]
+
+    gone = await say(talk, "forget that I prefer aisle seats")
+    assert "I prefer aisle seats" in gone["reply"]
+    assert await rules(rehearsal) == {}
+    assert "I eat no meat" in (await say(talk, "what do you remember about me"))["reply"]
+
+    await say(talk, "remember that I like the window", "forget everything about me")
+    assert await rehearsal.preferences.of_user(DEFAULT_TENANT, ADA) == []
+
+
+async def test_forget_that_means_what_was_remembered_last_and_else_the_task_at_hand() -> None:
+    rehearsal = rehearse()
+    talk = rehearsal.converse(user_id=ADA)
+    await say(talk, "remember that I prefer aisle seats", "remember that I fly business class")
+    gone = await say(talk, "forget that")
+    assert "I fly business class" in gone["reply"]
+    assert await rules(rehearsal) == {"*.seat_position": "aisle"}
+
+    other = rehearsal.converse(user_id=ADA)
+    stopped = await say(other, "search flights to Rome", "forget it")
+    assert stopped["flows"] == []
+    assert await rules(rehearsal) == {"*.seat_position": "aisle"}
+
+
+async def test_a_change_of_mind_replaces_what_was_said() -> None:
+    rehearsal = rehearse()
+    talk = rehearsal.converse(user_id=ADA)
+    told = await say(
+        talk,
+        "remember that I prefer aisle seats",
+        "remember that I like the window",
+        "what do you know about me",
+    )
+
+    assert await rules(rehearsal) == {"*.seat_position": "window"}
+    assert "aisle" not in told["reply"]
+
+
+async def test_what_is_not_wanted_is_no_rule() -> None:
+    rehearsal = rehearse()
+    await say(rehearsal.converse(user_id=ADA), "remember that I don't like window seats")
+
+    assert await rules(rehearsal) == {}
+
+
+async def test_a_task_at_hand_goes_on_after_something_was_remembered() -> None:
+    talk = rehearse().converse(user_id=ADA)
+    turn = await say(talk, "Book a flight from Oslo to Madrid tomorrow", "remember that I eat no meat")
+
+    assert turn["completed"] == ["remember_preference"]
+    assert [flow["dact"] for flow in turn["flows"]] == ["book_flight"]
+    assert turn["ambiguity"]["level"] == "confirmation"
+
+
+@pytest.mark.parametrize(
+    ("preference", "assumed"),
+    [
+        (BUSINESS, False),  # economy is the default, and a habit does not overrule it
+        (replace(BUSINESS, source=Source.EXPLICIT), True),
+        (replace(BUSINESS, key="book_flight.origin", value="OSL"), True),
+        (replace(BUSINESS, key="search_flights.origin", value="OSL"), True),
+        (replace(BUSINESS, key="book_flight.destination", value="OSL"), False),
+        (replace(BUSINESS, key="book_flight.date", value="2026-11-30"), False),
+        (replace(BUSINESS, key="*.cabin", source=Source.EXPLICIT, value="steerage"), False),
+    ],
+)
+async def test_only_what_may_be_assumed_is_assumed(preference: Preference, assumed: bool) -> None:
+    rehearsal = rehearse()
+    await rehearsal.preferences.remember(DEFAULT_TENANT, ADA, (preference,))
+    talk = rehearsal.converse(user_id=ADA)
+    turn = await say(talk, "book a flight to Rome")
+
+    assert any(slot["source"] == "memory" for slot in slots(talk).values()) is assumed
+    assert ("From what I remember" in turn["reply"]) is assumed
+
+
+async def test_labels_of_what_was_remembered_join_the_session() -> None:
+    """PX-3"""
+    rehearsal = rehearse()
+    poisoned = replace(BUSINESS, source=Source.EXPLICIT, labels=("untrusted",))
+    await rehearsal.preferences.remember(DEFAULT_TENANT, ADA, (poisoned,))
+    talk = rehearsal.converse(user_id=ADA)
+    await say(talk, "book a flight from Oslo to Rome")
+    state = rehearsal.store.sessions[talk.session_id].state
+
+    assert b"untrusted" in state

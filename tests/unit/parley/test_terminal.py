@@ -1,0 +1,203 @@
+"""What a terminal shows of a turn, and what a line means: no gateway, no terminal."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from parley.terminal.commands import COMMANDS, find_command
+from parley.terminal.drawing import draw
+from parley.terminal.show import show_turn
+from parley.terminal.streamed import StreamedWords
+from parley.terminal.words import choose_action, clean, plain, say_status
+
+YES_NO = [{"label": "Yes", "name": "confirm", "payload": {}}, {"label": "No", "name": "deny", "payload": {}}]
+
+
+def make_turn(**parts: Any) -> dict[str, Any]:
+    base = {"status": "done", "reply": "Hello.", "flows": [], "actions": [], "frame": None}
+    return {**base, "interaction": {"kind": "none"}, "flags": {}, **parts}
+
+
+def shown(turn: dict[str, Any], *, told: bool = False) -> str:
+    out = io.StringIO()
+    show_turn(Console(file=out, width=100, highlight=False, markup=False), turn, told=told)
+    return out.getvalue()
+
+
+def make_frame(kind: str, data: Any, **block: Any) -> dict[str, Any]:
+    return {"data": data, "block": {"type": kind, "title": "Title", "note": None, **block}}
+
+
+def make_table(rows: list[dict[str, Any]], total: int | None = None) -> dict[str, Any]:
+    columns = [{"name": name, "label": name, "type": "text"} for name in rows[0]]
+    return make_frame("table", rows, columns=columns, rows=total or len(rows), pages=2, page=1)
+
+
+# Lines.
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "label"),
+    [
+        ("confirmation", "1", "Yes"),
+        ("confirmation", "2", "No"),
+        ("confirmation", "/2", "No"),
+        ("confirmation", "3", None),
+        ("confirmation", "0", None),
+        ("confirmation", "2 bags", None),
+        ("confirmation", "²", None),
+        ("open", "1", None),
+        ("open", "/1", "Yes"),
+        ("none", "2", None),
+    ],
+)
+def test_a_number_chooses_where_one_is_asked_for(kind: str, text: str, label: str | None) -> None:
+    action = choose_action(make_turn(actions=YES_NO, interaction={"kind": kind}), text)
+
+    assert (action["label"] if action else None) == label
+
+
+def test_before_the_first_turn_a_number_is_a_message() -> None:
+    assert choose_action(None, "1") is None
+
+
+def test_slashes_of_the_domain_are_messages() -> None:
+    assert find_command("/bookings") is None
+    assert find_command("stack") is None
+    found = find_command("/page  2 ")
+    assert found is not None
+    assert (found[0], found[1]) == (COMMANDS["/page"][0], "2")
+
+
+def test_the_status_line_names_the_tasks_the_present_one_first() -> None:
+    flows = [
+        {"dact": "plan_trip", "state": "Pending", "reason": "subflow_wait"},
+        {"dact": "book_flight", "state": "Active", "reason": None},
+    ]
+    assert say_status(make_turn(flows=flows), " · plan 1/3") == (
+        "book_flight (active) ‹ plan_trip (pending, subflow wait) · plan 1/3"
+    )
+    assert say_status(None) == "no open task"
+
+
+# What others wrote.
+
+
+def test_nothing_moves_the_cursor() -> None:
+    evil = "a\x1b[2Jb\x9b31mc\r\x07\u202ed"
+    assert clean(evil) == "a[2Jb31mcd"
+    actions = [{"label": evil, "name": "x", "payload": {}}]
+    frame = make_table([{evil: evil}, {evil: "x"}])
+    text = shown(make_turn(reply=evil, actions=actions, frame=frame))
+    assert not set(text) & set("\x1b\x9b\r\x07\u202e")
+
+
+def test_backslashes_of_the_markup_are_not_shown() -> None:
+    assert plain(r"\[click\](x) and \<b\>") == "[click](x) and <b>"
+
+
+# Blocks.
+
+
+def test_a_table_shows_what_the_words_do_not_list() -> None:
+    rows = [{"name": f"row{place}", "value": place} for place in range(4)]
+    listed = "\n".join(f"- row{place}" for place in range(4))
+
+    assert "row3" in shown(make_turn(frame=make_table(rows)))
+    assert shown(make_turn(reply=listed, frame=make_table(rows))).count("row3") == 1
+    assert "4 of 900 rows, 2 pages: /page N" in shown(make_turn(reply=listed, frame=make_table(rows, 900)))
+
+
+def test_a_card_shows_what_the_words_do_not_say() -> None:
+    items = [{"label": name, "value": value} for name, value in (("seat", "4A"), ("bags", 2), ("meal", True))]
+    card = make_frame("card", {}, items=items)
+
+    assert "seat" in shown(make_turn(frame=card))
+    assert "seat" not in shown(make_turn(reply="4A, 2, yes", frame=card))
+
+
+def test_replies_are_numbered_as_they_are_chosen() -> None:
+    assert "[1] Yes  [2] No" in shown(make_turn(actions=YES_NO, interaction={"kind": "confirmation"}))
+    assert "[/1] Yes  [/2] No" in shown(make_turn(actions=YES_NO))
+
+
+def test_a_form_says_how_to_fill_it_in() -> None:
+    form = {"kind": "form", "fields": [{"label": "day"}, {"label": "place"}]}
+    assert "/form to fill in: day, place" in shown(make_turn(interaction=form))
+
+
+def make_chart(mark: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+    x, y = rows[0]
+    return {
+        "mark": {"type": mark},
+        "encoding": {"x": {"field": x.replace(".", "\\.")}, "y": {"field": y}},
+        "data": {"values": rows},
+    }
+
+
+def test_bars_are_as_long_as_their_values() -> None:
+    lines = draw(make_chart("bar", [{"a.b": "red", "n": 10}, {"a.b": "blue", "n": 5}]))
+
+    assert lines is not None
+    assert [line.count("█") for line in lines] == [40, 20]
+    assert lines[1].startswith("blue ")
+
+
+def test_a_line_rises_with_its_values() -> None:
+    lines = draw(make_chart("line", [{"day": str(place), "n": place} for place in range(200)]))
+
+    assert lines is not None
+    assert (lines[0][0], lines[0][-1], len(lines[0])) == ("▁", "█", 60)
+    assert "from 0 to 199" in lines[1]
+
+
+def test_what_text_cannot_draw_is_named() -> None:
+    spec = make_chart("point", [{"x": 1, "y": 2}])
+    assert draw(spec) is None
+    assert "a scatter chart; the inspector draws it" in shown(
+        make_turn(frame=make_frame("chart", spec, chart_type="scatter"))
+    )
+
+
+# Words that come piece by piece.
+
+
+def tell(*pieces: tuple[int, str]) -> tuple[StreamedWords, list[str]]:
+    written: list[str] = []
+    words = StreamedWords(written.append)
+    words.begin()
+    for offset, text in pieces:
+        words.take({"offset": offset, "text": text})
+    return words, written
+
+
+def test_pieces_are_printed_once_and_the_end_completes_them() -> None:
+    words, written = tell((0, "All "), (4, r"is \<b\>"), (0, "All "), (0, r"All is"))
+
+    assert words.end(make_turn(reply=r"All is \<b\> well.")) is True
+    assert "".join(written) == "Parley: All is <b> well.\n"
+
+
+def test_what_was_taken_back_is_followed_by_the_answer() -> None:
+    words, written = tell((0, "Wrong words"), (0, ""))
+
+    assert words.end(make_turn(reply="Right words.")) is False
+    assert "".join(written) == "Parley: Wrong words …\n"
+
+
+def test_another_attempt_with_other_words_begins_anew() -> None:
+    words, written = tell((0, "One way"), (0, "Another"), (7, " way"))
+
+    assert words.end(make_turn(reply="Another way.")) is True
+    assert "".join(written) == "Parley: One way …\nParley: Another way.\n"
+
+
+def test_a_piece_is_missing_or_late_and_the_answer_comes_whole() -> None:
+    words, written = tell((5, "words"))
+    assert words.end(make_turn(reply="Some words.")) is False
+    words.take({"offset": 0, "text": "late"})
+    assert written == []
