@@ -63,13 +63,13 @@ def _environment(model: ScriptedModel) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "PARLEY_MODEL_ENDPOINTS": endpoints}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data of the stack."""
     return tmp_path_factory.mktemp("inspector") / "data"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address(folder: Path) -> Iterator[str]:
     """Where `parley up` says that the inspector is."""
     script = Script(rules=(Rule(prompt="res_naturalize", replies=(Computed(_say_it_again),)),))
@@ -110,7 +110,7 @@ class Guarded:
         return subprocess.check_output(command, env=self.environment, cwd=ROOT, text=True).strip()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def guarded(address: str, folder: Path) -> Iterator[Guarded]:
     note = json.loads((folder / "run" / "gateway.json").read_bytes())
     environment = {**psutil.Process(note["pid"]).environ(), "PARLEY_AUTH": "required"}
@@ -127,13 +127,13 @@ def guarded(address: str, folder: Path) -> Iterator[Guarded]:
             gateway.communicate()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     chromium = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
     yield chromium
