@@ -13,6 +13,7 @@ from gateway.app import production_app
 from gateway.binding import require_safe_host, requires_callers
 from orchestrator.errors import ConfigurationError
 from orchestrator.settings import load_settings
+from orchestrator.telemetry.logs import set_up_logging
 
 LOOPBACK = "127.0.0.1"
 
@@ -22,13 +23,14 @@ def serve(
     port: Annotated[int, typer.Option(envvar="PARLEY_PORT")] = 8600,
 ) -> None:
     """Serve the gateway."""
+    set_up_logging()
     try:
         require_safe_host(host, authenticated=requires_callers(load_settings()))
         app = production_app(host)
     except (ConfigurationError, ValidationError) as error:
         print(f"parley gateway: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
         raise typer.Exit(2) from error
-    uvicorn.run(app, host=host, port=port, log_level="info", access_log=False)
+    uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)
 
 
 if __name__ == "__main__":

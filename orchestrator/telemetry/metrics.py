@@ -43,6 +43,20 @@ RUNS = Counter(
 )
 RUN_ITEMS = Counter("parley_internal_items", "Items of runs that ended in this process.", ["flow", "status"])
 
+WEBHOOK_POSTS = Counter("parley_webhook_posts", "Events posted to webhooks, by what came of it.", ["outcome"])
+WEBHOOKS_GIVEN_UP = Counter(
+    "parley_webhooks_given_up", "Feeds whose receiver failed for too long: they wait for an operator."
+)
+
+HTTP_SECONDS = Histogram(
+    "parley_http_seconds",
+    "From a request until its answer begins.",
+    ["method", "route", "status"],
+    buckets=_FAST,
+)
+PROBLEMS = Counter("parley_http_problems", "Requests that were not granted, by the error's code.", ["code"])
+LISTENERS = Gauge("parley_event_listeners", "Clients that follow a session at the moment.", ["kind"])
+
 
 def count_signal(signal: Signal) -> None:
     """Count what a signal tells."""
