@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from gateway.app import production_app
 from gateway.binding import require_safe_host, requires_callers
 from orchestrator.errors import ConfigurationError
-from orchestrator.settings import load_settings
+from orchestrator.settings import known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
 
 LOOPBACK = "127.0.0.1"
@@ -23,9 +23,10 @@ def serve(
     port: Annotated[int, typer.Option(envvar="PARLEY_PORT")] = 8600,
 ) -> None:
     """Serve the gateway."""
-    set_up_logging()
     try:
-        require_safe_host(host, authenticated=requires_callers(load_settings()))
+        settings = load_settings()
+        set_up_logging(secrets=known_secrets(settings))
+        require_safe_host(host, authenticated=requires_callers(settings))
         app = production_app(host)
     except (ConfigurationError, ValidationError) as error:
         print(f"parley gateway: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201

@@ -41,7 +41,7 @@ CHECKS_FAILED = Counter("parley_checks_failed", "Named checks that did not hold.
 RUNS = Counter(
     "parley_internal_runs", "Runs of Internal flows that ended in this process.", ["flow", "status"]
 )
-RUN_ITEMS = Counter("parley_internal_items", "Items of runs that ended in this process.", ["flow", "status"])
+RUN_ITEMS = Counter("parley_internal_items", "Items of runs that this process did.", ["flow", "status"])
 
 WEBHOOK_POSTS = Counter("parley_webhook_posts", "Events posted to webhooks, by what came of it.", ["outcome"])
 WEBHOOKS_GIVEN_UP = Counter(
