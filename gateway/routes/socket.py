@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect, status
 from pydantic import ValidationError
 
 from gateway.admission import count_turn
-from gateway.doors import Doors, TheCaller, TheDoors
+from gateway.doors import Doors, TheCaller, TheDoors, leave_of
 from gateway.schemas import SocketMessage
 from orchestrator.errors import InputTooLarge, InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.telemetry import get_logger
@@ -63,7 +63,7 @@ async def converse(
             task.cancel()
         await asyncio.gather(telling, hearing, return_exceptions=True)
         with suppress(RuntimeError):  # the client closed it first
-            await websocket.close(TRY_AGAIN_LATER)
+            await websocket.close(talk.close_code)
 
 
 @dataclass(slots=True)
@@ -75,6 +75,7 @@ class _Talk:
     caller: Caller
     session_id: SessionId
     sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+    close_code: int = TRY_AGAIN_LATER
 
     async def hear(self) -> None:
         """Submit what the client sends, until it goes away; a message that is wrong is answered so."""
@@ -109,8 +110,10 @@ class _Talk:
             await self.doors.wakeup.offer(self.session_id)
 
     async def tell(self, after: int | None) -> None:
-        """Send answers and pieces of them as they come, until the log or the client is gone."""
-        events = self.doors.events.follow(self.tenant, self.session_id, after=after)
+        """Send answers and pieces of them as they come, until the log, the client or its right is gone."""
+        events = self.doors.events.follow(
+            self.tenant, self.session_id, after=after, leave=leave_of(self.doors, self.caller)
+        )
         try:
             async with aclosing(events):
                 async for event in events:
@@ -122,6 +125,8 @@ class _Talk:
             _log.warning("A socket was closed.", session=self.session_id, error=str(error))
         except (WebSocketDisconnect, RuntimeError):
             return  # the client has gone
+        else:
+            self.close_code = status.WS_1008_POLICY_VIOLATION
 
     async def _answer(self, turn_id: TurnId, event: Event | None) -> JsonObject:
         record = await self.doors.inbox.turn(self.tenant, turn_id)
