@@ -7,7 +7,8 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
-PYTEST_ARGUMENTS ?=
+# One process per core, each with stores of its own; a file's tests stay together.
+PYTEST_ARGUMENTS ?= --numprocesses auto --maxprocesses 4 --dist loadfile
 SOAK_ARGUMENTS ?=
 
 .PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners \

@@ -13,9 +13,9 @@ from typing import Protocol
 
 from starlette.requests import HTTPConnection
 
-from orchestrator.errors import Unauthenticated
+from orchestrator.errors import Unauthenticated, Unavailable
 from orchestrator.ports.access import ApiKeys, RequestLimits, Tickets
-from orchestrator.turns.access import ANYBODY, Caller
+from orchestrator.turns.access import ANYBODY, KEY, Caller
 from orchestrator.turns.keys import PREFIX
 
 UNKNOWN = "These credentials are not valid, or no longer: use another key or token."
@@ -25,6 +25,8 @@ TICKET = "access_token"
 KEY_KEPT_S = 1.0
 """A key that was found is believed for so long, without asking the store again."""
 KEYS_KEPT = 10_000
+RECHECK_EVERY_S = 30.0
+"""Who listens to a stream is asked so often whether his key or token still holds."""
 
 
 class TokenReader(Protocol):
@@ -54,6 +56,7 @@ class Access:
     rates: Rates = field(default_factory=Rates)
     open_metrics: bool = False
     key_kept_s: float = KEY_KEPT_S
+    recheck_every_s: float = RECHECK_EVERY_S
     _kept: dict[bytes, tuple[Caller, float]] = field(default_factory=dict[bytes, tuple[Caller, float]])
 
     async def identify(self, connection: HTTPConnection) -> Caller:
@@ -72,6 +75,18 @@ class Access:
         if self.tokens is None:
             raise Unauthenticated(UNKNOWN)
         return self.tokens.caller(credential)
+
+    async def holds(self, caller: Caller) -> bool:
+        """Whether who was let in before would still be: for what stays open long. When nobody can tell, yes."""
+        if caller.expires_at is not None and caller.expires_at <= time.time():
+            return False
+        kind, _, key_id = caller.credential.partition(":")
+        if kind != KEY or self.keys is None:
+            return True
+        try:
+            return await self.keys.is_valid(key_id)
+        except Unavailable:
+            return True
 
     async def _of_ticket(self, ticket: str | None) -> Caller:
         if ticket is None or self.tickets is None:

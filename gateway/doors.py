@@ -10,7 +10,7 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from gateway.authentication import Access
-from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.event_feed import EventFeed, Leave
 from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.approvals import Approvals
@@ -119,6 +119,11 @@ def _caller(connection: HTTPConnection) -> Caller:
 
 def _tenant(connection: HTTPConnection) -> TenantId:
     return _caller(connection).tenant_id
+
+
+def leave_of(doors: Doors, caller: Caller) -> Leave:
+    """To listen for as long as the caller would be let in."""
+    return Leave(lambda: doors.access.holds(caller), doors.access.recheck_every_s)
 
 
 TheDoors = Annotated[Doors, Depends(doors_of)]

@@ -11,6 +11,17 @@ from orchestrator.turns.request import Action, Identifier, Key, PlainText, Reque
 from orchestrator.turns.turn import IfBusy
 
 NO_NUL = r"^[^\x00]*$"
+_PORT = r"6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4}"
+_SIX = r"[0-9A-Fa-f]{1,4}"
+_HOST = (
+    r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?"
+    rf"|\[(::1|({_SIX}:){{7}}{_SIX}|({_SIX}:){{1,3}}(:{_SIX}){{1,4}})\])"
+)
+WebAddress = Annotated[
+    str,
+    StringConstraints(max_length=2048, pattern=rf'^https?://{_HOST}(:({_PORT}))?([/?][!"$-~]*)?$'),
+]
+"""Without user, password and fragment."""
 
 
 class NewSession(Request):
@@ -21,13 +32,13 @@ class NewSession(Request):
     user_id: Identifier | None = None
     tenant_id: Identifier | None = None
     if_busy: IfBusy = IfBusy.ENQUEUE
-    webhook: Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://")] | None = None
+    webhook: WebAddress | None = None
 
 
 class NewWebhook(Request):
     """`events`: types of durable events; all of them when left out."""
 
-    url: Annotated[str, StringConstraints(max_length=2048, pattern=r"^https?://")]
+    url: WebAddress
     session_id: Identifier | None = None
     events: Annotated[list[Identifier], Field(min_length=1, max_length=32)] | None = None
 

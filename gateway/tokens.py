@@ -106,4 +106,6 @@ def _caller(claims: dict[str, Any]) -> Caller:
     if not sound:
         raise Unauthenticated(UNKNOWN)
     scopes = frozenset(known for known in Scope if known.value in named) or frozenset({Scope.USER})
-    return Caller(TenantId(tenant), scopes, user, UserId(user), f"token:{user}")
+    return Caller(
+        TenantId(tenant), scopes, user, UserId(user), f"token:{user}", expires_at=claims["exp"] + LEEWAY_S
+    )

@@ -11,9 +11,10 @@ from fastapi import APIRouter, Header, Query
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
 from gateway import shapes
-from gateway.doors import TheDoors, TheTenant
+from gateway.doors import TheCaller, TheDoors, leave_of
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.event import Event
 from orchestrator.types import JsonObject, SessionId
 
@@ -69,7 +70,7 @@ def event_object(event: Event) -> JsonObject:
 async def stream_events(
     session_id: SessionId,
     doors: TheDoors,
-    tenant: TheTenant,
+    caller: TheCaller,
     after: Number = 0,
     last_event_id: LastEventId = None,
     follow: bool = True,
@@ -78,12 +79,13 @@ async def stream_events(
 
     Goes on after `Last-Event-ID`, else after `after`. Between them come hints without `id`: tokens of an
     answer that is being made, and what a turn at work does. With `follow=false` the stream ends with the
-    log.
+    log. It also ends when the key or token that opened it no longer holds.
     """
+    tenant = caller.tenant_id
     await doors.sessions.get(tenant, session_id)
     start = after if last_event_id is None else last_event_id
     events = (
-        doors.events.follow(tenant, session_id, after=start)
+        doors.events.follow(tenant, session_id, after=start, leave=leave_of(doors, caller))
         if follow
         else doors.events.read(tenant, session_id, after=start)
     )
@@ -100,8 +102,9 @@ async def _messages(events: AsyncGenerator[Event]) -> AsyncGenerator[ServerSentE
     yield ServerSentEvent(comment="listening", retry=RECONNECT_AFTER_MS, sep="\n")
     async with aclosing(events):
         try:
-            async for event in events:
-                yield _message(event)
+            with LISTENERS.labels("stream").track_inprogress():
+                async for event in events:
+                    yield _message(event)
         except Unavailable as error:  # the client comes back, and goes on after the last number it saw
             _log.warning("A stream of events was ended.", error=str(error))
 

@@ -39,13 +39,13 @@ def feedback_object(record: FeedbackRecord) -> JsonObject:
 async def give_feedback(turn_id: TurnId, body: NewFeedback, doors: TheDoors, caller: TheCaller) -> JsonObject:
     """Say what you think of a turn. The same author's later word replaces the earlier one.
 
-    A user is his own author.
+    Who asks as a user is the author, whatever `author` says; a backend names for whom it speaks.
     """
     correction = {} if body.correction is None else body.correction.model_dump(exclude_none=True)
     record = await doors.feedback.give(
         caller.tenant_id,
         turn_id,
-        Feedback(body.rating, body.comment, correction, caller.only_user or body.author),
+        Feedback(body.rating, body.comment, correction, caller.author(body.author)),
     )
     doors.record_signal(
         Signal(

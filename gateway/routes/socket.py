@@ -11,14 +11,15 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import orjson
-from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect
+from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect, status
 from pydantic import ValidationError
 
 from gateway.admission import count_turn
-from gateway.doors import Doors, TheCaller, TheDoors
+from gateway.doors import Doors, TheCaller, TheDoors, leave_of
 from gateway.schemas import SocketMessage
 from orchestrator.errors import InputTooLarge, InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.access import Caller
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.request import MAX_INPUT_BYTES
@@ -55,13 +56,14 @@ async def converse(
     telling = asyncio.create_task(talk.tell(after), name="answers of a socket")
     hearing = asyncio.create_task(talk.hear(), name="messages of a socket")
     try:
-        await asyncio.wait({telling, hearing}, return_when=asyncio.FIRST_COMPLETED)
+        with LISTENERS.labels("socket").track_inprogress():
+            await asyncio.wait({telling, hearing}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in (telling, hearing):
             task.cancel()
         await asyncio.gather(telling, hearing, return_exceptions=True)
         with suppress(RuntimeError):  # the client closed it first
-            await websocket.close(TRY_AGAIN_LATER)
+            await websocket.close(talk.close_code)
 
 
 @dataclass(slots=True)
@@ -73,6 +75,7 @@ class _Talk:
     caller: Caller
     session_id: SessionId
     sending: asyncio.Lock = field(default_factory=asyncio.Lock)
+    close_code: int = TRY_AGAIN_LATER
 
     async def hear(self) -> None:
         """Submit what the client sends, until it goes away; a message that is wrong is answered so."""
@@ -107,8 +110,10 @@ class _Talk:
             await self.doors.wakeup.offer(self.session_id)
 
     async def tell(self, after: int | None) -> None:
-        """Send answers and pieces of them as they come, until the log or the client is gone."""
-        events = self.doors.events.follow(self.tenant, self.session_id, after=after)
+        """Send answers and pieces of them as they come, until the log, the client or its right is gone."""
+        events = self.doors.events.follow(
+            self.tenant, self.session_id, after=after, leave=leave_of(self.doors, self.caller)
+        )
         try:
             async with aclosing(events):
                 async for event in events:
@@ -120,6 +125,8 @@ class _Talk:
             _log.warning("A socket was closed.", session=self.session_id, error=str(error))
         except (WebSocketDisconnect, RuntimeError):
             return  # the client has gone
+        else:
+            self.close_code = status.WS_1008_POLICY_VIOLATION
 
     async def _answer(self, turn_id: TurnId, event: Event | None) -> JsonObject:
         record = await self.doors.inbox.turn(self.tenant, turn_id)

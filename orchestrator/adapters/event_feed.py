@@ -7,7 +7,8 @@ Redis may be lost at any moment. Belongs to one event loop.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
@@ -27,15 +28,41 @@ PAGE = 500
 _log = get_logger(__name__)
 
 
+@dataclass(frozen=True, slots=True)
+class Leave:
+    """Whether somebody may go on listening: asked every so many seconds."""
+
+    holds: Callable[[], Awaitable[bool]]
+    every_s: float
+
+
 @dataclass(slots=True, eq=False)
 class _Follower:
-    """`last`: the highest number that it has handed out. `context`: in which the store is asked for it."""
+    """`last`: the highest number that it has handed out. `context`: in which the store is asked for it.
+
+    `ask_at`: when it is to be asked whether it may go on, by the monotonic clock.
+    """
 
     tenant_id: TenantId
     session_id: SessionId
     last: int
     hearing: Hearing
+    leave: Leave | None = None
+    ask_at: float = field(default_factory=time.monotonic)
     context: Context = field(default_factory=copy_context)
+
+    def __post_init__(self) -> None:
+        if self.leave is not None:
+            self.ask_at += self.leave.every_s
+
+    def is_due(self) -> bool:
+        return self.leave is not None and time.monotonic() >= self.ask_at
+
+    async def may_go_on(self) -> bool:
+        if self.leave is None or not self.is_due():
+            return True
+        self.ask_at = time.monotonic() + self.leave.every_s
+        return await self.leave.holds()
 
 
 class EventFeed:
@@ -65,22 +92,27 @@ class EventFeed:
             after = events[-1].number or after
 
     async def follow(
-        self, tenant_id: TenantId, session_id: SessionId, *, after: int | None = 0
+        self,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        *,
+        after: int | None = 0,
+        leave: Leave | None = None,
     ) -> AsyncGenerator[Event]:
         """Every durable event above `after`, once and in order, and between them what is only told live.
 
-        Without end; close it. Events without a number are hints: tokens, and what a turn at work is doing.
-        `after` is None, or beyond the log's end: from its end on.
+        Without end, unless `leave` is taken away; close it. Events without a number are hints: tokens, and
+        what a turn at work is doing. `after` is None, or beyond the log's end: from its end on.
 
         Raises:
             Unavailable: the log cannot be read; go on later, after the last number seen.
         """
         async with self._live.listen(session_id, with_streamed=True) as hearing:
             start = await self._start(tenant_id, session_id, after)
-            follower = _Follower(tenant_id, session_id, start, hearing)
+            follower = _Follower(tenant_id, session_id, start, hearing, leave)
             self._add(follower)
             try:
-                while True:
+                while await follower.may_go_on():
                     async for event in self.read(tenant_id, session_id, after=follower.last):
                         follower.last = event.number or follower.last
                         yield event
@@ -130,6 +162,9 @@ class EventFeed:
         answering = True
         while self._followers:
             await asyncio.sleep(self._look_every_s)
+            for follower in self._followers:
+                if follower.is_due():
+                    follower.hearing.nudge()
             by_tenant: dict[TenantId, list[_Follower]] = {}
             for follower in self._followers:
                 by_tenant.setdefault(follower.tenant_id, []).append(follower)

@@ -41,6 +41,10 @@ class ApiKeys(Protocol):
         """The key of this text if it may be used now."""
         ...
 
+    async def is_valid(self, key_id: str) -> bool:
+        """Whether a key may be used now: it is neither revoked nor expired."""
+        ...
+
 
 class Tickets(Protocol):
     """Stand for a caller where no header can be sent; valid for a minute or two."""

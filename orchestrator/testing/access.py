@@ -49,8 +49,13 @@ class MemoryKeys:
         if given is None or given.key_id not in self._keys:
             return None
         key, kept = self._keys[given.key_id]
-        over = key.revoked_at is not None or (key.expires_at is not None and key.expires_at <= self._clock())
-        return key if not over and fits(given.secret, kept) else None
+        return key if await self.is_valid(given.key_id) and fits(given.secret, kept) else None
+
+    async def is_valid(self, key_id: str) -> bool:
+        if key_id not in self._keys:
+            return False
+        key, _ = self._keys[key_id]
+        return key.revoked_at is None and (key.expires_at is None or key.expires_at > self._clock())
 
 
 class MemoryTickets:

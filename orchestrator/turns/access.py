@@ -12,6 +12,9 @@ from enum import StrEnum
 from orchestrator.errors import Forbidden, NotFound
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
+KEY = "key"
+"""What the credential of a key's caller begins with."""
+
 
 class Scope(StrEnum):
     """What a caller is allowed."""
@@ -38,6 +41,8 @@ class Caller:
     credential: str = ""
     known: bool = True
     """False where the gateway asks nobody who he is."""
+    expires_at: float | None = None
+    """Unix time in seconds at which a token ends; None: a key says so itself."""
 
     @property
     def operates(self) -> bool:
@@ -66,6 +71,12 @@ class Caller:
             raise Forbidden("Sessions can be made for your own user only; leave user_id out.")
         return self.only_user
 
+    def author(self, claimed: str | None) -> str | None:
+        """Whose words feedback are: who is a user speaks for himself, others for whom they name."""
+        if self.user_id is not None:
+            return self.user_id
+        return claimed or (self.name if self.known else None)
+
     def decider(self, claimed: str | None) -> str:
         """Who is put on record for a decision: users as themselves, operators as whom they name."""
         if self.only_user is not None:
@@ -91,4 +102,4 @@ class ApiKey:
     revoked_at: datetime | None = None
 
     def caller(self) -> Caller:
-        return Caller(self.tenant_id, self.scopes, self.name, self.user_id, f"key:{self.key_id}")
+        return Caller(self.tenant_id, self.scopes, self.name, self.user_id, f"{KEY}:{self.key_id}")

@@ -47,7 +47,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _say_it_again(request: Request) -> Answer:
     """A model that writes what it was given, a story slowly."""
     draft = str(request.data["draft"])
-    return Answer(text=draft, piece_delay_s=0.03 if draft.startswith(OPENS_A_STORY) else 0.0)
+    return Answer(text=draft, piece_delay_s=0.02 if draft.startswith(OPENS_A_STORY) else 0.0)
 
 
 def _free_port() -> int:
@@ -63,13 +63,13 @@ def _environment(model: ScriptedModel) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(ROOT), "PARLEY_MODEL_ENDPOINTS": endpoints}
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The data of the stack."""
     return tmp_path_factory.mktemp("inspector") / "data"
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def address(folder: Path) -> Iterator[str]:
     """Where `parley up` says that the inspector is."""
     script = Script(rules=(Rule(prompt="res_naturalize", replies=(Computed(_say_it_again),)),))
@@ -103,40 +103,37 @@ class Guarded:
     """A second gateway of the same stack, which asks for keys."""
 
     address: str
-    operator: str
-    user: str
+    environment: dict[str, str]
+
+    def make_key(self, *options: str) -> str:
+        command = [sys.executable, "-m", "parley", "keys", "create", "browser", *options]
+        return subprocess.check_output(command, env=self.environment, cwd=ROOT, text=True).strip()
 
 
-@pytest.fixture
+@pytest.fixture(scope="package")
 def guarded(address: str, folder: Path) -> Iterator[Guarded]:
     note = json.loads((folder / "run" / "gateway.json").read_bytes())
     environment = {**psutil.Process(note["pid"]).environ(), "PARLEY_AUTH": "required"}
     port = str(_free_port())
-
-    def make_key(*options: str) -> str:
-        command = [sys.executable, "-m", "parley", "keys", "create", "browser", *options]
-        return subprocess.check_output(command, env=environment, cwd=ROOT, text=True).strip()
-
-    keys = make_key("--operator"), make_key("--user", "ada")
     command = [sys.executable, "-m", "gateway", "--port", port]
     with subprocess.Popen(command, env=environment, cwd=ROOT, stderr=subprocess.PIPE, text=True) as gateway:
         try:
             assert gateway.stderr is not None
             while "Uvicorn running" not in (line := gateway.stderr.readline()):
                 assert line, "The gateway ended."
-            yield Guarded(f"http://127.0.0.1:{port}", *keys)
+            yield Guarded(f"http://127.0.0.1:{port}", environment)
         finally:
             gateway.terminate()
             gateway.communicate()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def playwright() -> Iterator[Playwright]:
     with sync_playwright() as started:
         yield started
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def browser(playwright: Playwright) -> Iterator[Browser]:
     chromium = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
     yield chromium

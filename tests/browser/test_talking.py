@@ -129,3 +129,17 @@ def test_what_could_not_be_sent_is_sent_again_once(visit: Callable[..., Visit]) 
     here.answered(0, "fly from")
     expect(here.turns).to_have_count(1)
     here.complaints[:] = [text for text in here.complaints if "net::ERR_FAILED" not in text]
+
+
+def test_a_rating_is_kept_with_its_turn(visit: Callable[..., Visit]) -> None:
+    here = visit().new_session("travel")
+    here.say("I want to fly to Madrid", "fly from")
+    thumb = here.page.get_by_role("button", name="Bad answer: message 1")
+    thumb.click()
+    expect(thumb).to_have_attribute("aria-pressed", "true")
+
+    here.page.reload()
+    expect(thumb).to_have_attribute("aria-pressed", "true")
+    expect(here.page.get_by_role("button", name="Good answer: message 1")).to_have_attribute(
+        "aria-pressed", "false"
+    )

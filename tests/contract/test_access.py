@@ -94,8 +94,11 @@ async def test_keys_are_listed_without_their_text(ports: Ports, tenant: TenantId
 
 async def test_a_revoked_key_is_found_no_more(ports: Ports, tenant: TenantId) -> None:
     key, text = await ports.keys.create(tenant, "old", USER)
+    assert await ports.keys.is_valid(key.key_id)
     first = await ports.keys.revoke(key.key_id)
     assert await ports.keys.find(text) is None
+    assert not await ports.keys.is_valid(key.key_id)
+    assert not await ports.keys.is_valid("none")
     assert first.revoked_at is not None
     assert (await ports.keys.revoke(key.key_id)).revoked_at == first.revoked_at
     with pytest.raises(NotFound):
@@ -108,10 +111,12 @@ async def test_a_key_ends_when_its_time_is_over(ports: Ports, tenant: TenantId) 
     _, good = await ports.keys.create(tenant, "good", USER, expires_at=now + timedelta(hours=1))
     assert await ports.keys.find(over) is None
     assert await ports.keys.find(good) is not None
+    valid = [await ports.keys.is_valid(text.split("_")[1]) for text in (over, good)]
+    assert valid == [False, True]
 
 
 async def test_a_ticket_gives_its_caller_back_until_it_is_too_old(ports: Ports, tenant: TenantId) -> None:
-    caller = Caller(tenant, USER, "shop", UserId("ann"), "key:1")
+    caller = Caller(tenant, USER, "shop", UserId("ann"), "token:ann", expires_at=2e9)
     ticket = await ports.tickets.issue(caller, lives_s=60)
     assert await ports.tickets.redeem(ticket) == caller
     assert await ports.tickets.redeem(ticket + "x") is None

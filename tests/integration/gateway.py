@@ -13,6 +13,7 @@ import httpx
 import uvicorn
 
 from gateway.app import create_app, open_doors
+from gateway.authentication import RECHECK_EVERY_S
 from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
@@ -60,13 +61,19 @@ class House:
 
 @asynccontextmanager
 async def open_house(
-    database_url: str, redis_url: str, *, port: int = 0, **more: Any
+    database_url: str,
+    redis_url: str,
+    *,
+    port: int = 0,
+    recheck_every_s: float = RECHECK_EVERY_S,
+    **more: Any,
 ) -> AsyncIterator[House]:
     migrate(database_url)
     settings = Settings(database_url=database_url, redis_url=redis_url, **more)
     app = create_app(lambda: open_doors(settings))
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(serve(app, port))
+        app.state.doors.access.recheck_every_s = recheck_every_s
         ports = await stack.enter_async_context(open_ports(settings))
         lane = await stack.enter_async_context(open_lane(ports))
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=10))

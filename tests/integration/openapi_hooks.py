@@ -8,6 +8,8 @@ from typing import Any
 
 import schemathesis
 
+from orchestrator.turns.request import IDENTIFIER_PATTERN
+
 KNOWN_NAME = "PARLEY_OPENAPI_KNOWN"
 """Names the variable with identifiers that exist, by parameter, as JSON."""
 _KNOWN: dict[str, str] = json.loads(os.environ.get(KNOWN_NAME, "{}"))
@@ -29,6 +31,8 @@ def map_case(context: Any, case: Any) -> Any:
         case.body = body = {**body, "tenant_id": "default"}
     if isinstance(body.get("domain"), str) and 0 < len(body["domain"]) <= 128:
         case.body = body = {**body, "domain": "travel"}
+    if case.operation.definition.raw["operationId"] == "start_run":
+        _start_what_is_there(body)
     if isinstance(body.get("idempotency_key"), str) and "Idempotency-Key" in (case.headers or {}):
         del case.headers["Idempotency-Key"]
     domain = (case.query or {}).get("domain")
@@ -39,6 +43,12 @@ def map_case(context: Any, case: Any) -> Any:
     return case
 
 
+@schemathesis.hook
+def filter_case(context: Any, case: Any) -> bool:
+    """A body of plain text is text whatever it holds: there is none of a wrong type."""
+    return not (case.media_type or "").startswith("text/") or isinstance(case.body, str)
+
+
 def _end_soon(case: Any) -> None:
     """Nobody answers turns here, and a stream that follows has no end."""
     query = case.query or {}
@@ -46,6 +56,14 @@ def _end_soon(case: Any) -> None:
         case.query = {**query, "follow": "false"}
     elif "wait" in query:
         case.query = {**query, "wait": "0"}
+
+
+def _start_what_is_there(body: dict[str, Any]) -> None:
+    """Which flows there are, and what each may be told, is a matter of the domain."""
+    flow = body.get("flow")
+    if isinstance(flow, str) and IDENTIFIER_PATTERN.fullmatch(flow):
+        body["flow"] = "summarize_session"
+        body.update({name: {} for name in ("options", "parameters") if isinstance(body.get(name), dict)})
 
 
 def _use_known(case: Any) -> None:

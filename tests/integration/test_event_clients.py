@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import random
 import socket
-from collections.abc import AsyncIterator
-from contextlib import aclosing, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from pathlib import Path
+from subprocess import DEVNULL, Popen
 from typing import Self
 
 import pytest
@@ -15,8 +16,10 @@ from redis import Redis
 
 from orchestrator.client import AsyncClient, Client, SessionEvent
 from orchestrator.errors import NotFound, Unavailable
-from orchestrator.types import SessionId
+from orchestrator.turns.event import Event
+from orchestrator.types import SessionId, TurnId
 from parley.embedded import stores as open_stores
+from parley.embedded.redis import find_server
 from tests.integration.gateway import House, open_house
 
 RECONNECTIONS = 100
@@ -94,6 +97,43 @@ async def test_a_client_goes_on_when_redis_restarts(database_url: str, tmp_path:
                 await house.answer(session)
                 after = [await anext(events) for _ in range(3)]
     assert [event.number for event in before + after] == [1, 2, 3, 4, 5, 6]
+
+
+async def test_what_is_told_live_comes_again_when_redis_is_back(database_url: str, tmp_path: Path) -> None:
+    """The gateway listens anew to the Redis that took the place of the one that went away."""
+    with open_stores(tmp_path, durable=False) as stores:
+        redis_url = stores.redis_url
+        async with open_house(database_url, redis_url) as house, AsyncClient(house.url) as client:
+            session = await house.session()
+            async with aclosing(client.stream(session)) as events:
+                turn_id = await house.submit(session)
+                assert (await anext(events)).number == 1
+                with Redis.from_url(redis_url) as redis, suppress(ConnectionError):
+                    redis.shutdown(nosave=True)  # type: ignore[call-arg]
+                with _start_redis_again(tmp_path):
+                    telling = asyncio.create_task(_tell_until_cancelled(house, session, turn_id))
+                    heard = await anext(events)
+                    telling.cancel()
+                    await asyncio.gather(telling, return_exceptions=True)
+    assert (heard.type, heard.number, heard.payload["text"]) == ("token", None, "I am")
+
+
+@contextmanager
+def _start_redis_again(folder: Path) -> Iterator[None]:
+    """On the port and with the password that it had."""
+    with Popen([find_server(), str(folder / "redis" / "redis.conf")], stdout=DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+async def _tell_until_cancelled(house: House, session: SessionId, turn_id: str) -> None:
+    """A hint that is told while nobody listens is lost, so it is told again."""
+    token = Event(session, "token", TurnId(turn_id), {"text": "I am", "offset": 0})
+    while True:
+        await house.ports.live.publish(session, (token,))
+        await asyncio.sleep(0.05)
 
 
 async def test_a_client_comes_back_by_itself(database_url: str, redis_url: str) -> None:

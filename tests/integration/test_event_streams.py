@@ -10,8 +10,9 @@ import orjson
 import pytest
 import websockets
 
+from orchestrator.turns.access import Scope
 from orchestrator.turns.event import Event
-from orchestrator.types import SessionId
+from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.gateway import House, open_house
 
 
@@ -198,6 +199,33 @@ async def test_a_socket_tells_of_pieces_and_of_what_was_missed(house: House) -> 
         await house.ports.live.publish(session, (token(session, turn_id, 0, "you"),))
         piece = orjson.loads(await socket.recv())
         assert (piece["type"], piece["token"], piece["offset"]) == ("token", "you", 0)
+
+
+async def test_a_revoked_key_listens_no_longer(database_url: str, redis_url: str) -> None:
+    """RT-22: what was opened with a key ends soon after the key does; nothing is told in between."""
+    async with open_house(database_url, redis_url, auth="required", recheck_every_s=0.1) as house:
+        key, text = await house.ports.keys.create(DEFAULT_TENANT, "shop", frozenset({Scope.USER}))
+        headers = {"Authorization": f"Bearer {text}"}
+        made = await house.http.post("/v1/sessions", json={"domain": "travel"}, headers=headers)
+        session = SessionId(made.json()["session_id"])
+        path = f"/v1/sessions/{session}"
+        ticket = (await house.http.post("/v1/tickets", headers=headers)).json()["ticket"]
+        async with (
+            house.http.stream("GET", f"{path}/events", headers=headers) as by_key,
+            house.http.stream("GET", f"{path}/events?access_token={ticket}") as by_ticket,
+            websockets.connect(
+                house.url.replace("http", "ws", 1) + f"{path}/ws", additional_headers=headers
+            ) as socket,
+        ):
+            streams = [Stream(by_key), Stream(by_ticket)]
+            await house.submit(session)
+            assert [(await anext(stream))["number"] for stream in streams] == [1, 1]
+            await house.ports.keys.revoke(key.key_id)
+            assert [[event async for event in stream] for stream in streams] == [[], []]
+            with pytest.raises(websockets.ConnectionClosed) as closed:
+                await socket.recv()
+    assert closed.value.rcvd is not None
+    assert closed.value.rcvd.code == 1008
 
 
 async def test_a_socket_of_no_session_is_closed(house: House) -> None:

@@ -78,6 +78,10 @@ class PostgresKeys:
             row = (await connection.execute(_FIND, {"key_id": given.key_id})).one_or_none()
         return _key(row) if row is not None and fits(given.secret, row.digest) else None
 
+    async def is_valid(self, key_id: str) -> bool:
+        async with self._database.transaction() as connection:
+            return (await connection.execute(_FIND, {"key_id": key_id})).one_or_none() is not None
+
 
 def _key(row: Row[Any]) -> ApiKey:
     return ApiKey(

@@ -58,6 +58,7 @@ class RedisTickets:
             "user_id": caller.user_id,
             "credential": caller.credential,
             "known": caller.known,
+            "expires_at": caller.expires_at,
         }
         try:
             await self._redis.set(_key(ticket), orjson.dumps(body), ex=lives_s)
@@ -81,6 +82,7 @@ class RedisTickets:
             None if body["user_id"] is None else UserId(body["user_id"]),
             body["credential"],
             body["known"],
+            body.get("expires_at"),
         )
 
 

@@ -38,7 +38,7 @@ class GuardedHouse:
         self.app: Any = None
 
     def doors(self) -> Doors:
-        return make_doors(self.store, access=self.access)
+        return make_doors(self.store, access=self.access, flower_url="http://127.0.0.1:5555")
 
     async def key(self, tenant: str = "acme", *, user: str | None = None, operator: bool = False) -> str:
         scopes = frozenset({Scope.OPERATOR if operator else Scope.USER})

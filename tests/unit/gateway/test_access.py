@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -243,3 +245,28 @@ async def test_a_key_in_the_address_is_not_accepted() -> None:
     async with guarded_house() as house:
         key = await house.key()
         refused(await house.ask(None, "GET", f"/v1/sessions?access_token={key}"), 401, "unauthenticated")
+
+
+async def test_feedback_is_of_who_gives_it() -> None:
+    """A user cannot speak as somebody else; a backend says for whom it speaks, or is named itself."""
+    async with guarded_house() as house:
+        backend, hers = await house.key(), await house.key(user="ann")
+        session = await house.session(backend, user_id="ann")
+        path = f"/v1/turns/{await house.turn(backend, session)}/feedback"
+        authors = [
+            (await house.ask(key, "POST", path, json={"rating": "up", "author": claimed})).json()["author"]
+            for key, claimed in ((hers, "bob"), (hers, None), (backend, "bob"), (backend, None))
+        ]
+    assert authors == ["ann", "ann", "bob", "acme's"]
+
+
+async def test_what_lasts_long_is_asked_again_whether_it_may() -> None:
+    """A key until it is revoked, a token until it ends; where nobody can tell, who was let in stays."""
+    async with guarded_house() as house:
+        key, _ = await house.keys.create(TenantId("acme"), "shop", frozenset({Scope.USER}))
+        assert await house.access.holds(key.caller())
+        await house.keys.revoke(key.key_id)
+        assert not await house.access.holds(key.caller())
+        token = replace(key.caller(), credential="token:ann")
+        assert await house.access.holds(replace(token, expires_at=time.time() + 60))
+        assert not await house.access.holds(replace(token, expires_at=time.time() - 1))

@@ -115,6 +115,9 @@ export class Api {
   retryTurn(turnId) {
     return this.post(`/v1/turns/${seg(turnId)}/retry`);
   }
+  ratings(id) {
+    return this.get(`/v1/sessions/${seg(id)}/feedback?limit=1000`);
+  }
   feedback(turnId, body) {
     return this.post(`/v1/turns/${seg(turnId)}/feedback`, body);
   }

@@ -45,6 +45,14 @@ function colours() {
   };
 }
 
+/** Names of categories stand upright when they are few and short. */
+function turnLabels(rows) {
+  const names = Object.values(rows[0] ?? {}).map((value, at) => (typeof value === "string" ? new Set(rows.map((row) => String(Object.values(row)[at]))) : null));
+  const categories = names.find((one) => one !== null && one.size > 1);
+  const upright = categories !== undefined && categories.size <= 8 && Math.max(...[...categories].map((name) => name.length)) <= 12;
+  return upright ? { axisXDiscrete: { labelAngle: 0 } } : {};
+}
+
 const tooltip = (handler, event, item, value) => {
   const root = document.getElementById("toasts").parentElement;
   let box = document.getElementById("chart-tooltip");
@@ -69,7 +77,7 @@ export async function drawChart(place, spec, label) {
     mode: "vega-lite",
     loader: REFUSED,
     tooltip,
-    config: colours(),
+    config: { ...colours(), ...turnLabels(Array.isArray(spec.data?.values) ? spec.data.values : []) },
   });
   place.querySelector("svg")?.setAttribute("aria-hidden", "true"); // its data are offered as a table
   place.setAttribute("role", "img");

@@ -49,16 +49,18 @@ export function button(label, onClick, properties = {}) {
 }
 
 /**
- * Put new children into `root`, and keep what the user was doing: focus, opened details and scrolling
- * of whatever carries the same `data-key` before and after.
+ * Put new children into `root`, and keep what the user was doing: focus, what was written, opened details and
+ * scrolling of whatever carries the same `data-key` before and after.
  */
 export function replace(root, ...children) {
   const focused = root.contains(document.activeElement) ? document.activeElement.dataset.key : undefined;
   const opened = new Map();
   const scrolled = new Map();
+  const written = new Map();
   for (const one of root.querySelectorAll("[data-key]")) {
     if (one.tagName === "DETAILS") opened.set(one.dataset.key, one.open);
     if (one.scrollTop) scrolled.set(one.dataset.key, one.scrollTop);
+    if (one.matches("input[type=text], textarea")) written.set(one.dataset.key, one.value);
   }
   const fresh = document.createDocumentFragment();
   append(fresh, children);
@@ -67,6 +69,7 @@ export function replace(root, ...children) {
     const key = one.dataset.key;
     if (one.tagName === "DETAILS" && opened.has(key)) one.open = opened.get(key);
     if (scrolled.has(key)) one.scrollTop = scrolled.get(key);
+    if (written.has(key)) one.value = written.get(key);
     if (focused !== undefined && key === focused) one.focus({ preventScroll: true });
   }
 }

@@ -64,7 +64,7 @@ export class Inspector {
     session.addEventListener("record", () => this.renew("record"));
     session.addEventListener("runs", () => this.renew("runs"));
     session.addEventListener("approvals", () => this.renew("approvals"));
-    session.addEventListener("events", () => this.current === events.id && this.drawSoon());
+    session.addEventListener("events", () => [events.id, stack.id].includes(this.current) && this.drawSoon());
     return undefined;
   }
 

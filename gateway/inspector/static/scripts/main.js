@@ -34,7 +34,7 @@ class Page {
   }
 
   async start() {
-    startTheme(() => this.session !== null && this.chat.show(this.session));
+    startTheme(() => this.session !== null && !this.replay.running && this.chat.show(this.session)); // charts take the colours
     this.listen();
     await Promise.all([this.openFromAddress(), this.sidebar.renew(), this.readFacts()]);
   }

@@ -48,7 +48,7 @@ export class Session extends EventTarget {
 
   /** Every turn of the session with what was said in it. */
   async readTurns() {
-    const [turns, history] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000)]);
+    const [turns, history, ratings] = await Promise.all([this.api.turns(this.id), this.api.history(this.id, 1000), this.api.ratings(this.id)]);
     for (const turn of turns.sort((one, other) => one.seq - other.seq)) {
       const entry = this.ensure(turn.turn_id);
       entry.turn = turn;
@@ -58,6 +58,10 @@ export class Session extends EventTarget {
     }
     this.sort();
     this.recall(history);
+    for (const one of ratings.reverse()) {
+      const entry = this.find(one.turn_id);
+      if (entry !== undefined) entry.feedback = one.rating;
+    }
     this.tell("turns");
   }
 
@@ -182,6 +186,7 @@ export class Session extends EventTarget {
 
   handle(event) {
     if (event.type === "token") return this.takeToken(event);
+    if (event.number !== null && ENDING.has(event.type)) this.forgetHints(event.turn_id);
     this.events.push(event);
     if (this.events.length > MOST_EVENTS) this.events.shift();
     this.tell("events", event);
@@ -190,6 +195,16 @@ export class Session extends EventTarget {
     if (event.turn_id) this.takeOfTurn(event);
     if (event.number !== null) this.refreshSoon();
     return undefined;
+  }
+
+  /** What was told while a turn was at work stands in the log once the turn has ended. */
+  forgetHints(turnId) {
+    this.events = this.events.filter((event) => event.number !== null || event.turn_id !== turnId);
+  }
+
+  /** What the turns that are at work have told so far. */
+  get hints() {
+    return this.events.filter((event) => event.number === null && !FINISHED.has(this.find(event.turn_id)?.turn?.status));
   }
 
   takeToken(event) {
@@ -274,7 +289,7 @@ function beginning(text, count) {
 }
 
 /** What a turn is doing, in a few words. */
-function describe(event) {
+export function describe(event) {
   const about = event.payload ?? {};
   const name = (text) => String(text ?? "").replaceAll("_", " ");
   switch (event.type) {

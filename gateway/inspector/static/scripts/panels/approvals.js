@@ -1,5 +1,6 @@
 // Calls that wait for somebody's yes, and those that were decided.
 
+import { showPairs } from "../blocks.js";
 import { button, h } from "../dom.js";
 import { humanize, showTime } from "../words.js";
 import { chip, fold, nothing, section } from "./common.js";
@@ -13,16 +14,22 @@ export function load({ session }) {
 
 export const count = ({ data }) => (data ?? []).filter((one) => one.status === "pending").length;
 
-export function render({ data, decide }) {
+export function render({ data, decide, session }) {
   const waiting = data.filter((one) => one.status === "pending");
   const decided = data.filter((one) => one.status !== "pending");
   return [
-    section("Waiting", waiting.length ? h("ul", { class: "entries" }, waiting.map((one) => showWaiting(one, decide))) : nothing("Nothing waits for an approval.")),
+    section("Waiting", waiting.length ? h("ul", { class: "entries" }, waiting.map((one) => showWaiting(one, decide, slotsOf(session, one)))) : nothing("Nothing waits for an approval.")),
     decided.length ? section("Decided", h("ul", { class: "entries" }, decided.map(showDecided))) : null,
   ];
 }
 
-function showWaiting(approval, decide) {
+/** What the flow that asks has found out, so that one sees what one decides on. */
+function slotsOf(session, approval) {
+  const flow = (session.record.state?.stack ?? []).find((one) => one.flow_id === approval.flow_id);
+  return Object.fromEntries(Object.entries(flow?.slots ?? {}).map(([name, slot]) => [name, slot.value]));
+}
+
+function showWaiting(approval, decide, slots) {
   const reasonId = `reason-${approval.approval_id}`;
   const name = humanize(approval.tool_id);
   const reason = h("input", { id: reasonId, type: "text", maxlength: "1000", "data-key": reasonId, placeholder: "Reason (optional)" });
@@ -30,6 +37,7 @@ function showWaiting(approval, decide) {
     h("header", {}, h("h4", {}, name), chip(approval.status), h("span", { class: "when" }, showTime(approval.created_at))),
     h("p", {}, approval.question),
     approval.cause ? h("p", { class: "quote" }, `Because ${approval.cause}.`) : null,
+    Object.keys(slots).length ? h("div", {}, showPairs(slots)) : null,
     fold("Arguments", approval.arguments, `approval:${approval.approval_id}`),
     h("div", { class: "line-buttons" },
       h("label", { class: "unseen", for: reasonId }, `Reason for the decision on ${name}`), reason,

@@ -1,22 +1,31 @@
 // The flow stack, top first: states with their reasons, slots with where they came from, and the open question.
 
 import { h } from "../dom.js";
+import { describe } from "../session.js";
 import { humanize, showTime, showValue } from "../words.js";
 import { chip, nothing, section } from "./common.js";
 
 export const id = "stack";
 export const label = "Stack";
 
-export function render({ view }) {
+export function render({ view, session }) {
   const { state } = view;
-  if (!state) return nothing("Nothing was said yet. What the system works on will stand here.");
+  const working = view.epoch === null ? showWork(session.hints) : null;
+  if (!state) return [working, nothing("Nothing was said yet. What the system works on will stand here.")];
   const stack = [...(state.stack ?? [])].reverse();
   return [
+    working,
     section("Flow stack", stack.length ? h("ol", { class: "stack", "aria-label": "Flows, top first" }, stack.map((flow, at) => showFlow(flow, at === 0))) : nothing("No flow is open.")),
     showQuestion(state.ambiguity),
     section("Understanding", showUnderstanding(state)),
     showCompleted(state.completed ?? []),
   ];
+}
+
+/** What a turn does before it is committed. */
+function showWork(hints) {
+  if (hints.length === 0) return null;
+  return section("At work", h("ol", { class: "log" }, hints.slice(-8).map((event) => h("li", {}, h("span", { class: "number" }, "live"), describe(event)))));
 }
 
 function showFlow(flow, isTop) {
@@ -47,7 +56,7 @@ function showQuestion(ambiguity) {
 
 function showUnderstanding(state) {
   const flags = Object.entries(state.flags ?? {}).filter(([, set]) => set === true).map(([name]) => humanize(name));
-  const likely = (state.candidates ?? []).slice(0, 3).map((one) => `${humanize(one.dact)} ${Math.round(one.score * 100)} %`);
+  const likely = (state.candidates ?? []).slice(0, 3).map((one) => `${humanize(one.dact)} ${Math.round(one.score * 100)}%`);
   return h("dl", { class: "pairs" },
     h("dt", {}, "Turn"), h("dd", {}, showValue(state.turn)),
     h("dt", {}, "Predicted"), h("dd", {}, [state.predicted_intent, state.predicted_flow && humanize(state.predicted_flow)].filter(Boolean).join(": ") || "–"),

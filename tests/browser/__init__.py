@@ -1,0 +1,1 @@
+"""A package, so that its stack and its browser end with its last test."""

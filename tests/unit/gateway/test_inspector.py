@@ -1,0 +1,77 @@
+"""What the gateway sends for the inspector: guarded files for everybody, facts for callers (RT-22)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from gateway.inspector.headers import CONTENT_SECURITY_POLICY
+from gateway.inspector.page import STATIC
+from tests.unit.gateway.guarded import guarded_house
+
+FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())
+
+
+async def test_the_page_and_its_files_are_there_for_everybody() -> None:
+    async with guarded_house() as house:
+        page = await house.http.get("/")
+        assert page.status_code == 200
+        assert page.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+        for file in FILES:
+            answer = await house.http.get(f"/inspector/{file}")
+            assert answer.status_code == 200, file
+            assert answer.headers["content-security-policy"] == CONTENT_SECURITY_POLICY
+            assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+def test_the_policy_allows_no_inline_code_and_no_other_host() -> None:
+    directives = dict(part.split(" ", 1) for part in CONTENT_SECURITY_POLICY.split("; "))
+    assert directives["default-src"] == "'none'"
+    assert directives["script-src"] == directives["style-src"] == directives["connect-src"] == "'self'"
+    assert "unsafe" not in CONTENT_SECURITY_POLICY
+    assert "http" not in CONTENT_SECURITY_POLICY
+
+
+@pytest.mark.parametrize(
+    "path", ["..%2fpage.py", "%2e%2e/page.py", "scripts/..%2f..%2f..%2fapp.py", "nothing.js"]
+)
+async def test_nothing_else_is_served(path: str) -> None:
+    async with guarded_house() as house:
+        assert (await house.http.get(f"/inspector/{path}")).status_code == 404
+
+
+async def test_the_chart_script_is_made_once_and_not_sent_twice() -> None:
+    async with guarded_house() as house:
+        first = await house.http.get("/inspector/charts.js", headers={"Accept-Encoding": "gzip"})
+        assert first.status_code == 200
+        assert first.headers["content-encoding"] == "gzip"
+        assert "window.vegaEmbed=" in first.text
+        plain = await house.http.get("/inspector/charts.js", headers={"Accept-Encoding": "identity"})
+        assert plain.text == first.text
+        again = await house.http.get("/inspector/charts.js", headers={"If-None-Match": first.headers["etag"]})
+        assert (again.status_code, again.content) == (304, b"")
+
+
+async def test_only_callers_are_told_the_facts_and_only_operators_where_flower_is() -> None:
+    async with guarded_house() as house:
+        assert (await house.ask(None, "GET", "/v1/inspector")).status_code == 401
+        facts = await house.ask(await house.key(operator=True), "GET", "/v1/inspector")
+        assert facts.json() == {
+            "tenant_id": "acme",
+            "domains": ["analytics", "travel"],
+            "default_domain": "travel",
+            "flower_url": "http://127.0.0.1:5555",
+        }
+        told = await house.ask(await house.key(user="ada"), "GET", "/v1/inspector")
+        assert told.json()["flower_url"] is None
+
+
+def test_scripts_make_no_markup_and_load_nothing_from_elsewhere() -> None:
+    """What the browser would refuse is not tried: the one exception empties an element."""
+    for path in (STATIC / "scripts").rglob("*.js"):
+        source = path.read_text(encoding="utf-8")
+        found = re.findall(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|https?://[^\s\"']+", source
+        )
+        assert set(found) <= {"http://www.w3.org/2000/svg"}, path.name
