@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
-PYTEST_ARGUMENTS ?=
+# One process per core, each with stores of its own; a file's tests stay together.
+PYTEST_ARGUMENTS ?= --numprocesses auto --maxprocesses 4 --dist loadfile
 SOAK_ARGUMENTS ?=
 
 .PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners \
-	bench-graphs bench-housekeeping soak chaos clean
+	bench-graphs bench-housekeeping soak chaos audit clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -62,8 +63,14 @@ soak: $(VENV)/.installed
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers
 
+# Asks a database on the network, so it is not part of `check`.
+audit:
+	$(PYTHON) -m venv --clear .venv-audit
+	.venv-audit/bin/python -m pip install -qq --disable-pip-version-check pip-audit
+	.venv-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
+
 clean:
-	rm -rf $(VENV) build dist *.egg-info .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-audit build dist *.egg-info .ruff_cache .hypothesis
 
 $(VENV)/.created:
 	@echo "Creating $(VENV) with $$($(PYTHON) --version)." >&2

@@ -35,15 +35,20 @@ of() {
 }
 
 word | keep postgres_password
+word | keep runtime_password
+word | keep gateway_password
 word | keep redis_password
 word | keep rabbitmq_password
 word | keep grafana_password
 printf 'parley:%s' "$(word)" | keep flower_basic_auth
 printf '' | keep openai_api_key
-printf 'postgresql://parley:%s@postgres:5432/parley' "$(of postgres_password)" | keep database_url
+# The migration owns the tables and lets the two others in, each with the rights that its processes need.
+printf 'postgresql://parley:%s@postgres:5432/parley' "$(of postgres_password)" | keep owner_database_url
+printf 'postgresql://worker:%s@postgres:5432/parley' "$(of runtime_password)" | keep runtime_database_url
+printf 'postgresql://gateway:%s@postgres:5432/parley' "$(of gateway_password)" | keep gateway_database_url
 printf 'redis://parley:%s@redis:6379/0' "$(of redis_password)" | keep redis_url
 # KEDA looks at the stores from its own namespace.
-printf 'postgresql://parley:%s@postgres.parley-dev.svc:5432/parley?sslmode=disable' "$(of postgres_password)" |
+printf 'postgresql://worker:%s@postgres.parley-dev.svc:5432/parley?sslmode=disable' "$(of runtime_password)" |
     keep scaler_database_url
 printf 'redis.parley-dev.svc:6379' | keep redis_address
 printf 'parley' | keep redis_username

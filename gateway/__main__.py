@@ -12,7 +12,8 @@ from pydantic import ValidationError
 from gateway.app import production_app
 from gateway.binding import require_safe_host, requires_callers
 from orchestrator.errors import ConfigurationError
-from orchestrator.settings import load_settings
+from orchestrator.settings import known_secrets, load_settings
+from orchestrator.telemetry.logs import set_up_logging
 
 LOOPBACK = "127.0.0.1"
 
@@ -23,12 +24,14 @@ def serve(
 ) -> None:
     """Serve the gateway."""
     try:
-        require_safe_host(host, authenticated=requires_callers(load_settings()))
+        settings = load_settings()
+        set_up_logging(secrets=known_secrets(settings))
+        require_safe_host(host, authenticated=requires_callers(settings))
         app = production_app(host)
     except (ConfigurationError, ValidationError) as error:
         print(f"parley gateway: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
         raise typer.Exit(2) from error
-    uvicorn.run(app, host=host, port=port, log_level="info", access_log=False)
+    uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from gateway.flows import KnownFlows
 from gateway.headers import LOOPBACK_HOSTS, OwnHosts, SafeHeaders
 from gateway.inspector import page as inspector
 from gateway.limits import BodyLimit
+from gateway.measuring import Measured
 from gateway.routes import (
     access,
     approvals,
@@ -168,6 +169,7 @@ def _add_middleware(app: FastAPI, front: Front) -> None:
     if front.hosts is not None:
         app.add_middleware(OwnHosts, hosts=front.hosts, origins=front.cors_origins)
     app.add_middleware(SafeHeaders, shared=bool(front.cors_origins))
+    app.add_middleware(Measured)
     if front.cors_origins:
         app.add_middleware(
             CORSMiddleware,

@@ -18,6 +18,7 @@ OPERATORS_ONLY: Final = frozenset(
     {
         ("POST", "/v1/turns/{turn_id}/retry"),
         ("POST", "/v1/turns/{turn_id}/drop"),
+        ("GET", "/v1/turns/{turn_id}/journal"),
         ("POST", "/v1/runs"),
         ("POST", "/v1/runs/{run_id}/cancel"),
         ("POST", "/v1/runs/{run_id}/redo"),

@@ -24,6 +24,7 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import PROBLEMS
 from orchestrator.types import JsonObject
 
 log = get_logger(__name__)
@@ -51,6 +52,7 @@ def problem(
     status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, **members: object
 ) -> Response:
     """One problem document; `members` are added to it."""
+    PROBLEMS.labels(code).inc()
     body: JsonObject = {
         "type": "about:blank",
         "title": HTTPStatus(status).phrase,

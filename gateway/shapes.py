@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from orchestrator.ports.runs import ItemStatus, Phase, RedoStanding, RunStatus
 from orchestrator.ports.scratchpad import EntryKind
+from orchestrator.telemetry import SignalType
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import ApprovalStatus
 from orchestrator.turns.effect import LedgerStatus
@@ -248,6 +249,28 @@ class JournalStep(Shape):
     status: StepStatus
     request_hash: str
     at: datetime
+
+
+class TurnSignal(Shape):
+    """One observed fact about a turn; what `payload` tells depends on the type."""
+
+    id: str
+    source: str
+    type: SignalType
+    time: datetime
+    flow_id: str | None = None
+    prompt_version: str | None = None
+    payload: JsonMap
+
+
+class TurnJournal(Shape):
+    """`steps` in the order in which they were written last, `signals` as they came."""
+
+    turn_id: str
+    session_id: str
+    status: TurnStatus
+    steps: list[JournalStep]
+    signals: list[TurnSignal]
 
 
 class Feedback(Shape):

@@ -58,6 +58,7 @@ from orchestrator.prompting import BreakerPolicy
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
 from orchestrator.telemetry.metrics import count_signal
+from orchestrator.telemetry.signals import keep
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
@@ -178,6 +179,7 @@ def _open_models(
     def record(signal: Signal) -> None:
         log_signal(signal)
         count_signal(signal)
+        keep(signal)
         circuits.note(signal)
 
     stack.push_async_callback(circuits.settled)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import (
@@ -36,6 +37,8 @@ SECRETS = (
     "FLOWER_BASIC_AUTH",
 )
 """What commands besides the settings take from files."""
+SHORTEST_SECRET = 6
+"""What is shorter is too likely a part of something else."""
 
 
 class ModelEndpoint(BaseModel):
@@ -188,6 +191,20 @@ class Settings(BaseSettings):
     metrics_host: str = Field("127.0.0.1", alias="PARLEY_METRICS_HOST")
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)
+
+
+def known_secrets(settings: Settings) -> frozenset[str]:
+    """What this process knows and nobody may read in its logs."""
+    endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
+    keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
+    found = {key.get_secret_value() for key in keys if key is not None}
+    addresses = (settings.database_url, settings.redis_url, settings.broker_url)
+    found |= {urlsplit(address).password or "" for address in addresses if address}
+    found |= {unquote(password) for password in found}
+    found.add(os.environ.get("FLOWER_BASIC_AUTH", "").partition(":")[2])
+    headers = os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")
+    found |= {header.partition("=")[2].strip() for header in headers.split(",")}
+    return frozenset(secret for secret in found if len(secret) >= SHORTEST_SECRET)
 
 
 @cache

@@ -53,6 +53,7 @@ class Program:
     Args:
         ready: told what the program has logged since its start; true once it can be used.
         grace_s: how long it may take to end after `stop_signal` before it is killed.
+        metrics: where it tells its metrics, if anywhere.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Program:
     stop_signal: signal.Signals = signal.SIGTERM
     grace_s: float = 10.0
     account: Account | None = None
+    metrics: str | None = None
 
 
 class _Credentials(TypedDict, total=False):

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 
@@ -70,6 +70,12 @@ class RunningStack:
     stores: Stores
     flower: Flower | None
     children: tuple[Child, ...] = field(repr=False)
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Where Prometheus finds the gateway's and each worker's metrics."""
+        told = [child.program.metrics for child in self.children]
+        return (f"{self.url}/metrics", *(address for address in told if address is not None))
 
 
 @contextmanager
@@ -149,7 +155,16 @@ class _Roles:
     def worker(self, name: str, role: Role) -> Program:
         seat = Seat(name=f"{name}@parley", shown=not self.plan.private)
         # The threads pool knows no other way to stop than SIGTERM: a second signal runs tasks twice.
-        return self._program(name, role, seat, log_says("ready."), self.worker_grace_s)
+        program = self._program(name, role, seat, log_says("ready."), self.worker_grace_s)
+        if self.plan.private:
+            return program
+        port = free_port()
+        told_at = {"PARLEY_METRICS_HOST": "127.0.0.1", "PARLEY_METRICS_PORT": str(port)}
+        return replace(
+            program,
+            environment={**program.environment, **told_at},
+            metrics=f"http://127.0.0.1:{port}/metrics",
+        )
 
     def beat(self) -> Program:
         return self._program("beat", Role.BEAT, Seat(), log_says("beat: Starting"), _BRIEF_GRACE_S)
@@ -241,6 +256,7 @@ class UpNote:
     url: str
     pid: int
     domain: str
+    metrics: tuple[str, ...] = ()
 
     @staticmethod
     def path(data_dir: Path) -> Path:
@@ -250,11 +266,12 @@ class UpNote:
         path = self.path(data_dir)
         path.unlink(missing_ok=True)
         path.touch(mode=0o600)
-        path.write_bytes(orjson.dumps({"url": self.url, "pid": self.pid, "domain": self.domain}))
+        path.write_bytes(orjson.dumps(self))
 
     @classmethod
     def read(cls, data_dir: Path) -> UpNote | None:
         try:
-            return cls(**orjson.loads(cls.path(data_dir).read_bytes()))
-        except (FileNotFoundError, orjson.JSONDecodeError, TypeError):
+            noted = orjson.loads(cls.path(data_dir).read_bytes())
+            return cls(**{**noted, "metrics": tuple(noted["metrics"])})
+        except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError):
             return None  # nothing runs here, or it is just being written

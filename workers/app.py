@@ -9,7 +9,7 @@ from celery import Celery, signals
 from orchestrator.adapters.messages import CONNECT_TIMEOUT_S, TASK_QUEUES, transport_options
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import ROUTES, TURNS
-from orchestrator.settings import Settings, load_settings
+from orchestrator.settings import Settings, known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
 from workers.catalogue import MakeCatalogue, make_catalogue
 from workers.host import Host
@@ -30,7 +30,7 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
     app.conf.beat_scheduler = scheduler_of(settings, flows)
     host = Host(app, settings, build, flows)
     register_tasks(app, host)
-    _follow_the_worker(host)
+    _follow_the_worker(host, known_secrets(settings))
     return app
 
 
@@ -69,11 +69,11 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
     }
 
 
-def _follow_the_worker(host: Host) -> None:
+def _follow_the_worker(host: Host, secrets: frozenset[str]) -> None:
     """Tie the host to the signals of the Celery worker in this process."""
 
     def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
-        set_up_logging(loglevel)
+        set_up_logging(loglevel, secrets)
 
     def on_ready(sender: Any = None, **_: Any) -> None:
         host.open(sender)

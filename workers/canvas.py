@@ -59,16 +59,18 @@ def register_internal_tasks(
 ) -> None:
     """Add the tasks; each is a thin shell over the worker's process."""
 
-    @app.task(name=START_RUN, bind=True, **DISCREET)
+    @app.task(name=START_RUN, bind=True, shared=False, **DISCREET)
     def start_run(self: Any, **arguments: Any) -> None:
         """Start a flow, or all flows of a trigger; a message that is delivered twice starts once."""
         start(arguments, f"message:{self.request.id}")
 
-    @app.task(name=ADVANCE_RUN, acks_late=False)
+    @app.task(name=ADVANCE_RUN, acks_late=False, shared=False)
     def advance_run(run_id: str, flow: str) -> None:
         advance(run_id, flow)
 
-    @app.task(name=RUN_ITEMS, acks_late=False)  # a chord counts its tasks also when results are ignored
+    @app.task(
+        name=RUN_ITEMS, acks_late=False, shared=False
+    )  # a chord counts its tasks also when results are ignored
     def run_items(run_id: str, flow: str, in_chord: bool = False) -> None:
         items(run_id, flow, in_chord)
 

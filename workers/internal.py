@@ -45,7 +45,7 @@ from orchestrator.ports.runs import (
     Urgency,
 )
 from orchestrator.telemetry import get_logger
-from orchestrator.telemetry.metrics import RUNS
+from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import span, turn_span
 from orchestrator.types import Json
 from workers.patience import Patience
@@ -302,6 +302,8 @@ class InternalExecutor:
         recorded = await self._work.record_items(claim, tuple(ends), last=last)
         if recorded is Recorded.LOST:
             raise _Fenced
+        for end in ends:
+            RUN_ITEMS.labels(claim.facts.flow, end.status.value).inc()
         if recorded is Recorded.MORE:
             await self._progress.note(claim.facts)
         return recorded

@@ -15,9 +15,9 @@ from workers.submission import error_result, parse_request
 
 
 def register_tasks(app: Celery, host: Host) -> None:
-    """Add the tasks to the application."""
+    """Add the tasks to this application, and to no other of the process."""
 
-    @app.task(name=RUN_SESSION, acks_late=False)  # a hint: nothing is lost with it
+    @app.task(name=RUN_SESSION, acks_late=False, shared=False)  # a hint: nothing is lost with it
     def run_session(session_id: str) -> None:
         host.process().run_session(SessionId(session_id))
 
@@ -28,7 +28,7 @@ def register_tasks(app: Celery, host: Host) -> None:
         items=lambda run_id, flow, in_chord: host.process().run_items(run_id, flow, in_chord),
     )
 
-    @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False, **DISCREET)
+    @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False, shared=False, **DISCREET)
     def submit_turn(self: Any, **arguments: Any) -> JsonObject:
         """A message that is delivered twice is one turn: its identifier serves as the key."""
         try:

@@ -15,6 +15,7 @@ from typing import Final, Protocol
 from orchestrator.errors import ParleyError
 from orchestrator.ports.webhooks import WebhookFeeds
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import WEBHOOK_POSTS, WEBHOOKS_GIVEN_UP
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import (
     ATTEMPT_HEADER,
@@ -133,11 +134,15 @@ class WebhookSender:
             EVENT_TYPE_HEADER: event.type,
             ATTEMPT_HEADER: str(attempt),
         }
-        return await self._posts.post(feed.webhook.url, headers, body)
+        outcome = await self._posts.post(feed.webhook.url, headers, body)
+        WEBHOOK_POSTS.labels("arrived" if isinstance(outcome, Arrived) else "failed").inc()
+        return outcome
 
     async def _fail(self, feed: HeldFeed, failure: Failed, attempts: int) -> None:
         give_up_s = 0.0 if failure.final else self._give_up_s
         over = await self._feeds.failed(feed, failure.why, again_s=retry_after(attempts), give_up_s=give_up_s)
+        if over:
+            WEBHOOKS_GIVEN_UP.inc()
         if over or attempts == 1:
             told = "A webhook was given up." if over else "A webhook's receiver fails; it is tried again."
             _log.warning(told, webhook=feed.webhook.webhook_id, session_id=feed.session_id, error=failure.why)

@@ -14,6 +14,7 @@ from gateway import shapes
 from gateway.doors import TheCaller, TheDoors, leave_of
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.event import Event
 from orchestrator.types import JsonObject, SessionId
 
@@ -101,8 +102,9 @@ async def _messages(events: AsyncGenerator[Event]) -> AsyncGenerator[ServerSentE
     yield ServerSentEvent(comment="listening", retry=RECONNECT_AFTER_MS, sep="\n")
     async with aclosing(events):
         try:
-            async for event in events:
-                yield _message(event)
+            with LISTENERS.labels("stream").track_inprogress():
+                async for event in events:
+                    yield _message(event)
         except Unavailable as error:  # the client comes back, and goes on after the last number it saw
             _log.warning("A stream of events was ended.", error=str(error))
 

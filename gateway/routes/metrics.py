@@ -23,13 +23,14 @@ WORKERS = Gauge("parley_workers", "Worker processes that the store knows of.")
 APPROVALS = Gauge("parley_pending_approvals", "Calls that wait for somebody's decision.")
 OUTBOX = Gauge("parley_outbox_waiting", "Messages committed and not yet sent.", ["kind"])
 OUTBOX_AGE = Gauge("parley_outbox_oldest_seconds", "Age of the oldest of them.", ["kind"])
-RUNS = Gauge("parley_internal_runs_waiting", "Internal flows that could begin and have not.", ["urgency"])
+RUNS = Gauge("parley_internal_runs_waiting", "Internal flows that are due and nobody is at.", ["urgency"])
 RUNS_AGE = Gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
+WEBHOOKS = Gauge("parley_webhook_feeds", "Webhooks' feeds that fail, or were given up.", ["state"])
 
-OUTBOX_KINDS = ("internal_flow", "webhook")
+OUTBOX_KINDS = ("internal_flow", "notes")
 
 
-@router.get("/metrics", response_class=Response)
+@router.get("/metrics", response_class=Response, include_in_schema=False)
 async def metrics(doors: TheDoors) -> Response:
     """In the text format of Prometheus. When the store does not answer, that is what it says."""
     try:
@@ -48,6 +49,8 @@ def _show(standing: Standing) -> None:
     QUARANTINED.set(standing.quarantined_turns)
     WORKERS.set(standing.workers)
     APPROVALS.set(standing.pending_approvals)
+    WEBHOOKS.labels("failing").set(standing.webhooks_failing)
+    WEBHOOKS.labels("given_up").set(standing.webhooks_given_up)
     _show_queues(standing.outbox, OUTBOX_KINDS, OUTBOX, OUTBOX_AGE)
     _show_queues(standing.runs, [urgency.value for urgency in Urgency], RUNS, RUNS_AGE)
 

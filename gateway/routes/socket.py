@@ -19,6 +19,7 @@ from gateway.doors import Doors, TheCaller, TheDoors, leave_of
 from gateway.schemas import SocketMessage
 from orchestrator.errors import InputTooLarge, InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.access import Caller
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.request import MAX_INPUT_BYTES
@@ -55,7 +56,8 @@ async def converse(
     telling = asyncio.create_task(talk.tell(after), name="answers of a socket")
     hearing = asyncio.create_task(talk.hear(), name="messages of a socket")
     try:
-        await asyncio.wait({telling, hearing}, return_when=asyncio.FIRST_COMPLETED)
+        with LISTENERS.labels("socket").track_inprogress():
+            await asyncio.wait({telling, hearing}, return_when=asyncio.FIRST_COMPLETED)
     finally:
         for task in (telling, hearing):
             task.cancel()

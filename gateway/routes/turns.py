@@ -108,6 +108,23 @@ async def show_turn(
     return await _waited(doors, tenant, record.session_id, turn_id, wait, response)
 
 
+@router.get("/turns/{turn_id}/journal", responses={200: {"model": shapes.TurnJournal}})
+async def read_turn_journal(turn_id: TurnId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+    """What a turn did, for operators: its calls of models and tools, and what it signalled (CO-6).
+
+    Signals are there once the turn has ended: predictions, checks, calls, recovery, votes, templates.
+    """
+    record = await doors.inbox.turn(tenant, turn_id)
+    steps = await doors.archive.journal(tenant, record.session_id, turn_id=turn_id, limit=1000)
+    return {
+        "turn_id": turn_id,
+        "session_id": record.session_id,
+        "status": record.status.value,
+        "steps": steps[::-1],
+        "signals": await doors.archive.signals(tenant, turn_id),
+    }
+
+
 @router.post("/turns/{turn_id}/cancel", responses={200: {"model": shapes.Turn}})
 async def cancel_turn(turn_id: TurnId, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Cancel a queued turn at once; ask a running one to stop."""

@@ -26,7 +26,7 @@ from orchestrator.errors import DeadlineExceeded, LaneLost, ParleyError, TurnCan
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.wakeup import Wakeup
-from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.logs import bind_turn, get_logger
 from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
 from orchestrator.telemetry.phases import Phase
 from orchestrator.telemetry.traces import note_queued, turn_span
@@ -116,6 +116,7 @@ class LaneRunner:
 
     async def _run_turn(self, lease: Lease) -> Lease | None:
         work, began = lease.work, time.perf_counter()
+        bind_turn(lease.session_id, work.turn_id)
         QUEUE_SECONDS.observe(work.waited_s)
         note_queued(work.turn_id, work.waited_s)
         with turn_span("turn", work.turn_id, session_id=lease.session_id, attempt=work.attempts):

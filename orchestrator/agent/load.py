@@ -12,6 +12,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import FlowNotes, Notes, SharedNotes
 from orchestrator.prompting import CallContext, CallJournal
+from orchestrator.telemetry.signals import keep_for_turn
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.types import JsonObject
 from orchestrator.world.steps import Steps
@@ -47,6 +48,7 @@ def load(lease: Lease, work: Work, steps: Steps, modules: Modules) -> RunningTur
         text=work.input.text or "",
         live=modules.live,
     )
+    keep_for_turn(work.turn_id, world.signals)
     state.turn += 1
     world.event("started", seq=work.seq)
     world.recent_turns = recent_turns(modules.nlu, world)

@@ -116,6 +116,10 @@ def scratchpad(session_id: str) -> Call:
     return Call("GET", _session(session_id, "/scratchpad"))
 
 
+def turn_journal(turn_id: str) -> Call:
+    return Call("GET", _turn(turn_id, "/journal"))
+
+
 def journal(session_id: str, turn_id: str | None, limit: int) -> Call:
     return Call("GET", _session(session_id, "/journal"), query=_query(turn_id=turn_id, limit=limit))
 

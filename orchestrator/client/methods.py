@@ -106,6 +106,10 @@ class Methods(ABC, Generic[One, Many]):
     def scratchpad(self, session_id: str) -> Many:
         return self._send(calls.scratchpad(session_id))
 
+    def turn_journal(self, turn_id: str) -> One:
+        """What a turn did, for operators: `steps` (its calls) and `signals` (predictions, checks, …)."""
+        return self._send(calls.turn_journal(turn_id))
+
     def journal(self, session_id: str, *, turn_id: str | None = None, limit: int = 200) -> Many:
         """Model and tool calls, newest first."""
         return self._send(calls.journal(session_id, turn_id, limit))

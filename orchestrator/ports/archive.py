@@ -32,3 +32,10 @@ class Archive(Protocol):
         and answered is left out: it may hold what only the turn may see.
         """
         ...
+
+    async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
+        """What a finished turn signalled (CO-6), in order; each has `source` and `type`.
+
+        Empty before the turn has ended. Raises NotFound for a turn that this tenant does not have.
+        """
+        ...

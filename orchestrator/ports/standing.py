@@ -19,8 +19,9 @@ class Queue:
 class Standing:
     """`held_lanes` are at work, `waiting_lanes` have turns and nobody who works on them.
 
-    `outbox` by kind: what was committed and not yet sent. `runs` by urgency: Internal flows that could
-    begin and have not; those of housekeeping are the debt (IF-14).
+    `outbox` by kind: what was committed and not yet sent. `runs` by urgency: Internal flows that are due
+    and that nobody is at; those of housekeeping are the debt (IF-14), which `ports.runs.Pressure` tells by
+    session. `webhooks_…`: feeds whose receiver fails, and those that wait for an operator.
     """
 
     unfinished_turns: int
@@ -32,6 +33,8 @@ class Standing:
     pending_approvals: int
     outbox: Mapping[str, Queue] = field(default_factory=dict[str, Queue])
     runs: Mapping[str, Queue] = field(default_factory=dict[str, Queue])
+    webhooks_failing: int = 0
+    webhooks_given_up: int = 0
 
 
 class ReadStanding(Protocol):

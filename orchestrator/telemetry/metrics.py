@@ -41,7 +41,21 @@ CHECKS_FAILED = Counter("parley_checks_failed", "Named checks that did not hold.
 RUNS = Counter(
     "parley_internal_runs", "Runs of Internal flows that ended in this process.", ["flow", "status"]
 )
-RUN_ITEMS = Counter("parley_internal_items", "Items of runs that ended in this process.", ["flow", "status"])
+RUN_ITEMS = Counter("parley_internal_items", "Items of runs that this process did.", ["flow", "status"])
+
+WEBHOOK_POSTS = Counter("parley_webhook_posts", "Events posted to webhooks, by what came of it.", ["outcome"])
+WEBHOOKS_GIVEN_UP = Counter(
+    "parley_webhooks_given_up", "Feeds whose receiver failed for too long: they wait for an operator."
+)
+
+HTTP_SECONDS = Histogram(
+    "parley_http_seconds",
+    "From a request until its answer begins.",
+    ["method", "route", "status"],
+    buckets=_FAST,
+)
+PROBLEMS = Counter("parley_http_problems", "Requests that were not granted, by the error's code.", ["code"])
+LISTENERS = Gauge("parley_event_listeners", "Clients that follow a session at the moment.", ["kind"])
 
 
 def count_signal(signal: Signal) -> None:

@@ -4,6 +4,7 @@ Where signals are kept is decided by whoever passes a `RecordSignal`; nothing he
 """
 
 from collections.abc import Callable, Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -62,10 +63,33 @@ def drop_signal(signal: Signal) -> None:
 
 def describe(signal: Signal) -> dict[str, Json]:
     """A signal as it is kept with its turn: what the turn's own row says already is left out."""
-    told: dict[str, Json] = {"source": signal.source, "type": signal.type.value, **signal.payload}
+    told: dict[str, Json] = {
+        "id": signal.id,
+        "source": signal.source,
+        "type": signal.type.value,
+        "time": signal.time.isoformat(),
+        "payload": dict(signal.payload),
+    }
     if signal.flow is not None:
         told["flow_id"] = signal.flow
+    if signal.prompt_version is not None:
+        told["prompt_version"] = signal.prompt_version
     return told
+
+
+_turn: ContextVar[tuple[TurnId, list[dict[str, Json]]] | None] = ContextVar("signals of a turn", default=None)
+
+
+def keep_for_turn(turn_id: TurnId, kept: list[dict[str, Json]]) -> None:
+    """From now on, what this task and its children `keep` about the turn is in `kept` too."""
+    _turn.set((turn_id, kept))
+
+
+def keep(signal: Signal) -> None:
+    """Keep a signal, of somebody who does not know the turn's world, with the turn it is about."""
+    at_work = _turn.get()
+    if at_work is not None and at_work[0] == signal.turn:
+        at_work[1].append(describe(signal))
 
 
 _signals = structlog.get_logger("orchestrator.signals")

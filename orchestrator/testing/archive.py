@@ -50,3 +50,7 @@ class MemoryArchive:
             if turn_id in {None, turn.turn_id}
         ]
         return steps[::-1][:limit]
+
+    async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
+        _, turn = self._store.turn(tenant_id, turn_id)
+        return list(turn.signals)

@@ -153,6 +153,7 @@ class MemoryLane:
     def _finish(self, session: MemorySession, turn: MemoryTurn, commit: TurnCommit) -> None:
         for row in (turn, *session.merged(turn)):
             row.result = dict(commit.result)
+            row.signals = commit.signals
             if row is not turn:
                 row.result.update(
                     turn_id=row.turn_id, seq=row.seq, text=row.input.text, merged_into=turn.turn_id

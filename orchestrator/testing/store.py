@@ -74,6 +74,7 @@ class MemoryTurn:
     steps: dict[str, Step] = field(default_factory=dict[str, Step])
     stepped: dict[str, datetime] = field(default_factory=dict[str, datetime])
     """When each step was last written."""
+    signals: tuple[JsonObject, ...] = ()
 
     @property
     def finished(self) -> bool:

@@ -19,6 +19,8 @@ from parley.embedded import stores
 from parley.embedded.postgres import running_database
 
 _LOOK_EVERY_S = 1.0
+_LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
+"""The roles that processes log in with; the others are for people and for migrations."""
 
 
 @contextmanager
@@ -38,6 +40,13 @@ def migrate(
     reader: Annotated[
         str | None, typer.Option(help="Let this login role read the rows of --tenant, and no others.")
     ] = None,
+    login: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=FILE",
+            help="Let the user of the address in FILE log in as `runtime` or `gateway`; makes the roles as well.",
+        ),
+    ] = None,
     tenant: Annotated[str, typer.Option(help="The tenant of --reader.")] = DEFAULT_TENANT,
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; fail unless this release can use the database.")
@@ -48,8 +57,9 @@ def migrate(
 ) -> None:
     """Migrate DATABASE_URL, or the embedded database of the data folder (`up` does so by itself)."""
     from orchestrator.adapters.postgres.migrate import migrate as migrate_database  # noqa: PLC0415  # slow to import
-    from orchestrator.adapters.postgres.roles import make_roles, tie_reader  # noqa: PLC0415
+    from orchestrator.adapters.postgres.roles import make_login, make_roles, tie_reader  # noqa: PLC0415
 
+    logins = [read_login(entry) for entry in login or []]
     if reader is not None and not reader.strip():
         raise InvalidInput("Name a login role of the database.", field="reader")
     if check:
@@ -58,12 +68,26 @@ def migrate(
     with some_database(data_dir) as url:
         migrate_database(url)
         say("The database is up to date.")
-        if roles or reader:
+        if roles or reader or logins:
             made = make_roles(url)
             say(f"Made the roles {', '.join(made)}." if made else "The roles are there.")
+        for role, address in logins:
+            say(f"{make_login(url, address, role)} logs in with the rights of {role}.")
         if reader:
             tie_reader(url, reader, TenantId(tenant))
             say(f"{reader} reads the rows of {tenant}.")
+
+
+def read_login(entry: str) -> tuple[str, str]:
+    """Role of the database and address of one `--login`. Raises InvalidInput."""
+    name, _, place = entry.partition("=")
+    role = _LOGIN_ROLES.get(name)
+    if role is None or not place:
+        raise InvalidInput(f"--login wants runtime=FILE or gateway=FILE, not {entry}.", field="login")
+    try:
+        return role, Path(place).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{place} cannot be read: {error}.", field="login") from error
 
 
 def await_schema(database_url: str | None, wait_s: float) -> None:

@@ -56,12 +56,14 @@ def _require_safe_host(host: str) -> None:
 
 
 def _announce(plan: StackPlan, running: RunningStack) -> None:
-    UpNote(url=running.url, pid=os.getpid(), domain=plan.domain).write(plan.data_dir)
+    note = UpNote(url=running.url, pid=os.getpid(), domain=plan.domain, metrics=running.metrics)
+    note.write(plan.data_dir)
     note_models()
     say(f"Inspector {running.url}/")
     say(f"Gateway   {running.url}  (API at {running.url}/docs)")
     flower = running.flower
     if flower is not None:
         say(f"Flower    {flower.url}  (user {flower.user}, password {flower.password})")
+    say(f"Metrics   {'  '.join(running.metrics)}")
     say(f"Logs      {plan.data_dir / 'logs'}")
     say("Ready. Talk to it with `parley chat`; Ctrl-C stops everything.")

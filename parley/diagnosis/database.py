@@ -19,7 +19,13 @@ _TIMEOUT_S = 3
 _CROWD = """
     SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
            current_setting('max_connections')::int"""
-_ROLE = "SELECT rolname, rolsuper OR rolbypassrls FROM pg_roles WHERE rolname = current_user"
+# Policies do not bind administrators, nor those who own the tables.
+_ROLE = """
+    SELECT rolname, rolsuper OR rolbypassrls OR EXISTS (
+        SELECT FROM pg_class
+        WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace
+            AND pg_has_role(pg_roles.oid, relowner, 'USAGE'))
+    FROM pg_roles WHERE rolname = current_user"""
 _GUARDED = """
     SELECT count(*) FROM pg_class
     WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace"""
@@ -115,7 +121,7 @@ def _look_at_tenants(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
         yield note(
             "tenants",
             f"{guarded[0]} tables are guarded by tenant, but the role {name} passes every guard",
-            "give the processes a login role with fewer rights (docs/operate.md); administrators keep this one",
+            "give the processes login users with fewer rights: `parley migrate --login runtime=FILE` (docs/operate.md)",
         )
     elif guarded[0]:
         yield well("tenants", f"{guarded[0]} tables are guarded by tenant, also against {name}")

@@ -99,3 +99,20 @@ async def test_turns_and_history_are_paged_back(ports: Ports, tenant: TenantId) 
     assert newest[0].started_at is not None
     assert newest[0].accepted_at <= newest[0].started_at
     assert [line["seq"] for line in said] == [1, 1, 2, 2]
+
+
+async def test_what_a_turn_signalled_is_kept_with_its_commit(ports: Ports, tenant: TenantId) -> None:
+    """CO-6"""
+    session = await make_session(ports, tenant)
+    receipt = await ports.inbox.submit(submission(tenant, session))
+    before = await ports.archive.signals(tenant, receipt.turn_id)
+    signals = ({"source": "nlu", "type": "prediction", "kind": "task"}, {"source": "pex", "type": "check"})
+    lane = await ports.make_lane()
+    lease = await lane.claim(session)
+    assert lease is not None
+    await lane.commit(lease, commit_for(lease, signals=signals))
+
+    assert before == []
+    assert await ports.archive.signals(tenant, receipt.turn_id) == list(signals)
+    with pytest.raises(NotFound):
+        await ports.archive.signals(OTHER, receipt.turn_id)

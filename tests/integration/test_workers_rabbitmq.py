@@ -99,8 +99,17 @@ def test_submissions_that_it_confirmed_outlive_it(
         wait_until(lambda: count(database_url, done) == 20, within_s=60, what="all 20 are done")
 
 
+@pytest.mark.parametrize(
+    ("count_of_sessions", "turns"), [(6, 4), pytest.param(30, 8, marks=pytest.mark.slow)]
+)
 async def test_it_may_be_killed_in_the_middle_of_a_load(
-    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+    node: Rabbit,
+    backend: Celery,
+    database_url: str,
+    redis_url: str,
+    tmp_path: Path,
+    count_of_sessions: int,
+    turns: int,
 ) -> None:
     migrate(database_url)
     with psycopg.connect(database_url, autocommit=True) as connection:
@@ -112,9 +121,9 @@ async def test_it_may_be_killed_in_the_middle_of_a_load(
         crew.start(2)
         async with open_ports(settings) as ports:
             client = Submitter(ports)
-            sessions = [f"load-{number}" for number in range(30)]
-            load = asyncio.create_task(client.submit_all(sessions, 8, lambda _: "wait 0.05"))
-            while len(client.accepted) < 60:
+            sessions = [f"load-{number}" for number in range(count_of_sessions)]
+            load = asyncio.create_task(client.submit_all(sessions, turns, lambda _: "wait 0.05"))
+            while len(client.accepted) < count_of_sessions * turns // 4:
                 await asyncio.sleep(0.01)
             await asyncio.to_thread(node.kill)
             await load
@@ -122,7 +131,7 @@ async def test_it_may_be_killed_in_the_middle_of_a_load(
 
             await asyncio.to_thread(node.start)
             history = read_history(database_url, client.accepted)
-            assert Counter(turn.status for turn in history.turns) == {"done": 240}
+            assert Counter(turn.status for turn in history.turns) == {"done": count_of_sessions * turns}
             assert check(history) == []
 
         again = await asyncio.to_thread(submit, backend, "after", "say")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.agent.record import NOTES
 from orchestrator.nlu.system1 import System1
 from orchestrator.ports.context import CONTEXT_READY, HAND_OVER_CONTEXT, Finding, Findings
 from orchestrator.rehearsal import Conversation, Rehearsal
@@ -58,7 +59,8 @@ class Talk:
 
     @property
     def outbox(self) -> list[JsonObject]:
-        return [entry.payload for _, entry in self.rehearsal.store.outbox]
+        """What was sent beside the session's notes."""
+        return [entry.payload for _, entry in self.rehearsal.store.outbox if entry.kind != NOTES]
 
 
 def standing(turn: JsonObject) -> list[tuple[str, str | None]]:

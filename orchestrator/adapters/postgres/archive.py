@@ -60,6 +60,14 @@ class PostgresArchive:
             for row in rows
         ]
 
+    async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
+        query = select(turns.c.signals).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
+        async with self._database.transaction() as connection:
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise NotFound("turn", turn_id)
+        return row.signals or []
+
     async def _of_session(
         self, tenant_id: TenantId, session_id: SessionId, query: Select[*tuple[Any, ...]]
     ) -> list[Row[Any]]:

@@ -1,4 +1,4 @@
-"""The roles of the database: made once by an administrator, then given to login users of their own (RT-22).
+"""The roles of the database: made once by an administrator, and the login users that have them (RT-22).
 
 What each may do with each table is written in the database itself, by `parley_guard`.
 """
@@ -9,8 +9,9 @@ from typing import Any, Final, LiteralString
 
 import psycopg
 from psycopg import sql
+from psycopg.conninfo import conninfo_to_dict
 
-from orchestrator.errors import NotFound, Refused, Unavailable
+from orchestrator.errors import InvalidInput, NotFound, Refused, Unavailable
 from orchestrator.types import TenantId
 
 OWNER: Final = "parley_owner"
@@ -28,6 +29,8 @@ _SCHEMA_RIGHTS: tuple[tuple[str, LiteralString], ...] = (
     (GATEWAY, "USAGE"),
     (READER, "USAGE"),
 )
+_LOCK: Final = 0x5041524C524F4C45
+"""Two that give the same rights at once would get into each other's way."""
 
 
 def make_roles(database_url: str) -> list[str]:
@@ -38,17 +41,44 @@ def make_roles(database_url: str) -> list[str]:
     """
     try:
         with psycopg.connect(database_url, connect_timeout=10) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
             made = [name for name, _ in _SCHEMA_RIGHTS if _make_role(connection, name)]
             for name, rights in _SCHEMA_RIGHTS:
                 schema = sql.Identifier(_schema(connection))
                 grant = sql.SQL("GRANT {} ON SCHEMA {} TO {}")
                 connection.execute(grant.format(sql.SQL(rights), schema, sql.Identifier(name)))
+            # Every process looks whether the schema is the one of its release.
+            readers = sql.SQL(", ").join(sql.Identifier(name) for name, _ in _SCHEMA_RIGHTS)
+            connection.execute(sql.SQL("GRANT SELECT ON alembic_version TO {}").format(readers))
             connection.execute("SELECT parley_guard_all()")
             return made
     except psycopg.errors.InsufficientPrivilege as error:
         raise Refused(f"This user may not make roles: {error.diag.message_primary}.") from error
     except psycopg.OperationalError as error:
         raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+
+
+def make_login(database_url: str, login_url: str, role: str) -> str:
+    """Let the user of an address log in with its password, with the rights of one role; the user's name.
+
+    A user who is there gets this password. Raises InvalidInput for an address without user and password,
+    Refused for a user with more rights than the role or when it may not be made, Unavailable.
+    """
+    given = conninfo_to_dict(login_url)
+    user, password = given.get("user"), given.get("password")
+    if not user or not password:
+        raise InvalidInput(f"The address for {role} must name a user and a password.", field="login")
+    try:
+        with psycopg.connect(database_url, connect_timeout=10) as connection:
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            if _passes_by(connection, str(user)):
+                raise Refused(f"{user} may do more than {role}: name another user in its address.")
+            _set_login(connection, str(user), str(password), role)
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise Refused(f"This user may not make logins: {error.diag.message_primary}.") from error
+    except psycopg.OperationalError as error:
+        raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+    return str(user)
 
 
 def tie_reader(database_url: str, role: str, tenant_id: TenantId) -> None:
@@ -73,6 +103,25 @@ def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
         return False
     connection.execute(sql.SQL("CREATE ROLE {} NOLOGIN").format(sql.Identifier(name)))
     return True
+
+
+def _set_login(connection: psycopg.Connection[Any], user: str, password: str, role: str) -> None:
+    """The server, and its log, are given a digest of the password only."""
+    digest = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
+    verb = sql.SQL("ALTER" if _exists(connection, user) else "CREATE")
+    statement = sql.SQL("{} ROLE {} LOGIN PASSWORD {}")
+    connection.execute(statement.format(verb, sql.Identifier(user), sql.Literal(digest)))
+    connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), sql.Identifier(user)))
+
+
+def _passes_by(connection: psycopg.Connection[Any], user: str) -> bool:
+    """Whether policies do not bind a user: an administrator, or an owner of tables."""
+    found = connection.execute(
+        "SELECT FROM pg_roles WHERE rolname = %s AND (rolsuper OR rolbypassrls OR EXISTS ("
+        "SELECT FROM pg_class WHERE relrowsecurity AND pg_has_role(pg_roles.oid, relowner, 'MEMBER')))",
+        (user,),
+    )
+    return found.fetchone() is not None
 
 
 def _exists(connection: psycopg.Connection[Any], role: str) -> bool:

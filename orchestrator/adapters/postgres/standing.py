@@ -19,8 +19,14 @@ class PostgresStanding:
         with translated():
             row = await self._database.fetch_one(statement("standing"), {})
         assert row is not None
-        *counts, outbox, runs = row
-        return Standing(*counts, outbox=_queues(outbox), runs=_queues(runs))
+        *counts, outbox, runs, failing, given_up = row
+        return Standing(
+            *counts,
+            outbox=_queues(outbox),
+            runs=_queues(runs),
+            webhooks_failing=failing,
+            webhooks_given_up=given_up,
+        )
 
 
 def _queues(found: Mapping[str, tuple[int, float]]) -> dict[str, Queue]:

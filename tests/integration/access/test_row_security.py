@@ -181,6 +181,16 @@ def test_nothing_of_another_tenant_is_read_or_written(filled: Place, role: str) 
         assert all(count(connection, table, B) == 1 for table in ("sessions", "turns", "api_keys"))
 
 
+def test_how_the_whole_system_stands_is_told_to_the_gateway_and_not_to_readers(filled: Place) -> None:
+    """RT-24: counts over all tenants, for the operator's metrics alone."""
+    with filled.as_role("gateway") as connection:
+        connection.execute(f"SET parley.tenant = '{A}'")
+        row = connection.execute("SELECT quarantined_turns FROM parley_standing()").fetchone()
+        assert row is not None
+    with filled.as_role("reader") as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
+        connection.execute("SELECT * FROM parley_standing()")
+
+
 def test_a_row_cannot_be_given_to_another_tenant(filled: Place) -> None:
     with filled.as_role("gateway") as connection:
         connection.execute(f"SET parley.tenant = '{A}'")

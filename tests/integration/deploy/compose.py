@@ -20,6 +20,12 @@ def read_compose(path: Path = COMPOSE_FILE) -> dict[str, Any]:
     return yaml.safe_load(text)
 
 
+def mounts(service: dict[str, Any]) -> dict[str, str]:
+    """What a service finds in /run/secrets: the name of the file there, and of the secret."""
+    entries = [{"source": entry} if isinstance(entry, str) else entry for entry in service.get("secrets", [])]
+    return {entry.get("target", entry["source"]): entry["source"] for entry in entries}
+
+
 def as_plain_yaml(body: dict[str, Any]) -> str:
     """Without anchors, merges and fragments, for parsers that know only the plain form."""
 

@@ -40,19 +40,24 @@ class Container:
     def variables(self) -> dict[str, str]:
         """Its whole environment, with paths that exist here."""
         image = {name: value for name, value in read_dockerfile()[-1].environment().items() if name != "PATH"}
-        own = self.folder / self.name
-        own.mkdir(exist_ok=True)
-        places = {"run/secrets": self.secrets, "tmp": own}
         given = {**image, **self.environment, "PARLEY_PORT": str(self.port)}
-        placed = {
-            name: re.sub(r"^/(run/secrets|tmp)/", lambda found: f"{places[found[1]]}/", value)
-            for name, value in given.items()
-        }
-        return {**placed, "PATH": os.environ["PATH"], "TMPDIR": str(own), "PYTHONPATH": str(ROOT)}
+        placed = {name: self._place(value) for name, value in given.items()}
+        return {**placed, "PATH": os.environ["PATH"], "TMPDIR": str(self.own), "PYTHONPATH": str(ROOT)}
+
+    @property
+    def own(self) -> Path:
+        """Its /tmp."""
+        folder = self.folder / self.name
+        folder.mkdir(exist_ok=True)
+        return folder
+
+    def _place(self, value: str) -> str:
+        places = {"run/secrets": self.secrets, "tmp": self.own}
+        return re.sub(r"(^|=)/(run/secrets|tmp)/", lambda found: f"{found[1]}{places[found[2]]}/", value)
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run it to its end."""
-        return self._run(_program(command or tuple(self.command)))
+        return self._run(self._program(command or tuple(self.command)))
 
     def check(self, check: Sequence[str]) -> int:
         """Run a health check in it; the exit code."""
@@ -70,10 +75,15 @@ class Container:
             timeout=240,
         )
 
+    def _program(self, command: Sequence[str]) -> list[str]:
+        """The image's entry point is the script `parley`, which is this."""
+        assert read_dockerfile()[-1].last("ENTRYPOINT").words() == ["parley"]
+        return [sys.executable, "-m", "parley", *(self._place(word) for word in command)]
+
     def start(self) -> None:
         with self.log.open("wb") as output:
             self.process = subprocess.Popen(
-                _program(self.command), cwd="/", env=self.variables(), stdout=output, stderr=output
+                self._program(self.command), cwd="/", env=self.variables(), stdout=output, stderr=output
             )
 
     def is_well(self, check: Sequence[str]) -> bool:
@@ -109,9 +119,3 @@ def ended(containers: Mapping[str, Container]) -> Iterator[None]:
     finally:
         for container in containers.values():
             container.end()
-
-
-def _program(command: Sequence[str]) -> list[str]:
-    """The image's entry point is the script `parley`, which is this."""
-    assert read_dockerfile()[-1].last("ENTRYPOINT").words() == ["parley"]
-    return [sys.executable, "-m", "parley", *command]

@@ -15,7 +15,7 @@ import pytest
 import yaml
 
 from orchestrator.settings import Settings
-from tests.integration.deploy.compose import COMPOSE_FILE, OURS, ROOT, as_plain_yaml, read_compose
+from tests.integration.deploy.compose import COMPOSE_FILE, OURS, ROOT, as_plain_yaml, mounts, read_compose
 
 SCHEMA = Path("/usr/lib/python3/dist-packages/compose/config/compose_spec.json")
 """Compose's own, from Debian's package docker-compose."""
@@ -69,7 +69,17 @@ def test_images_are_pinned_and_no_secret_stands_in_the_file(services: dict[str, 
         for variable, value in (service.get("environment") or {}).items():
             if re.search(r"PASSWORD|BASIC_AUTH|KEY|_URL", variable) and variable not in NO_SECRETS:
                 assert variable.endswith("_FILE"), f"{name}: {variable}"
-                assert value.removeprefix("/run/secrets/") in service["secrets"], f"{name}: {variable}"
+                assert value.removeprefix("/run/secrets/") in mounts(service), f"{name}: {variable}"
+
+
+def test_each_service_logs_in_with_the_rights_that_it_needs(services: dict[str, Any]) -> None:
+    logins = {name: mounts(services[name])["database_url"] for name in OURS}
+    assert logins.pop("migrate") == "owner_database_url"
+    assert logins.pop("gateway") == "gateway_database_url"
+    assert set(logins.values()) == {"runtime_database_url"}
+    assert services["gateway"]["environment"]["PARLEY_ROW_SECURITY"] == "true"
+    for name in OURS:
+        assert ("owner_database_url" in mounts(services[name]).values()) is (name == "migrate"), name
 
 
 def test_all_secrets_are_made_by_the_script_and_made_once(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from orchestrator.adapters.redis.wakeup import READY
 from orchestrator.ports.tasks import QUEUES
 from orchestrator.settings import Settings
 from tests.integration.chaos.submitting import submitter
-from tests.integration.deploy.compose import read_compose
+from tests.integration.deploy.compose import mounts, read_compose
 from tests.integration.deploy.dockerfile import ROOT
 from tests.integration.deploy.manifests import (
     OVERLAYS,
@@ -112,6 +112,19 @@ def test_commands_and_variables_are_those_that_compose_gives(overlay: str) -> No
         (container,) = pods(overlay)[f"parley-{role}"]["spec"]["containers"]
         assert container["args"] == services[role]["command"]
         assert set(environment(overlay, container)) == set(services[role]["environment"]) - own, role
+
+
+@each_overlay
+def test_secrets_are_mounted_as_compose_mounts_them(overlay: str) -> None:
+    """Each logs in to PostgreSQL with the rights of its role; only the migration as the owner."""
+    services = read_compose()["services"]
+    for role in (*ROLES, "migrate"):
+        (items,) = [
+            volume["secret"]["items"]
+            for volume in pods(overlay)[f"parley-{role}"]["spec"]["volumes"]
+            if "secret" in volume
+        ]
+        assert {item["path"]: item["key"] for item in items} == mounts(services[role]), role
 
 
 @each_overlay

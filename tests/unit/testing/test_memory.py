@@ -38,5 +38,7 @@ async def test_listeners_hear_what_is_told_from_then_on() -> None:
     await live.publish(ONE, (Event(ONE, "started"),))
     async with live.listen(ONE) as heard, live.listen(TWO):
         await live.publish(TWO, (Event(TWO, "started"),))
-        await live.publish(ONE, (Event(ONE, "token"), Event(ONE, "answer")))
+        await live.publish(
+            ONE, (Event(ONE, "token", payload={"text": "Hel", "offset": 0}), Event(ONE, "answer"))
+        )
         assert [(await anext(heard)).type for _ in range(2)] == ["token", "answer"]

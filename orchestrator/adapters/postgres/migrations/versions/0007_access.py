@@ -104,6 +104,9 @@ BEGIN
     IF to_regrole('parley_runtime') IS NOT NULL THEN
         GRANT EXECUTE ON FUNCTION parley_unfinished_turns() TO parley_runtime;
     END IF;
+    IF to_regrole('parley_gateway') IS NOT NULL AND to_regprocedure('parley_standing()') IS NOT NULL THEN
+        GRANT EXECUTE ON FUNCTION parley_standing() TO parley_gateway;
+    END IF;
 END
 $$
 """

@@ -14,7 +14,8 @@ depends_on = None
 _STANDING = """
 CREATE FUNCTION parley_standing() RETURNS TABLE (
     unfinished_turns bigint, held_lanes bigint, waiting_lanes bigint, oldest_turn_s float8,
-    quarantined_turns bigint, workers bigint, pending_approvals bigint, outbox json, runs json
+    quarantined_turns bigint, workers bigint, pending_approvals bigint, outbox json, runs json,
+    webhooks_failing bigint, webhooks_given_up bigint
 ) LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
 WITH busy AS (
     SELECT session_id, pending, done_seq, lease_until > clock_timestamp() AS held
@@ -35,8 +36,14 @@ WITH busy AS (
 ), owed AS (
     SELECT urgency, count(*) AS waiting, max(extract(epoch FROM clock_timestamp() - ready_at)) AS age
     FROM internal_runs
-    WHERE finished_at IS NULL AND started_at IS NULL AND open_predecessors = 0
+    WHERE hint_at IS NOT NULL AND ready_at <= clock_timestamp()
+      AND NOT EXISTS (SELECT FROM internal_claims WHERE internal_claims.run_id = internal_runs.run_id)
     GROUP BY urgency
+), telling AS (
+    SELECT count(*) FILTER (WHERE given_up_at IS NULL) AS failing,
+           count(*) FILTER (WHERE given_up_at IS NOT NULL) AS given_up
+    FROM webhook_feeds
+    WHERE failing_since IS NOT NULL
 )
 SELECT (SELECT coalesce(sum(pending), 0) FROM busy)::bigint AS unfinished_turns,
        (SELECT count(*) FROM busy WHERE held) AS held_lanes,
@@ -46,7 +53,9 @@ SELECT (SELECT coalesce(sum(pending), 0) FROM busy)::bigint AS unfinished_turns,
        (SELECT count(*) FROM workers) AS workers,
        (SELECT count(*) FROM approvals WHERE status = 'pending') AS pending_approvals,
        coalesce((SELECT json_object_agg(kind, json_build_array(waiting, age)) FROM sending), '{}') AS outbox,
-       coalesce((SELECT json_object_agg(urgency, json_build_array(waiting, age)) FROM owed), '{}') AS runs
+       coalesce((SELECT json_object_agg(urgency, json_build_array(waiting, age)) FROM owed), '{}') AS runs,
+       (SELECT failing FROM telling) AS webhooks_failing,
+       (SELECT given_up FROM telling) AS webhooks_given_up
 $$
 """
 
@@ -56,6 +65,7 @@ def upgrade() -> None:
     op.add_column("internal_runs", sa.Column("turn_id", sa.Text(), nullable=True))
     schema = op.get_bind().execute(sa.text("SELECT quote_ident(current_schema())")).scalar_one()
     op.get_bind().exec_driver_sql(_STANDING.replace("{schema}", schema))
+    op.execute("REVOKE ALL ON FUNCTION parley_standing() FROM PUBLIC")  # the guard grants it anew
 
 
 def downgrade() -> None:
