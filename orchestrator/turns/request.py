@@ -33,7 +33,7 @@ def _check_text(text: str) -> str:
 
 
 PlainText = Annotated[
-    str, AfterValidator(_check_text), Field(json_schema_extra={"pattern": r"^[^\x00]*\S[^\x00]*$"})
+    str, AfterValidator(_check_text), Field(json_schema_extra={"pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"})
 ]
 """Text with something in it."""
 
