@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic import ConfigDict, Field, StringConstraints, model_validator
 
 from orchestrator.turns.feedback import Rating
-from orchestrator.turns.request import Action, Identifier, Key, PlainText, Request
+from orchestrator.turns.request import Action, AnyJson, Identifier, Key, PlainText, Request
 from orchestrator.turns.turn import IfBusy
 
 NO_NUL = r"^[^\x00]*$"
@@ -68,9 +68,9 @@ class NewRunBody(Request):
 
     flow: Identifier
     session_id: Identifier | None = None
-    inputs: Annotated[list[JsonValue], Field(max_length=100_000, default_factory=list[JsonValue])]
-    options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    parameters: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    inputs: Annotated[list[AnyJson], Field(max_length=100_000, default_factory=list[AnyJson])]
+    options: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])
+    parameters: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])
 
 
 class Correction(Request):
@@ -78,7 +78,7 @@ class Correction(Request):
 
     reply: Annotated[str, StringConstraints(min_length=1, max_length=10_000, pattern=NO_NUL)] | None = None
     dact: Identifier | None = None
-    slots: dict[str, JsonValue] | None = None
+    slots: dict[str, AnyJson] | None = None
 
 
 class NewFeedback(Request):

@@ -72,7 +72,7 @@ def passage_object(passage: Passage) -> JsonObject:
     return {**asdict(passage), "labels": list(passage.labels), "updated_at": _show_time(passage.updated_at)}
 
 
-_WORDS = {"type": "string", "minLength": 1, "pattern": r"^[^\x00]*\S[^\x00]*$"}
+_WORDS = {"type": "string", "minLength": 1, "pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"}
 _UPLOAD = {
     "requestBody": {
         "required": True,

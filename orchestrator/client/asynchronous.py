@@ -41,8 +41,8 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
     async def close(self) -> None:
         await self._http.aclose()
 
-    async def stream(self, session_id: str, after: int = 0) -> AsyncGenerator[SessionEvent]:
-        """A session's events from number `after` on, without end; close it when you have enough.
+    async def stream(self, session_id: str, after: int | None = 0) -> AsyncGenerator[SessionEvent]:
+        """A session's events from number `after` on (None: from now on), without end; close it when you have enough.
 
         Comes back by itself after an interruption and goes on where it was: each durable event comes once
         and in order. Raises `NotFound`; `Unavailable` when not even the first attempt succeeds.

@@ -41,8 +41,8 @@ class Client(Methods[JsonObject, list[JsonObject]]):
     def close(self) -> None:
         self._http.close()
 
-    def stream(self, session_id: str, after: int = 0) -> Generator[SessionEvent]:
-        """A session's events from number `after` on, without end; close it when you have enough.
+    def stream(self, session_id: str, after: int | None = 0) -> Generator[SessionEvent]:
+        """A session's events from number `after` on (None: from now on), without end; close it when you have enough.
 
         Comes back by itself after an interruption and goes on where it was: each durable event comes once
         and in order. Raises `NotFound`; `Unavailable` when not even the first attempt succeeds.

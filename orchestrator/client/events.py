@@ -14,6 +14,8 @@ SILENT_FOR_S: Final = 40.0
 """The gateway sends a comment every 15 seconds; a connection that is silent for so long is dead."""
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
+FROM_THE_END: Final = 2**53
+"""A number beyond the log's end: only what comes from now on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,12 @@ class SessionEvent:
 
 
 class Following:
-    """Where a client is in a session's log. Durable events come out once each, whatever is sent twice."""
+    """Where a client is in a session's log. Durable events come out once each, whatever is sent twice.
 
-    def __init__(self, session_id: str, after: int) -> None:
+    `after` None: from the log's end on.
+    """
+
+    def __init__(self, session_id: str, after: int | None) -> None:
         self._session_id = session_id
         self._last = after
         self._data: list[str] = []
@@ -43,7 +48,7 @@ class Following:
     def call(self) -> Call:
         """The request that goes on after the last event."""
         self._data.clear()
-        return follow_events(self._session_id, self._last)
+        return follow_events(self._session_id, FROM_THE_END if self._last is None else self._last)
 
     def take(self, line: str) -> SessionEvent | None:
         """Take a line without its end; the event that it completes, if it does and is new."""
@@ -56,7 +61,7 @@ class Following:
         self._pauses = 0
         number: int | None = body["number"]
         if number is not None:
-            if number <= self._last:
+            if self._last is not None and number <= self._last:
                 return None
             self._last = number
         return SessionEvent(self._session_id, body["type"], body["turn_id"], body["payload"], number)

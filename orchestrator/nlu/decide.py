@@ -16,7 +16,7 @@ from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.extract.kinds import is_free_text
 from orchestrator.nlu.kinds import kind_of_label
 from orchestrator.nlu.situation import Situation
-from orchestrator.nlu.text import Utterance, word_set
+from orchestrator.nlu.text import Utterance, tokenize, word_set
 
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
@@ -102,7 +102,7 @@ class Decider:
         whatever other flow such values remind of.
         """
         assert situation.active is not None
-        if evidence.mentions and _coverage(evidence) == 1.0:
+        if evidence.mentions and _own_coverage(evidence) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         if evidence.flows[0].dact != situation.active.dact or not evidence.mentions:
             return MessageKind.TASK
@@ -123,7 +123,7 @@ class Decider:
         )
         if asked.name in evidence.mentions and not is_free_text(asked):
             if elsewhere or kind in _CHATTY:
-                return _coverage(evidence) >= _BARE
+                return _own_coverage(evidence) >= _BARE
             return True
         if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
             return False
@@ -173,8 +173,25 @@ def _is_covered(evidence: Evidence, *, whole: bool) -> bool:
 
 def _coverage(evidence: Evidence) -> float:
     """The share of the words that stand inside of candidates, little words not counted."""
-    words = evidence.utterance.words
     inside = {place for found in evidence.candidates for place in range(found.first, found.last)}
+    return _share(evidence, inside)
+
+
+def _own_coverage(evidence: Evidence) -> float:
+    """The same for values that the active flow has slots for: other values speak for other flows."""
+    said = {word for mention in evidence.mentions.values() for word in tokenize(mention.text).words}
+    words = evidence.utterance.words
+    inside = {
+        place
+        for found in evidence.candidates
+        for place in range(found.first, found.last)
+        if words[place] in said
+    }
+    return _share(evidence, inside)
+
+
+def _share(evidence: Evidence, inside: set[int]) -> float:
+    words = evidence.utterance.words
     counted = [
         place
         for place, word in enumerate(words)

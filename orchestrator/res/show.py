@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -20,7 +21,7 @@ def show_date(value: Json, now: float | None = None) -> str:
         day = date.fromisoformat(str(value)[:10])
     except ValueError:
         return str(value)
-    text = f"{day:%A} {day.day} {day:%B}"
+    text = _spell_day(day)
     if now is None:
         return f"{text} {day.year}"
     today = datetime.fromtimestamp(now, UTC).date()
@@ -29,6 +30,11 @@ def show_date(value: Json, now: float | None = None) -> str:
     if day == today + timedelta(days=1):
         return f"tomorrow, {text}"
     return text if day.year == today.year else f"{text} {day.year}"
+
+
+@lru_cache(maxsize=1024)
+def _spell_day(day: date) -> str:
+    return f"{day:%A} {day.day} {day:%B}"
 
 
 def show_time(value: Json) -> str:
@@ -54,8 +60,9 @@ def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float
     if slot is None or value is None:
         return value
     if slot.entity is not None:
-        parts = value if is_list(value) else [value]
-        return ", ".join(registry.name(slot.entity, part) for part in parts)
+        if not is_list(value):
+            return registry.name(slot.entity, value)
+        return ", ".join([registry.name(slot.entity, part) for part in value])
     match slot.type:
         case "date":
             return show_date(value, now)
@@ -69,11 +76,14 @@ def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float
 
 def show_slots(flow: BaseFlow, registry: Registry, now: float) -> JsonObject:
     """Every slot of the flow as people say its value; None where it has none."""
-    values = flow.values()
-    return {
-        name: show_slot(values.get(name), flow.spec.slots.get(name), registry, now)
-        for name in (*flow.spec.slots, *(name for name in values if name not in flow.spec.slots))
-    }
+    slots = flow.spec.slots
+    shown: JsonObject = dict.fromkeys(slots)
+    for name, value in flow.values().items():
+        if value is not None:
+            shown[name] = show_slot(value, slots.get(name), registry, now)
+        else:
+            shown.setdefault(name)
+    return shown
 
 
 def _show_plain(value: Json) -> Json:

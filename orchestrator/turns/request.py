@@ -33,9 +33,26 @@ def _check_text(text: str) -> str:
 
 
 PlainText = Annotated[
-    str, AfterValidator(_check_text), Field(json_schema_extra={"pattern": r"^[^\x00]*\S[^\x00]*$"})
+    str, AfterValidator(_check_text), Field(json_schema_extra={"pattern": r"^[^\x00]*[^\x00\s][^\x00]*$"})
 ]
 """Text with something in it."""
+
+
+def _fit_numbers(value: JsonValue) -> JsonValue:
+    if isinstance(value, list):
+        return [_fit_numbers(one) for one in value]
+    if isinstance(value, dict):
+        return {name: _fit_numbers(one) for name, one in value.items()}
+    if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:
+        try:
+            return float(value)
+        except OverflowError as error:
+            raise ValueError("holds a number that is too large") from error
+    return value
+
+
+AnyJson = Annotated[JsonValue, AfterValidator(_fit_numbers)]
+"""Whole numbers of more than 64 bits become the nearest number with a decimal point, as in JavaScript."""
 
 Key = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^[^\x00]*$")]
 """An idempotency key."""
@@ -54,7 +71,7 @@ class Action(Request):
     """What a user did instead of writing: pressed a button, chose a row, sent a form."""
 
     name: Identifier
-    payload: JsonValue = None
+    payload: AnyJson = None
 
 
 class TurnRequest(Request):

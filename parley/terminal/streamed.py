@@ -1,4 +1,6 @@
-"""Prints an answer's words while they come (RT-15). What was told and is not the answer is printed over."""
+"""Prints an answer's words while they come (RT-15), and answers that nobody waits for, such as of a task that
+went on by itself. What was told and is not the answer is printed over.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +25,14 @@ class StreamedWords:
         self._lock = threading.Lock()
         self._shown = ""
         self._open = False
+        self._busy = False
+        self._waited_for: set[str] = set()
+        self._others: list[tuple[str, str]] = []
 
     def begin(self) -> None:
         """A new turn: nothing is told yet."""
         with self._lock:
-            self._shown, self._open = "", True
+            self._shown, self._open, self._busy = "", True, True
 
     def take(self, payload: dict[str, Any]) -> None:
         """A piece and where it begins."""
@@ -52,10 +57,30 @@ class StreamedWords:
             self._write(f"{LEADER}{plain(kept)}")
             self._shown = kept
 
+    def answered(self, turn_id: str, reply: str) -> None:
+        """A turn of the session has its answer; one that was not waited for is printed, at the latest later."""
+        with self._lock:
+            self._others.append((turn_id, reply))
+            if not self._busy:
+                self._tell_others()
+
+    def finish(self) -> None:
+        """Whatever was waited for has been shown: print the answers that came meanwhile."""
+        with self._lock:
+            self._open = self._busy = False
+            self._tell_others()
+
+    def _tell_others(self) -> None:
+        for turn_id, reply in self._others:
+            if turn_id not in self._waited_for:
+                self._write(f"{LEADER}{plain(reply)}\n")
+        self._others.clear()
+
     def end(self, turn: Turn) -> bool:
         """The turn is over: print what is missing; False when nothing of its answer was printed."""
         with self._lock:
             shown, self._shown, self._open = self._shown, "", False
+            self._waited_for.add(str(turn["turn_id"]))
         reply = answer_of(turn)
         if not shown:
             return False
@@ -67,13 +92,15 @@ class StreamedWords:
 
 
 def listen(client: Client, session_id: str, words: StreamedWords) -> None:
-    """Hear a session's tokens for as long as the process lives, beside the conversation."""
+    """Hear a session's tokens and answers for as long as the process lives, beside the conversation."""
 
     def hear() -> None:
         # Without events the answers come whole; that the gateway is gone, the conversation itself says.
         with contextlib.suppress(ParleyError):
-            for event in client.stream(session_id):
+            for event in client.stream(session_id, after=None):
                 if event.type == "token":
                     words.take(event.payload)
+                elif event.type == "answer" and event.payload.get("reply"):
+                    words.answered(str(event.turn_id), str(event.payload["reply"]))
 
     threading.Thread(target=hear, name="streamed words", daemon=True).start()

@@ -7,6 +7,7 @@ from pathlib import Path
 from prompt_toolkit import PromptSession
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.patch_stdout import patch_stdout
 from rich.console import Console
 
 from orchestrator.errors import NotFound, ParleyError, Unavailable
@@ -30,7 +31,8 @@ def talk_in_terminal(conversation: Conversation, data_dir: Path) -> None:
     talk.note(f"Session {conversation.session_id}. /help lists commands, Ctrl-D ends the conversation.")
     while not talk.over:
         try:
-            line = session.prompt(PROMPT, bottom_toolbar=lambda: talk.status).strip()
+            with patch_stdout(raw=True):  # answers that come meanwhile stand above the prompt
+                line = session.prompt(PROMPT, bottom_toolbar=lambda: talk.status).strip()
         except (EOFError, KeyboardInterrupt):
             return
         if line:
@@ -74,6 +76,8 @@ def _take(talk: Talk, line: str, words: StreamedWords) -> None:
         raise
     except ParleyError as error:
         talk.note(f"parley: {clean(error)}")
+    finally:
+        words.finish()
     if talk.conversation is not before:
         listen(talk.conversation.client, talk.conversation.session_id, words)
 

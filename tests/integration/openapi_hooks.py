@@ -33,6 +33,8 @@ def map_case(context: Any, case: Any) -> Any:
         case.body = body = {**body, "domain": "travel"}
     if case.operation.definition.raw["operationId"] == "start_run":
         _start_what_is_there(body)
+    if isinstance(body.get("preferences"), list):
+        _keep_small(body["preferences"])
     if isinstance(body.get("idempotency_key"), str) and "Idempotency-Key" in (case.headers or {}):
         del case.headers["Idempotency-Key"]
     domain = (case.query or {}).get("domain")
@@ -64,6 +66,16 @@ def _start_what_is_there(body: dict[str, Any]) -> None:
     if isinstance(flow, str) and IDENTIFIER_PATTERN.fullmatch(flow):
         body["flow"] = "summarize_session"
         body.update({name: {} for name in ("options", "parameters") if isinstance(body.get(name), dict)})
+
+
+def _keep_small(preferences: list[Any]) -> None:
+    """How deep and how long a remembered value may be, has no words in the document."""
+    for preference in preferences:
+        if isinstance(preference, dict):
+            if isinstance(preference.get("value"), (dict, list, int)):
+                preference["value"] = "aisle"
+            if isinstance(preference.get("origin"), dict):
+                preference["origin"] = {}
 
 
 def _use_known(case: Any) -> None:

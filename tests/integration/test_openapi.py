@@ -28,6 +28,11 @@ SETTINGS = """
 [[operations]]
 include-operation-id = "roll_back"
 checks.ensure_resource_availability.enabled = false
+
+# Nor has it a plan.
+[[operations]]
+include-operation-id = "read_plan"
+checks.ensure_resource_availability.enabled = false
 """
 SHORT = ("--phases", "examples,fuzzing", "-n", "3")
 LONG = ("-n", "8")

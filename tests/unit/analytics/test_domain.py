@@ -102,3 +102,18 @@ async def test_hostile_messages_change_nothing(text: str) -> None:
     described = await talk.say("describe the cars table")
     assert "weight (number)" in described["reply"]
     assert "- x " not in described["reply"]
+
+
+@pytest.mark.parametrize("asking", ["profile movies", "preview", "sort movies"])
+async def test_a_task_of_another_kind_is_no_answer(asking: str) -> None:
+    """NL-4: it names its own table, which is not the one that was asked for."""
+    talk = rehearse().converse()
+    assert "able" in (await talk.say(asking))["reply"]
+    turn = await talk.say("draw a histogram of horsepower in cars")
+    assert turn["reply"].startswith("Here is the histogram: horsepower of cars")
+
+
+async def test_a_table_alone_is_an_answer() -> None:
+    talk = rehearse().converse()
+    await talk.say("profile")
+    assert (await talk.say("cars"))["completed"] == ["profile"]

@@ -18,7 +18,14 @@ YES_NO = [{"label": "Yes", "name": "confirm", "payload": {}}, {"label": "No", "n
 
 
 def make_turn(**parts: Any) -> dict[str, Any]:
-    base = {"status": "done", "reply": "Hello.", "flows": [], "actions": [], "frame": None}
+    base = {
+        "turn_id": "turn_1",
+        "status": "done",
+        "reply": "Hello.",
+        "flows": [],
+        "actions": [],
+        "frame": None,
+    }
     return {**base, "interaction": {"kind": "none"}, "flags": {}, **parts}
 
 
@@ -201,3 +208,16 @@ def test_a_piece_is_missing_or_late_and_the_answer_comes_whole() -> None:
     assert words.end(make_turn(reply="Some words.")) is False
     words.take({"offset": 0, "text": "late"})
     assert written == []
+
+
+def test_answers_that_nobody_waits_for_are_printed_after_the_one_that_is_awaited() -> None:
+    """RT-15: a task that waited for something goes on in a turn of its own."""
+    words, written = tell((0, "Hello."))
+    words.answered("turn_0", "Your report is ready.")
+    words.answered("turn_1", "Hello.")
+    assert words.end(make_turn()) is True
+    words.finish()
+    words.answered("turn_1", "Hello.")
+    words.answered("turn_2", "It was approved.")
+
+    assert "".join(written) == ("Parley: Hello.\nParley: Your report is ready.\nParley: It was approved.\n")

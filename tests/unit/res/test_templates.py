@@ -1,0 +1,74 @@
+"""Templates of both domains over what tools may leave out: something is always told (RS-3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import pytest
+
+from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.specification import Family
+from orchestrator.domain.model import Domain
+from orchestrator.res.generate import tell_completed
+from orchestrator.res.templates import Templates, load_base_templates
+from orchestrator.types import Dact, JsonObject
+from orchestrator.world.registry import Registry
+from orchestrator.world.world import World
+from tests.unit.pex.setting import make_setting
+
+PARTIAL: tuple[JsonObject, ...] = (
+    {},
+    {"rows": []},
+    {"rows": [{}], "found": {}, "summary": ""},
+    {"rows": None, "found": None, "summary": None},
+)
+
+
+@cache
+def made(name: str) -> tuple[Domain, Templates, Registry]:
+    domain = load_domain(name).domain
+    registry = Registry(domain.entities)
+    return domain, Templates(domain, registry, load_base_templates()), registry
+
+
+def a_world(name: str) -> World:
+    domain, _, registry = made(name)
+    return replace(make_setting().world, domain=domain, registry=registry)
+
+
+def tell(name: str, dact: str, data: JsonObject) -> tuple[str, str]:
+    """The template that told it, and the words."""
+    domain, templates, _ = made(name)
+    world = a_world(name)
+    flow: BaseFlow = domain.flows[Dact(dact)](world.now)
+    world.findings[flow.flow_id] = data
+    return tell_completed(world, flow, templates)
+
+
+@pytest.mark.parametrize("name", ["travel", "analytics"])
+@pytest.mark.parametrize("data", PARTIAL)
+def test_every_flow_is_told_whatever_its_tools_left_out(name: str, data: JsonObject) -> None:
+    domain, _, _ = made(name)
+    dacts = [flow.spec.dact for flow in domain.flows.values() if flow.spec.family is not Family.INTERNAL]
+    assert {dact for dact in dacts if not tell(name, dact, data)[1]} == set()
+
+
+@pytest.mark.parametrize(
+    ("found", "told"),
+    [
+        ({}, "is planned."),
+        ({"book_outbound": {"booking_ref": "AB12CD"}}, "is planned and booked. Outbound: AB12CD."),
+        ({"book_outbound": {"flights": []}, "book_return": None}, "is planned."),
+        (
+            {"book_outbound": {"flights": []}, "book_return": {"booking_ref": "AB12CD"}},
+            "is planned and booked. Return: AB12CD.",
+        ),
+    ],
+)
+def test_a_trip_whose_steps_ended_otherwise_is_told(found: JsonObject, told: str) -> None:
+    """A step that was to book and only searched has no reference."""
+    name, text = tell("travel", "plan_trip", {"summary": "", "found": found})
+    assert name == "plan_trip"
+    assert text.endswith(told)
