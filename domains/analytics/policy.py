@@ -38,6 +38,15 @@ _NEW_NAME_BEFORE = re.compile(
 )
 
 
+_TURNED = re.compile(
+    r"\b(?:with|having|that have|which have|who have)\s+"
+    r"(?P<sign>more than|greater than|over|above|at least|less than|fewer than|under|below|at most|up to)\s+"
+    r"(?P<number>\d[\d,]*(?:\.\d+)?)\s+(?P<column>[A-Za-z]\w*)",
+    re.IGNORECASE,
+)
+"""A condition whose column comes last: “with more than 200 horsepower”."""
+
+
 _QUOTED = re.compile(r"[\"“]([A-Za-z][\w ]{0,59})[\"”]")
 
 
@@ -111,6 +120,7 @@ class TablePolicy(BasePolicy):
     async def review(self, run: Execution) -> Ending | None:
         if run.flow.plan_id is None:  # a plan's step has its values from the plan, not from the message
             fill_own_names(run)
+            fill_turned_condition(run)
             continue_question(run)
             fill_new_name(run)
             fill_strange_table(run)
@@ -231,6 +241,18 @@ def fill_new_name(run: Execution) -> None:
     found = _NEW_NAME.search(run.world.text) or _NEW_NAME_BEFORE.search(run.world.text)
     if found is not None and found[1].casefold() not in {str(run.value(name)) for name in run.flow.slots}:
         run.flow.fill_slots_by_label({"new_name": found[1]}, turn_id=run.world.turn_id)
+
+
+def fill_turned_condition(run: Execution) -> None:
+    """Take a condition from “with more than 200 horsepower”, in the order that conditions are read in."""
+    if "condition" not in run.flow.spec.slots or _said_now(run, "condition"):
+        return
+    found = _TURNED.search(run.world.text)
+    if found is None:
+        return
+    sign = found["sign"].casefold().replace("fewer", "less")
+    condition = f"where {found['column']} {sign} {found['number']}"
+    run.flow.fill_slots_by_label({"condition": condition}, turn_id=run.world.turn_id)
 
 
 def fill_category(run: Execution, slot: str) -> None:
