@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ class StopRequested(BaseException):
     """The operator asked to stop (Ctrl-C, SIGTERM, a closed terminal)."""
 
 
+_asked = threading.Event()
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -28,6 +30,7 @@ def stop_on_signals() -> Iterator[None]:
     """The first signal raises StopRequested; a further one only shortens what the stop waits for."""
 
     def stop(_number: int, _frame: object) -> None:
+        _asked.set()
         for name in _SIGNALS:
             signal.signal(name, _hurry)
         raise StopRequested
@@ -38,7 +41,14 @@ def stop_on_signals() -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
+        _asked.clear()
         hurry.clear()
+
+
+def raise_if_stopped() -> None:
+    """Raise StopRequested again: a signal that came while a finaliser ran left its exception there."""
+    if _asked.is_set():
+        raise StopRequested
 
 
 def _hurry(_number: int, _frame: object) -> None:
@@ -62,6 +72,7 @@ def supervise(children: tuple[Child, ...], say: Callable[[str], None]) -> None:
     """
     watches = [Watch(child, started_at=time.monotonic()) for child in children]
     while True:
+        raise_if_stopped()
         for watch in watches:
             look(watch, time.monotonic(), say)
         time.sleep(_LOOK_EVERY_S)

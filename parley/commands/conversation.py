@@ -9,6 +9,7 @@ from typing import Any, BinaryIO
 
 from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavailable
 from parley.commands.output import print_json, say
+from parley.supervision import raise_if_stopped
 from parley.terminal.conversation import Conversation, answer_of
 from parley.terminal.words import plain
 
@@ -28,6 +29,7 @@ def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool)
             raise
         except ParleyError as error:
             _report(error, f"line {number}", as_json=as_json)
+        raise_if_stopped()
 
 
 def talk_in_terminal(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:

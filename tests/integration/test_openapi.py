@@ -23,6 +23,8 @@ from orchestrator.types import DEFAULT_TENANT
 from tests.integration.gateway import House, open_house
 from tests.integration.openapi_hooks import KNOWN_NAME
 
+ROOT = Path(__file__).resolve().parents[2]
+
 SETTINGS = """
 # A session that was just made has no earlier epoch: what is not there is the epoch, not the session.
 [[operations]]
@@ -89,7 +91,11 @@ async def _examine(database_url: str, redis_url: str, folder: Path, options: tup
     settings.write_text(SETTINGS)
     async with open_house(database_url, redis_url) as house:
         known = json.dumps(await _make_things(house))
-        hooks = {"SCHEMATHESIS_HOOKS": "tests.integration.openapi_hooks", KNOWN_NAME: known}
+        hooks = {
+            "SCHEMATHESIS_HOOKS": "tests.integration.openapi_hooks",
+            "PYTHONPATH": str(ROOT),
+            KNOWN_NAME: known,
+        }
         command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(settings), "run"]
         process = await asyncio.create_subprocess_exec(
             *command,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from parley.processes import Child, Program, log_says
-from parley.supervision import StopRequested, Watch, look, stop_on_signals
+from parley.supervision import StopRequested, Watch, look, raise_if_stopped, stop_on_signals
 
 
 def make_child(folder: Path, code: str) -> Child:
@@ -119,3 +120,16 @@ def test_a_second_signal_shortens_the_grace_of_a_stop(tmp_path: Path) -> None:
     with pytest.raises(StopRequested), stop_on_signals():
         stop_impatiently()
     assert child.exit_code() == -signal.SIGKILL
+
+
+def test_a_stop_whose_exception_was_lost_is_raised_again() -> None:
+    """A signal may arrive while a finaliser runs, which swallows what is raised in it."""
+
+    def lose_the_first() -> None:
+        with contextlib.suppress(StopRequested):
+            os.kill(os.getpid(), signal.SIGTERM)
+        raise_if_stopped()
+
+    with pytest.raises(StopRequested), stop_on_signals():
+        lose_the_first()
+    raise_if_stopped()
