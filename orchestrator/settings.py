@@ -108,13 +108,16 @@ class Settings(BaseSettings):
         return init_settings, env_settings, _SecretFiles(settings_cls)
 
     database_url: str = Field(alias="DATABASE_URL")
+    """PostgreSQL: the only durable truth. `postgresql://user:password@host:port/name`."""
     redis_url: str = Field(alias="REDIS_URL")
+    """Redis: messages, the scratchpad and live events. `redis://` or `rediss://`."""
     broker_url: str | None = Field(None, alias="PARLEY_BROKER_URL")
     """Celery's broker; Redis when it is not set."""
     domain: str = Field("travel", alias="PARLEY_DOMAIN")
     """Name of a shipped domain or path of a folder; sessions that name none get this one."""
 
     openai_api_key: SecretStr | None = Field(None, alias="OPENAI_API_KEY")
+    """The key of the model endpoint."""
     openai_base_url: str | None = Field(None, alias="OPENAI_BASE_URL")
     """Either of the two makes a model endpoint; without both, System 1 and direct mode do the work."""
     model: str = Field("gpt-4o-mini", alias="PARLEY_MODEL")
@@ -130,6 +133,7 @@ class Settings(BaseSettings):
     model_failures: int = Field(5, alias="PARLEY_MODEL_FAILURES", ge=1)
     """So many failures in a row, and a model is left alone for the cooling time."""
     model_cooling_s: float = Field(15.0, alias="PARLEY_MODEL_COOLING_S", ge=0)
+    """The cooling time of a model that failed too often, in seconds."""
 
     auth: Literal["open", "required"] = Field("open", alias="PARLEY_AUTH")
     """``required``: the gateway asks everybody for a key or a token. ``open`` is for loopback only."""
@@ -159,16 +163,24 @@ class Settings(BaseSettings):
     webhook_networks: tuple[str, ...] = Field((), alias="PARLEY_WEBHOOK_NETWORKS")
     """JSON list: private networks, as ``10.1.0.0/16``, that webhooks may reach. None by default."""
     webhook_timeout_s: float = Field(10.0, alias="PARLEY_WEBHOOK_TIMEOUT_S", gt=0)
+    """How long a receiver of webhooks may take to answer, in seconds."""
     webhook_give_up_s: float = Field(3 * 86_400.0, alias="PARLEY_WEBHOOK_GIVE_UP_S", gt=0)
     """A receiver that has failed for so long is told nothing more until an operator says so."""
 
     database_pool_size: int = Field(8, alias="PARLEY_DATABASE_POOL_SIZE", ge=2)
+    """Connections of the hot path, in each process."""
     lanes_per_process: int = Field(1000, alias="PARLEY_LANES_PER_PROCESS", ge=1)
+    """How many sessions one worker process runs side by side."""
     lease_ttl_s: float = Field(15.0, alias="PARLEY_LEASE_TTL_S", gt=0)
+    """How long a session stays with a worker that cannot be heard and whose connection still stands, in seconds."""
     sweep_every_s: float = Field(0.5, alias="PARLEY_SWEEP_EVERY_S", gt=0)
+    """How often each worker looks for sessions that nobody works on, in seconds."""
     sweep_grace_s: float = Field(1.0, alias="PARLEY_SWEEP_GRACE_S", ge=0)
+    """How long a session may be ready before that look counts it as forgotten, in seconds."""
     turn_deadline_s: float = Field(120.0, alias="PARLEY_TURN_DEADLINE_S", gt=0)
+    """The time a turn has from its first claim, in seconds."""
     sequence_gap_timeout_s: float = Field(30.0, alias="PARLEY_SEQUENCE_GAP_TIMEOUT_S", gt=0)
+    """How long a lane waits for a missing predecessor in `sequence`, in seconds."""
     shutdown_grace_s: float = Field(25.0, alias="PARLEY_SHUTDOWN_GRACE_S", ge=0)
     """Running turns get this long to end when a worker is asked to stop; the rest is handed back."""
     runner_linger_s: float = Field(5.0, alias="PARLEY_RUNNER_LINGER_S", ge=0)
@@ -186,11 +198,15 @@ class Settings(BaseSettings):
     pulse_file: Path | None = Field(None, alias="PARLEY_PULSE_FILE")
     """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
+    """Attempts before a turn is quarantined."""
     metrics_port: int | None = Field(None, alias="PARLEY_METRICS_PORT", ge=1, le=65535)
     """Where a worker tells its metrics over HTTP; nowhere when it is not set. The gateway has ``/metrics``."""
     metrics_host: str = Field("127.0.0.1", alias="PARLEY_METRICS_HOST")
+    """The address on which it does."""
     session_inbox_limit: int = Field(100, alias="PARLEY_SESSION_INBOX_LIMIT", ge=1)
+    """Unfinished turns of one session; more are refused."""
     total_inbox_limit: int = Field(200_000, alias="PARLEY_TOTAL_INBOX_LIMIT", ge=1)
+    """Unfinished turns of all sessions together; more are refused."""
 
 
 def known_secrets(settings: Settings) -> frozenset[str]:

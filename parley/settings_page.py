@@ -1,0 +1,131 @@
+"""``python -m parley.settings_page``: writes the reference of every setting, `docs/settings.md`, from the code.
+
+What a setting is for stands where it is declared; nothing is described here.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterable, Iterator
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import orjson
+import yaml
+from pydantic import BaseModel
+from pydantic_core import PydanticUndefined
+
+from orchestrator.domain.configuration import DomainConfig
+from orchestrator.settings import Settings
+
+_OF_COMMANDS = {
+    "PARLEY_HOST": (
+        "127.0.0.1",
+        "Where the gateway, or Flower, listens: `parley serve`, `python -m gateway`.",
+    ),
+    "PARLEY_PORT": ("8600, Flower 5555", "Its port."),
+    "PARLEY_URL": ("", "The gateway that commands talk to; else the running `up`."),
+    "PARLEY_API_KEY": ("", "The key that commands show it."),
+    "FLOWER_BASIC_AUTH": ("", "`user:password` of Flower; required where others can reach it."),
+    "OTEL_EXPORTER_OTLP_ENDPOINT": (
+        "",
+        "Where traces are sent, by OTLP over HTTP; none are made without it.",
+    ),
+    "OTEL_SERVICE_NAME": ("parley-gateway, parley-turns, …", "The service's name in traces."),
+}
+"""Variables that are read outside of the settings: by commands, and by OpenTelemetry itself."""
+
+_HEAD = """\
+# Settings
+
+Made from the code by `make docs`; change it there.
+
+A process is told by its environment. Every variable may be left in a file instead: `DATABASE_URL_FILE`
+names a file that holds what `DATABASE_URL` would. What one assistant is like stands in its folder's
+`domain.yaml`, section by section over shared defaults.
+"""
+
+
+def make_page() -> str:
+    """The whole page, in Markdown."""
+    parts = [
+        _HEAD,
+        "## Environment\n",
+        _table(("variable", "default", "what for"), _environment()),
+        "## Environment of commands and of traces\n",
+        _table(
+            ("variable", "default", "what for"),
+            ((f"`{name}`", _code(default), what) for name, (default, what) in _OF_COMMANDS.items()),
+        ),
+        "## `domain.yaml`\n",
+        *_domain(),
+    ]
+    return "\n".join(parts)
+
+
+def _environment() -> Iterator[tuple[str, str, str]]:
+    told = describe_fields(Settings)
+    for name, field in Settings.model_fields.items():
+        default = "required" if field.is_required() else _show(field.get_default(call_default_factory=True))
+        yield f"`{field.alias or name}`", default, told.get(name, "")
+
+
+def _domain() -> Iterator[str]:
+    source = files("orchestrator.domain").joinpath("defaults.yaml").read_text(encoding="utf-8")
+    defaults: dict[str, Any] = yaml.safe_load(source)
+    for name, field in DomainConfig.model_fields.items():
+        section = field.annotation
+        if not (inspect.isclass(section) and issubclass(section, BaseModel)):
+            continue
+        told = describe_fields(section)
+        yield f"### {name}\n\n{_sentence(section.__doc__)}\n"
+        given = defaults.get(name) or {}
+        rows = ((f"`{key}`", _show(given.get(key)), told.get(key, "")) for key in section.model_fields)
+        yield _table(("key", "default", "what for"), rows)
+
+
+def describe_fields(model: type[BaseModel]) -> dict[str, str]:
+    """By field: the text that stands under its declaration."""
+    [declared] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    assert isinstance(declared, ast.ClassDef)
+    told: dict[str, str] = {}
+    field = ""
+    for statement in declared.body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id=name)):
+                field = name
+            case ast.Expr(value=ast.Constant(value=str(text))) if field:
+                told[field] = _sentence(text)
+            case _:
+                field = ""
+    return told
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return (
+        "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+        + "\n"
+    )
+
+
+def _show(value: Any) -> str:
+    if value is None or value is PydanticUndefined or value in ("", [], {}, ()):
+        return ""
+    return _code(value if isinstance(value, str) else orjson.dumps(value, default=str).decode())
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _sentence(text: str | None) -> str:
+    return " ".join(inspect.cleandoc(text or "").replace("``", "`").split())
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1] if len(sys.argv) > 1 else "docs/settings.md").write_text(make_page(), encoding="utf-8")
