@@ -27,7 +27,7 @@ from tests.integration.deploy.manifests import (
 )
 
 RELEASES = ("1.30", "1.35")
-CUSTOM = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor"}
+CUSTOM = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor", "PrometheusRule"}
 ROLES = ("gateway", "turns", "internal", "beat", "flower")
 
 each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
