@@ -27,7 +27,7 @@ from tests.integration.deploy.manifests import (
 )
 
 RELEASES = ("1.30", "1.35")
-CUSTOM = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor"}
+CUSTOM = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor", "PodMonitor", "PrometheusRule"}
 ROLES = ("gateway", "turns", "internal", "beat", "flower")
 
 each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
@@ -107,7 +107,8 @@ def test_every_role_is_probed_and_waits_for_the_schema(overlay: str) -> None:
 def test_commands_and_variables_are_those_that_compose_gives(overlay: str) -> None:
     """So that what is run for compose is run for both."""
     services = read_compose()["services"]
-    own = {"OPENAI_BASE_URL", "PARLEY_MODEL", "PARLEY_FLOWER_URL"}  # there, Flower has no address of its own
+    # Flower has no address of its own there, and Prometheus shows a key.
+    own = {"OPENAI_BASE_URL", "PARLEY_MODEL", "PARLEY_FLOWER_URL", "PARLEY_OPEN_METRICS"}
     for role in (*ROLES, "migrate"):
         (container,) = pods(overlay)[f"parley-{role}"]["spec"]["containers"]
         assert container["args"] == services[role]["command"]
