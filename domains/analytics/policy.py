@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping
 
+from rapidfuzz import fuzz
+
 from domains.analytics.catalogue import TABLES, other_names, tables_with
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.frame import Frame
@@ -19,6 +21,7 @@ from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.results import make_frame
 from orchestrator.types import Json, JsonObject
+from orchestrator.world.remark import RemarkKind
 
 AFTER: Mapping[str, tuple[str, ...]] = {
     "by": ("by", "per", "each", "over", "against", "every"),
@@ -110,6 +113,9 @@ _ORDINARY = frozenset(
 
 
 SHORT = 4
+SHORTEST_REPAIRED = 6
+NEARLY = 88.0
+"""How like an own name, of 100, words must be to be a misspelling of it."""
 _CONTINUING = frozenset({"and", "now", "as", "then"})
 _OF_A_QUESTION = ("column", "by", "condition", "value", "function")
 
@@ -193,6 +199,34 @@ def fill_own_names(run: Execution) -> None:
                 if slot is not None:
                     _give(run, slot, name)
             text = re.sub(_spoken(name), lambda hit: " " * len(hit[0]), text)
+        if entity == "table":
+            _repair_own_table(run, names, text)
+
+
+def _repair_own_table(run: Execution, names: list[str], text: str) -> None:
+    """Take words that are nearly an own table's name for it, and say so: “cars samle”."""
+    words = list(re.finditer(r"\w+", text))
+    for name in names:
+        length = name.count("_") + 1
+        for first in range(len(words) - length + 1):
+            start, end = words[first].start(), words[first + length - 1].end()
+            if _is_misspelt(text[start:end], name) and not _names_something_new(text[:start]):
+                slot = _slot_for(run, "table", name, text[:start])
+                if slot is not None:
+                    _give(run, slot, name)
+                    run.world.remark(RemarkKind.ASSUMED, why=f"I took “{text[start:end]}” for {name}.")
+                    return
+
+
+def _is_misspelt(said: str, name: str) -> bool:
+    folded = said.replace(" ", "_")
+    is_long = len(name) >= SHORTEST_REPAIRED and folded not in TABLES
+    return is_long and fuzz.ratio(folded, name.casefold()) >= NEARLY
+
+
+def _names_something_new(before: str) -> bool:
+    *_, word = ("", *before.split())
+    return word in {"as", "called", "named", "to", "it"}
 
 
 def _give(run: Execution, slot: str, name: str) -> None:
