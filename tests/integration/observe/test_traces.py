@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,8 +15,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
-from parley.embedded.ports import free_port
-from tests.integration.chaos.fleet import ROOT, fleet, wait_until
+from tests.integration.chaos.fleet import fleet, wait_until
+from tests.integration.observe.running import gateway
 
 SUMMARY_AT = 20
 """The turn that makes a summary due."""
@@ -77,33 +74,6 @@ def collector() -> Iterator[Collector]:
         server.shutdown()
         server.server_close()
         thread.join()
-
-
-@contextmanager
-def gateway(environment: dict[str, str], log: Path) -> Iterator[str]:
-    port = free_port()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "--port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        wait_until(lambda: _answers(url), within_s=60, what=f"the gateway answers, see {log}")
-        yield url
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health/live").is_success
-    except httpx.HTTPError:
-        return False
 
 
 def test_a_turn_is_one_trace_through_all_processes(database_url: str, redis_url: str, tmp_path: Path) -> None:
