@@ -74,7 +74,7 @@ def turn_span(name: str, turn_id: TurnId, **attributes: str | float | bool) -> A
     """A part of the turn's trace, whichever process this is."""
     if _State.tracer is None:
         return _NOTHING
-    parent = trace.set_span_in_context(NonRecordingSpan(_root_of(turn_id)))
+    parent = trace.set_span_in_context(NonRecordingSpan(root_of(turn_id)))
     return _open(_State.tracer, name, parent, {**attributes, "turn_id": turn_id})
 
 
@@ -82,7 +82,7 @@ def note_accepted(turn_id: TurnId, session_id: str) -> None:
     """Begin the turn's trace with its acceptance, linked to the request that brought it."""
     if _State.tracer is None:
         return
-    root = _root_of(turn_id)
+    root = root_of(turn_id)
     request = trace.get_current_span().get_span_context()
     links = [Link(request)] if request.is_valid else []
     token = _wanted.set((root.trace_id, root.span_id))
@@ -98,11 +98,12 @@ def note_queued(turn_id: TurnId, waited_s: float) -> None:
     if _State.tracer is None:
         return
     now = time.time_ns()
-    parent = trace.set_span_in_context(NonRecordingSpan(_root_of(turn_id)))
+    parent = trace.set_span_in_context(NonRecordingSpan(root_of(turn_id)))
     _State.tracer.start_span("queued", parent, start_time=now - int(waited_s * 1e9)).end(now)
 
 
-def _root_of(turn_id: TurnId) -> SpanContext:
+def root_of(turn_id: TurnId) -> SpanContext:
+    """The span that a turn's trace begins with; its `trace_id` finds the trace in any collector."""
     digest = hashlib.blake2b(turn_id.encode(), digest_size=24).digest()
     return SpanContext(
         trace_id=int.from_bytes(digest[:16]),

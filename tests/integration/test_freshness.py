@@ -2,26 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import shutil
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.bootstrap import open_ports
 from orchestrator.errors import ConfigurationError
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import FINISHED, Submission, TurnInput
-from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
-from tests.integration.chaos.fleet import ROOT, fleet
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from tests.integration.chaos.fleet import fleet
+from tests.integration.depot import DEPOT, DepotTalk
 
-DEPOT = ROOT / "tests" / "domains" / "depot"
 TURNS, ALL = "turns,submissions", "turns,submissions,internal,urgent"
-WITHIN_S = 60
 SAID = (
     "list the shelves",
     "show all shelves",
@@ -31,23 +26,7 @@ SAID = (
 )
 
 
-@dataclass
-class Talk:
-    ports: Ports
-    session_id: SessionId
-
-    async def say(self, text: str) -> JsonObject:
-        receipt = await self.ports.inbox.submit(
-            Submission(self.session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="depot")
-        )
-        await self.ports.wakeup.offer(self.session_id)
-        ends_at = time.monotonic() + WITHIN_S
-        while (turn := await self.ports.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
-            assert time.monotonic() < ends_at, turn
-            await asyncio.sleep(0.02)
-        assert turn.result is not None
-        return turn.result
-
+class Talk(DepotTalk):
     async def summarised(self) -> int:
         """The turn up to which the state's summary goes."""
         state = (await self.ports.sessions.get(DEFAULT_TENANT, self.session_id)).state or {}

@@ -7,44 +7,26 @@ import shutil
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.bootstrap import open_ports
 from orchestrator.ports.context import CONTEXT_READY, GATHER_CONTEXT, HAND_OVER_CONTEXT
 from orchestrator.ports.runs import RunStatus
 from orchestrator.ports.scratchpad import EntryKind
 from orchestrator.settings import Settings
-from orchestrator.turns.turn import FINISHED, Submission, TurnInput, TurnKind
+from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
-from tests.integration.chaos.fleet import ROOT, Fleet, fleet
+from tests.integration.chaos.fleet import Fleet, fleet
+from tests.integration.depot import DEPOT, WITHIN_S, DepotTalk
 from workers.internal_tools import make_tools
 
-DEPOT = ROOT / "tests" / "domains" / "depot"
 TURNS, INTERNAL = "turns,submissions", "internal,urgent"
-WITHIN_S = 60
 
 
-@dataclass
-class Talk:
-    ports: Ports
-    session_id: SessionId
-
-    async def say(self, text: str) -> JsonObject:
-        receipt = await self.ports.inbox.submit(
-            Submission(self.session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="depot")
-        )
-        await self.ports.wakeup.offer(self.session_id)
-        ends_at = time.monotonic() + WITHIN_S
-        while (turn := await self.ports.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
-            assert time.monotonic() < ends_at, turn
-            await asyncio.sleep(0.02)
-        assert turn.result is not None
-        return turn.result
-
+class Talk(DepotTalk):
     async def told(self) -> JsonObject:
         """The system turn that brought the findings, once it is decided."""
         ends_at = time.monotonic() + WITHIN_S

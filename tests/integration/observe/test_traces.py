@@ -14,7 +14,9 @@ import httpx
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.telemetry.traces import root_of
 from orchestrator.testing.scripted_model import Answer, Rule, Script, ScriptedModel
+from orchestrator.types import TurnId
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.observe.running import gateway
 
@@ -24,7 +26,7 @@ SECRET_WORD = "xylophone"
 
 
 class Collector:
-    """Spans by trace: name, service, parent, links."""
+    """Spans by trace: name and service."""
 
     def __init__(self) -> None:
         self.traces: dict[bytes, list[tuple[str, str]]] = defaultdict(list)
@@ -40,14 +42,7 @@ class Collector:
                     self.traces[span.trace_id].append((span.name, named["service.name"]))
 
     def trace_of(self, turn_id: str) -> set[tuple[str, str]]:
-        digest = _trace_id(turn_id)
-        return set(self.traces[digest])
-
-
-def _trace_id(turn_id: str) -> bytes:
-    from orchestrator.telemetry import traces  # noqa: PLC0415
-
-    return traces._root_of(turn_id).trace_id.to_bytes(16)
+        return set(self.traces[root_of(TurnId(turn_id)).trace_id.to_bytes(16)])
 
 
 @contextmanager
