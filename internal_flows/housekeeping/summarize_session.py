@@ -116,7 +116,7 @@ class SummarizeSession(InternalFlow):
             run.tenant_id,
             run.session_id,
             "summary",
-            {"text": result["text"], "through_turn": item["through_turn"]},
+            {"text": result["text"], "through_turn": item["through_turn"], "labels": item["labels"]},
             epoch=item["epoch"],
             flow=self.name,
             run_id=run.run_id,

@@ -17,9 +17,11 @@ from orchestrator.agent.load import decode
 from orchestrator.agent.modules import Modules
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_object
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.labels import Label
 from orchestrator.dialogue.repair import repair
 from orchestrator.dialogue.state import DialogueState, Summary
+from orchestrator.pex.gate import join_labels
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
@@ -106,6 +108,9 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
     if state.summary is not None and state.summary.through_turn >= through:
         return Verdict(Decision.DROPPED, f"There is a summary through turn {state.summary.through_turn}.")
     state.summary = Summary(text, through)
+    labels = proposal.change.get("labels")
+    if is_list(labels):
+        join_labels(state, [label for label in labels if label in set(Label)], "an earlier part of this talk")
     reason = f"The summary covers the turns up to {through}."
     return Verdict(Decision.APPLIED if proposal.fresh else Decision.REBASED, reason)
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from orchestrator.dialogue.labels import Label, LabelSource, add_source
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.labels import Label, LabelSource, add_source, labels_of
+from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
 from orchestrator.pex.toolbox import Tool
@@ -53,6 +55,31 @@ def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> Non
     """Note on the session the labels of something kept outside of it: a memory, a summary, a scratchpad entry."""
     for label in labels:
         add_source(state.labels, LabelSource(Label(label), source, state.turn))
+
+
+def label_work(
+    state: DialogueState, flow: BaseFlow, tools: Iterable[Tool], *, text: str, by_skill: bool
+) -> tuple[str, ...]:
+    """The labels of what a flow found: those of all that its work can have been made from.
+
+    A skill has read the conversation, and a value that the user did not say may come from anywhere in
+    it: both have all labels of the session. What was worked out from the user's own words has those of
+    the flow's tools. `text`: what the user says in this turn.
+    """
+    if not state.labels:
+        return ()
+    said = [text.casefold(), *(line.text.casefold() for line in state.messages if line.role == "user")]
+    if by_skill or flow.plan_id is not None or not all(_was_said(slot, said) for slot in flow.slots.values()):
+        return tuple(sorted(labels_of(state.labels)))
+    sources = (source for tool in tools for source in _labels_of_tool(tool.spec, state.turn, None))
+    return tuple(sorted(labels_of(sources)))
+
+
+def _was_said(slot: SlotValue, said: Iterable[str]) -> bool:
+    if slot.source is SlotSource.DEFAULT:
+        return True
+    words = slot.text.casefold()
+    return slot.source is SlotSource.USER and bool(words) and any(words in line for line in said)
 
 
 def _labels_of_tool(spec: ToolSpec, turn: int, flow_id: FlowId | None) -> list[LabelSource]:

@@ -18,6 +18,7 @@ from internal_flows.housekeeping import FLOWS
 from internal_flows.runner import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
+from orchestrator.dialogue.labels import Label, LabelSource
 from orchestrator.ports.documents import NewDocument, Owned, Passage
 from orchestrator.ports.preferences import PreferenceKind
 from orchestrator.ports.runs import ENDED, NewRun, RunRecord, RunStatus
@@ -108,6 +109,23 @@ async def test_findings_become_the_users_documents_and_preferences_and_leave_the
     assert [entry.entry_id for entry in left if entry.kind is EntryKind.SUMMARY] == ["summary"]
 
 
+async def test_what_was_made_of_a_labelled_session_carries_its_labels(house: House) -> None:
+    """PX-3: from the session's state into its summary, from the summary's findings into a document."""
+    user, note_of_labels = new_id("user"), LabelSource(Label.PRIVATE, "List salaries", 1).serialize()
+    session_id = await house.session({**spoken(3), "labels": [note_of_labels]}, user=user)
+    finding = note(LOUNGE, data={"about": "business", "explicit": True}, labels=("private", "untrusted"))
+    await house.ports.scratchpad.put(DEFAULT_TENANT, session_id, (finding,))
+
+    await run_graph(house, session_id)
+
+    [proposal] = await house.proposals(session_id)
+    assert proposal["change"]["labels"] == ["private"]
+    left = await house.ports.scratchpad.read(DEFAULT_TENANT, session_id)
+    assert [entry.labels for entry in left if entry.kind is EntryKind.SUMMARY] == [("private",)]
+    found = await search(house.ports, user, "when does the lounge in Lisbon close?")
+    assert (found[0].text, set(found[0].labels)) == (LOUNGE, {"private", "untrusted"})
+
+
 async def test_what_is_known_already_is_no_surprise(house: House) -> None:
     user = new_id("user")
     first, second = [await house.session(spoken(2), user=user) for _ in range(2)]
@@ -167,7 +185,7 @@ async def test_a_model_writes_the_summary_and_names_findings(database_url: str, 
             documents = await ports.context.documents.list(Owned(DEFAULT_TENANT, UserId(user)))
 
     assert runs["summarize_session"].status is RunStatus.DONE
-    assert proposal["change"] == {"text": "They look for flights to Lisbon.", "through_turn": 3}
+    assert proposal["change"] == {"text": "They look for flights to Lisbon.", "through_turn": 3, "labels": []}
     assert [one.text for one in known] == ["The user never flies on Fridays."]
     assert found[0].text == LOUNGE
     own = [document for document in documents if document.user_id == user]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,7 @@ from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.domain.services import ServiceContext
+from orchestrator.nlu.system1 import System1
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.ports.context import ContextGathering
 from orchestrator.rehearsal import Conversation, Rehearsal
@@ -81,14 +82,17 @@ async def talk(
     domain: str = "lab",
     gather: ContextGathering | None = None,
     loaded: LoadedDomain | None = None,
+    system1: System1 | None = None,
+    stand_ins: Mapping[str, object] | None = None,
     **sections: Any,
 ) -> AsyncGenerator[Talk]:
     """A conversation in which the skill's model gives these replies in order.
 
-    `loaded`: the domain with something changed in it.
+    `loaded`: another domain, or this one with something changed in it; `system1`: what was trained for
+    it. `stand_ins`: services in place of its own.
     """
-    original, system1 = trained(domain)
-    loaded = loaded or original
+    original, own_system1 = trained(domain)
+    loaded, system1 = loaded or original, system1 or own_system1
     script = Script(rules=(*rules, Rule(prompt=SKILL, replies=replies or (finish("failure"),))))
     own = loaded.services.get("Lab")
     rules_of_python = PythonRules.from_config(loaded.domain.config.guardrails)
@@ -97,9 +101,9 @@ async def talk(
     with ScriptedModel(script) as model:
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
         try:
-            stand_ins = {"Lab": lab} if lab is not None else {}
+            services = stand_ins or ({"Lab": lab} if lab is not None else {})
             rehearsal = Rehearsal.of(
-                loaded, sections=sections, models=pool, system1=system1, services=stand_ins, gather=gather
+                loaded, sections=sections, models=pool, system1=system1, services=services, gather=gather
             )
             conversation = rehearsal.converse()
             yield Talk(conversation, rehearsal, model, lab)

@@ -9,10 +9,9 @@ from __future__ import annotations
 from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import copy_json
-from orchestrator.dialogue.labels import labels_of
 from orchestrator.memory.notes import LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Execution
-from orchestrator.pex.gate import join_labels
+from orchestrator.pex.gate import join_labels, label_work
 from orchestrator.ports.documents import Owned
 from orchestrator.ports.models import ToolDefinition
 from orchestrator.types import Json, JsonObject
@@ -88,7 +87,7 @@ async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonO
             pass
     if text is None:
         return {"ok": False, "message": "write needs the text of the note"}
-    await write_note(run, text)
+    await write_note(run, text, by_skill=True)
     return {"ok": True}
 
 
@@ -119,10 +118,13 @@ async def _read_documents(world: World, question: str) -> JsonObject:
     return {"passages": [{"title": one.title, "text": one.text, "score": one.score} for one in found]}
 
 
-async def write_note(run: Execution, text: str, kind: NoteKind = NoteKind.FINDING) -> None:
-    """Leave a note, with the labels of everything that the session has taken in."""
-    state = run.world.state
-    labels = tuple(sorted(labels_of(state.labels)))
+async def write_note(
+    run: Execution, text: str, kind: NoteKind = NoteKind.FINDING, *, by_skill: bool = False
+) -> None:
+    """Leave a note, with the labels of what it was made from."""
+    state, flow = run.world.state, run.flow
+    tools = [tool for use in flow.spec.tools if (tool := run.tools.find(use.tool_id)) is not None]
+    labels = label_work(state, flow, tools, text=run.world.text, by_skill=by_skill or run.by_skill)
     await run.world.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels, kind))
 
 

@@ -21,6 +21,9 @@ class Mailroom(Service):
     async def list_salaries(self) -> JsonObject:
         return {"rows": [{"person": "ann", "salary": 1}]}
 
+    async def count_letters(self) -> JsonObject:
+        return {"waiting": 2}
+
     async def send(self, *, recipient: str) -> JsonObject:
         self._call("mail", recipient)
         return {"mail_id": f"M-{recipient}"}
