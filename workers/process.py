@@ -18,6 +18,7 @@ from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
+from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
@@ -254,7 +255,7 @@ class WorkerProcess:
         if self._webhooks is not None:
             await self._webhooks.close()
         if self._sightings:
-            await asyncio.to_thread(self._sightings.close)
+            await run_in_thread(self._sightings.close)
         await self._resources.aclose()
 
     async def _beat(self) -> None:
