@@ -12,7 +12,7 @@ PYTEST_ARGUMENTS ?= --numprocesses auto --maxprocesses 4 --dist loadfile
 SOAK_ARGUMENTS ?=
 
 .PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-workers docs soak chaos audit clean
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos audit clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -50,6 +50,9 @@ bench-graphs: $(VENV)/.installed-dev
 
 bench-housekeeping: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.housekeeping
+
+bench-hurtful: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.hurtful_tools
 
 bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length

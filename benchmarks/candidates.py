@@ -75,20 +75,20 @@ class ByHand:
         times = []
         for text in texts:
             began = time.perf_counter()
-            await self._submit(session, text)
+            await self.submit(session, text)
             await self.redis.brpop([by_hand.keys(session)[2]], timeout=0)
             times.append(time.perf_counter() - began)
         return times
 
     async def enqueue(self, session: str, texts: list[str]) -> None:
         for text in texts:
-            await self._submit(session, text)
+            await self.submit(session, text)
 
     async def drained(self) -> None:
         while int(await self.redis.get("hand:done") or 0) < self.expected:
             await asyncio.sleep(0.01)
 
-    async def _submit(self, session: str, text: str) -> None:
+    async def submit(self, session: str, text: str) -> None:
         from benchmarks import by_hand  # noqa: PLC0415
 
         self.expected += 1
@@ -115,7 +115,7 @@ class Ours:
         async with self.ports.live.listen(SessionId(session)) as events:
             for text in texts:
                 began = time.perf_counter()
-                turn_id = await self._submit(session, text)
+                turn_id = await self.submit(session, text)
                 async for event in events:
                     if event.type in {"answer", "failed"} and event.turn_id == turn_id:
                         break
@@ -124,13 +124,13 @@ class Ours:
 
     async def enqueue(self, session: str, texts: list[str]) -> None:
         for text in texts:
-            await self._submit(session, text)
+            await self.submit(session, text)
 
     async def drained(self) -> None:
         while await self.ports.database.fetch_one(WAITING, {}):
             await asyncio.sleep(0.01)
 
-    async def _submit(self, session: str, text: str) -> str:
+    async def submit(self, session: str, text: str) -> str:
         submission = Submission(SessionId(session), TurnInput(text=text), DEFAULT_TENANT)
         receipt = await self.ports.inbox.submit(submission)
         await self.ports.wakeup.offer(SessionId(session))

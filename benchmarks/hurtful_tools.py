@@ -1,144 +1,229 @@
-"""How long other sessions' turns take while one session uses a tool that hangs, lies or gives 10 MB.
+"""How long other sessions' turns take while some sessions use tools that hang, lie or give 10 MB.
 
-`python -m benchmarks.hurtful_tools` prints the median turn of the others, alone and beside each such
-tool, and their ratio. Everything runs in one process on one loop, as in a worker.
+Prints p50 and p95 of the others' turns, alone and beside each such tool, with their ratios: one session
+that uses the tool again and again, and many whose calls all hang at once, more than there are threads for
+tools. First in one process, without stores, so that nothing hides what a tool costs; then through one
+Celery worker on Redis and PostgreSQL. Short stretches alone and beside alternate, so that a machine
+that gets slower does so in both. The others use a plain method, which needs a thread as well.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
 import logging
+import os
 import statistics
+import sys
 import tempfile
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import structlog
 
+from benchmarks.candidates import Ours, run_ours
+from benchmarks.hurtful_domain import BAD, CROWDS, word_of, write_domain
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.pex.strays import SHARED_THREADS
 from orchestrator.rehearsal import Rehearsal
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
+from parley.embedded import stores
 
-ROUNDS = 6
-TURNS = 40
-
-BAD = {
-    "hang": "a thread that hangs",
-    "deaf": "deaf to cancellation",
-    "lie": "another schema",
-    "huge": "10 MB",
-}
-
-SERVICES = """\
-import asyncio, threading
-from orchestrator.domain.services import Service
-
-RELEASED = threading.Event()
+BAR = 1.3
+STRETCH = 40
+"""Turns between two changes from alone to beside."""
+CROWD = 2 * SHARED_THREADS
+"""Calls that hang at once."""
+READING_S, PAUSE_S = 0.002, 0.1
+"""A user reads before the next message; whoever uses a bad tool again waits a little."""
+RING = ("use ring", "please use ring")
+FAILED = {"timeout", "server_error"}
 
 
-class Things(Service):
-    async def ring(self):
-        return {"rung": True}
+class Place(Protocol):
+    """Where sessions talk."""
 
-    def hang(self):
-        RELEASED.wait()
-        return {}
+    async def ring(self, session: str, text: str) -> float:
+        """A turn of somebody else; seconds until its answer."""
+        ...
 
-    async def deaf(self):
-        while not RELEASED.is_set():
-            try:
-                await asyncio.sleep(0.05)
-            except asyncio.CancelledError:
-                continue
-        return {}
-
-    async def lie(self):
-        return {"text": 7}
-
-    async def huge(self):
-        return {"text": "x" * 10_000_000}
-
-    async def release(self):
-        RELEASED.set()
-        return {}
-"""
-
-FLOW = """\
-  use_{name}:
-    dax: "0{number}1"
-    intent: Read
-    description: Use {name}
-    examples: [use {name}, please use {name}, "{name} please", try {name} now]
-    tools: [{{tool_id: thing_{name}}}]
-"""
-
-TOOL = """\
-  thing_{name}:
-    service: Things.{name}
-    idempotent: true
-    timeout_ms: 100
-    max_retries: 0
-    input_schema: {{type: object, properties: {{}}}}
-    output_schema: {{type: object, properties: {{text: {{type: string}}}}}}
-"""
+    async def use(self, text: str) -> list[str]:
+        """A turn in a new session; how its tools ended."""
+        ...
 
 
-def write_domain(folder: Path) -> Path:
-    names = ["ring", *BAD, "release"]
-    flows = (FLOW.format(name=name, number=number) for number, name in enumerate(names, 1))
-    (folder / "ontology.yaml").write_text("flows:\n" + "".join(flows))
-    (folder / "tools.yaml").write_text("tools:\n" + "".join(TOOL.format(name=name) for name in names))
-    (folder / "services.py").write_text(SERVICES)
-    return folder
+@dataclass
+class InProcess:
+    rehearsal: Rehearsal
+    talks: dict[str, Any] = field(default_factory=dict)
 
-
-async def other_turns(rehearsal: Rehearsal) -> list[float]:
-    """Seconds that each turn took; every one is in a session of its own, for nothing may be said twice."""
-    taken: list[float] = []
-    for _ in range(TURNS):
+    async def ring(self, session: str, text: str) -> float:
+        talk = self.talks.setdefault(session, self.rehearsal.converse())
         started = time.perf_counter()
-        turn = await rehearsal.converse().say("use ring")
-        taken.append(time.perf_counter() - started)
+        turn = await talk.say(text)
+        taken = time.perf_counter() - started
         assert [used["status"] for used in turn["tools"]] == ["ok"], turn
-        await asyncio.sleep(0.002)  # a user reads before the next message
+        return taken
+
+    async def use(self, text: str) -> list[str]:
+        turn = await self.rehearsal.converse().say(text)
+        return [used["status"] for used in turn["tools"]]
+
+
+@dataclass
+class OnWorker:
+    ours: Ours
+    known: set[str] = field(default_factory=set)
+
+    async def ring(self, session: str, text: str) -> float:
+        if session not in self.known:
+            await self.ours.prepare([session])
+            self.known.add(session)
+        [taken] = await self.ours.converse(session, [text])
+        return taken
+
+    async def use(self, text: str) -> list[str]:
+        session = new_id("session")
+        await self.ours.prepare([session])
+        turn_id = await self.ours.submit(session, text)
+        waiter = self.ours.ports.waiter
+        turn = await waiter.finished(DEFAULT_TENANT, SessionId(session), TurnId(turn_id), 120)
+        assert turn.status is TurnStatus.DONE, turn
+        assert turn.result is not None
+        return [used["status"] for used in turn.result["tools"]]
+
+
+async def stretch(place: Place) -> list[float]:
+    """Seconds that each turn of another session took."""
+    session, taken = new_id("session"), []
+    for number in range(STRETCH):
+        taken.append(await place.ring(session, RING[number % 2]))
+        await asyncio.sleep(READING_S)
     return taken
 
 
-async def beside(rehearsal: Rehearsal, name: str) -> list[float]:
-    """The same while another session uses the tool again and again."""
-
+@asynccontextmanager
+async def again_and_again(place: Place, name: str) -> AsyncIterator[None]:
+    """One session uses the tool, over and over."""
     enough = asyncio.Event()
 
     async def use() -> None:
         while not enough.is_set():
-            turn = await rehearsal.converse().say(f"use {name}")
-            assert all(used["status"] in {"timeout", "server_error"} for used in turn["tools"]), turn
-            await asyncio.sleep(0.1)
+            ended = await place.use(f"use {word_of(name)}")
+            assert FAILED.issuperset(ended), ended
+            await asyncio.sleep(PAUSE_S)
 
     using = asyncio.create_task(use())
     try:
-        return await other_turns(rehearsal)
+        yield
     finally:
         enough.set()
         await using
+        await place.use("use release")
 
 
-async def main() -> None:
+@asynccontextmanager
+async def many_at_once(place: Place, name: str) -> AsyncIterator[None]:
+    """Many sessions whose calls hang, all the while."""
+    using = [asyncio.create_task(place.use(f"use {word_of(name)}")) for _ in range(CROWD)]
+    await place.use("use ring")  # whoever came before this has begun
+    try:
+        yield
+        assert not any(turn.done() for turn in using), "they should have hung"
+    finally:
+        while not all(turn.done() for turn in using):
+            await place.use("use release")
+        ended = await asyncio.gather(*using)
+    assert {status for turn in ended for status in turn} <= {"ok"}, ended
+
+
+@dataclass
+class Figures:
+    alone: list[float] = field(default_factory=list)
+    beside: list[float] = field(default_factory=list)
+
+    def ratio(self, quantile: int) -> float:
+        return _quantile(self.beside, quantile) / _quantile(self.alone, quantile)
+
+    def row(self, what: str) -> str:
+        parts = [
+            f"p{quantile} {_quantile(self.alone, quantile):6.2f} → {_quantile(self.beside, quantile):6.2f} ms"
+            f" = {self.ratio(quantile):.2f}"
+            for quantile in (50, 95)
+        ]
+        return f"  {what:42} {'   '.join(parts)}"
+
+
+def _quantile(seconds: list[float], number: int) -> float:
+    """In milliseconds."""
+    return 1000 * statistics.quantiles(seconds, n=100, method="inclusive")[number - 1]
+
+
+Beside = Callable[[Place, str], Any]
+
+
+async def compare(place: Place, rounds: int) -> dict[str, Figures]:
+    """Figures of every bad tool, by what it is."""
+    cases: list[tuple[str, str, Beside]] = [
+        *((f"{what}, again and again", name, again_and_again) for name, what in BAD.items()),
+        *((f"{what}, {CROWD} at once", name, many_at_once) for name, what in CROWDS.items()),
+    ]
+    await stretch(place)  # warm
+    results: dict[str, Figures] = {}
+    for what, name, beside in cases:
+        figures = results[what] = Figures()
+        for _ in range(rounds):
+            figures.alone += await stretch(place)
+            async with beside(place, name):
+                figures.beside += await stretch(place)
+        print(figures.row(what), flush=True)
+    return results
+
+
+async def in_process(folder: Path, rounds: int) -> dict[str, Figures]:
+    print("In one process:")
+    return await compare(InProcess(Rehearsal.of(folder)), rounds)
+
+
+async def on_a_worker(folder: Path, rounds: int) -> dict[str, Figures]:
+    print("Through a Celery worker, Redis and PostgreSQL:")
+    with tempfile.TemporaryDirectory(prefix="parley-bench-") as data, stores(Path(data)) as running:
+        migrate(running.database_url)
+        os.environ["PARLEY_DOMAIN"] = str(folder)
+        async with run_ours(
+            running, Path(data), name="hurtful", application="workers.app", domain=folder.name, processes=1
+        ) as ours:
+            return await compare(OnWorker(ours), rounds)
+
+
+FORMS: dict[str, Callable[[Path, int], Coroutine[Any, Any, dict[str, Figures]]]] = {
+    "process": in_process,
+    "worker": on_a_worker,
+}
+
+
+async def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.hurtful_tools")
+    parser.add_argument("--rounds", type=int, default=8, help=f"of {STRETCH} turns alone and beside")
+    parser.add_argument("--only", choices=FORMS, help="one of the two forms")
+    arguments = parser.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    with tempfile.TemporaryDirectory() as folder:
-        rehearsal = Rehearsal.of(write_domain(Path(folder)))
-        await other_turns(rehearsal)  # warm
-        for name, what in BAD.items():
-            alone: list[float] = []
-            together: list[float] = []
-            for _ in range(ROUNDS):
-                alone += await other_turns(rehearsal)
-                together += await beside(rehearsal, name)
-            median, other = statistics.median(alone) * 1000, statistics.median(together) * 1000
-            print(
-                f"{what:22} alone {median:6.2f} ms  beside {other:6.2f} ms  ratio {other / median:.2f}",
-                flush=True,
-            )
-        await rehearsal.converse().say("use release")
+    worst: list[float] = []
+    with tempfile.TemporaryDirectory(prefix="hurtful") as folder:
+        domain = write_domain(Path(folder))
+        for name, measure in FORMS.items():
+            if arguments.only in {None, name}:
+                results = await measure(domain, arguments.rounds)
+                worst.append(max(figures.ratio(50) for figures in results.values()))
+    kept = max(worst) <= BAR
+    print(f"Worst ratio of medians {max(worst):.2f}; the bar of {BAR} is {'kept' if kept else 'missed'}.")
+    return 0 if kept else 1
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    sys.exit(asyncio.run(main()))

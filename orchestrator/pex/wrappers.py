@@ -226,6 +226,9 @@ class CheckOutput:
         return ToolError(FailureCategory.SERVER_ERROR, message, undecided=True)
 
     def _find_mistake(self, tool: Tool, data: JsonObject) -> str | None:
+        longest = max((len(value) for value in data.values() if isinstance(value, str)), default=0)
+        if longest > self._max_bytes:  # it need not be written out to be seen
+            return f"It has more than {longest} bytes, and {self._max_bytes} are taken in."
         try:
             size = len(orjson.dumps(data))
         except TypeError as error:

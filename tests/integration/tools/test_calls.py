@@ -66,6 +66,9 @@ class Things:
     async def huge(self) -> dict[str, Any]:
         return {"text": "x" * 10_000_000}
 
+    async def many(self) -> dict[str, Any]:
+        return {"rows": [{"text": "x" * 100}] * 100_000}
+
     async def odd(self) -> dict[str, Any]:
         return {"value": object()}
 
@@ -218,7 +221,7 @@ async def test_changes_are_never_tried_again(things: Things):
     assert things.called == 1
 
 
-@pytest.mark.parametrize("target", ["huge", "odd", "no_object", "leave", "leave_thread"])
+@pytest.mark.parametrize("target", ["huge", "many", "odd", "no_object", "leave", "leave_thread"])
 async def test_what_cannot_be_used_is_an_error_of_this_call_alone(things: Things, target: str):
     tools = [service_tool(f"Things.{target}", "thing_break"), service_tool("Things.count", "thing_count")]
     caller = caller_of(things, *tools)

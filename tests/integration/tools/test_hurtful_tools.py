@@ -1,6 +1,7 @@
 """PX-9: a tool that hangs, is deaf to cancellation, lies about its schema or gives 10 MB hurts nobody else's turns.
 
 How long the others take is measured by `python -m benchmarks.hurtful_tools`; here it is that they go on and end well.
+The others use a plain method, which needs a thread.
 """
 
 from __future__ import annotations
@@ -8,8 +9,16 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from benchmarks.hurtful_tools import BAD, write_domain
+import pytest
+
+from benchmarks.candidates import run_ours
+from benchmarks.hurtful_domain import BAD, CROWDS, write_domain
+from benchmarks.hurtful_tools import CROWD, InProcess, OnWorker, Place, many_at_once
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.pex.strays import SHARED_THREADS
 from orchestrator.rehearsal import Rehearsal
+from orchestrator.types import new_id
+from parley.embedded import Stores
 
 EXPECTED = {"hang": "timeout", "deaf": "timeout", "lie": "server_error", "huge": "server_error"}
 
@@ -39,3 +48,36 @@ async def test_the_session_itself_goes_on_after_it(tmp_path: Path) -> None:
             assert turn["completed"] == ["use_ring"], (name, turn["reply"])
     finally:
         await rehearsal.converse().say("use release")
+
+
+async def others_go_on(place: Place, crowd: str) -> None:
+    """While more calls hang than there are threads for tools, each answer of the others comes."""
+    assert CROWD > SHARED_THREADS
+    async with many_at_once(place, crowd):
+        rings = (place.ring(new_id("session"), "use ring") for _ in range(30))
+        await asyncio.wait_for(asyncio.gather(*rings), 45)
+
+
+@pytest.mark.parametrize("crowd", CROWDS)
+async def test_other_sessions_go_on_beside_a_crowd_that_hangs(crowd: str, tmp_path: Path) -> None:
+    await others_go_on(InProcess(Rehearsal.of(write_domain(tmp_path))), crowd)
+
+
+async def test_other_sessions_go_on_beside_a_crowd_that_hangs_on_the_same_worker(
+    database_url: str, redis_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One Celery worker, Redis and PostgreSQL."""
+    folder = tmp_path / "things"
+    folder.mkdir()
+    monkeypatch.setenv("PARLEY_DOMAIN", str(write_domain(folder)))
+    migrate(database_url)
+    async with run_ours(
+        Stores(database_url, redis_url),
+        tmp_path,
+        name="hurtful",
+        application="workers.app",
+        domain=folder.name,
+        processes=1,
+    ) as ours:
+        for crowd in CROWDS:
+            await others_go_on(OnWorker(ours), crowd)

@@ -1,0 +1,101 @@
+"""A domain of one decent tool and of tools that hang, lie or flood; for `benchmarks.hurtful_tools` and the tests.
+
+Every bad tool that hangs is there twice: with a short time-out, for one session that uses it again and
+again, and with a long one (`crowd_…`), so that many calls of it hang at once.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+BAD = {
+    "hang": "a thread that hangs",
+    "deaf": "deaf to cancellation",
+    "lie": "another schema",
+    "huge": "10 MB",
+}
+CROWDS = {
+    "crowd_hang": "threads that hang",
+    "crowd_deaf": "deaf to cancellation",
+}
+SHORT_MS, LONG_MS = 100, 60_000
+
+SERVICES = """\
+import asyncio, threading
+from orchestrator.domain.services import Service
+
+
+class Things(Service):
+    released = threading.Event()
+
+    def ring(self):
+        return {"rung": True}
+
+    def hang(self):
+        self.released.wait()
+        return {}
+
+    async def deaf(self):
+        released = self.released
+        while not released.is_set():
+            try:
+                await asyncio.sleep(0.05)
+            except asyncio.CancelledError:
+                continue
+        return {}
+
+    async def lie(self):
+        return {"text": 7}
+
+    async def huge(self):
+        return {"text": "x" * 10_000_000}
+
+    async def release(self):
+        # Whatever hangs until now goes on; what comes later hangs again.
+        held, type(self).released = self.released, threading.Event()
+        held.set()
+        return {}
+
+    crowd_hang, crowd_deaf = hang, deaf
+"""
+
+FLOW = """\
+  use_{name}:
+    dax: "0{number}1"
+    intent: Read
+    description: Use {word}
+    examples: [use {word}, please use {word}, "{word} please", try {word} now]
+    tools: [{{tool_id: thing_{name}}}]
+"""
+
+TOOL = """\
+  thing_{name}:
+    service: Things.{name}
+    idempotent: true
+    timeout_ms: {timeout_ms}
+    max_retries: 0
+    input_schema: {{type: object, properties: {{}}}}
+    output_schema: {{type: object, properties: {{text: {{type: string}}}}}}
+"""
+
+
+def write_domain(folder: Path) -> Path:
+    """Write the domain's files into an empty folder."""
+    names = ["ring", *BAD, *CROWDS, "release"]
+    flows = [
+        FLOW.format(name=name, word=word_of(name), number=number) for number, name in enumerate(names, 1)
+    ]
+    tools = [TOOL.format(name=name, timeout_ms=_allowed_ms(name)) for name in names]
+    (folder / "ontology.yaml").write_text("flows:\n" + "".join(flows))
+    (folder / "tools.yaml").write_text("tools:\n" + "".join(tools))
+    (folder / "services.py").write_text(SERVICES)
+    return folder
+
+
+def word_of(name: str) -> str:
+    """What a user calls the tool."""
+    return {"crowd_hang": "swamp", "crowd_deaf": "mule"}.get(name, name)
+
+
+def _allowed_ms(name: str) -> int:
+    return SHORT_MS if name in BAD else LONG_MS
