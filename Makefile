@@ -12,7 +12,7 @@ PYTEST_ARGUMENTS ?= --numprocesses auto --maxprocesses 4 --dist loadfile
 SOAK_ARGUMENTS ?=
 
 .PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners \
-	bench-graphs bench-housekeeping docs soak chaos audit clean
+	bench-graphs bench-housekeeping bench-workers docs soak chaos audit clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -56,6 +56,9 @@ bench-length: $(VENV)/.installed-dev
 
 bench-listeners: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.listeners
+
+bench-workers: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.workers
 
 docs: $(VENV)/.installed
 	$(BIN)/python -m parley.settings_page

@@ -20,6 +20,16 @@ class Meter:
         return {name: sum(map(_cpu_s, processes)) for name, processes in self.groups.items()}
 
 
+GROUPS = ("worker", "postgres", "redis")
+
+
+def meter_of(workers: list[psutil.Process]) -> Meter:
+    """Workers and the stores that this process runs."""
+    children = psutil.Process().children()
+    stores = {name: [child for child in children if child.name().startswith(name)] for name in GROUPS[1:]}
+    return Meter({GROUPS[0]: workers, **stores})
+
+
 @dataclass
 class Measurement:
     """One phase of one candidate."""

@@ -19,10 +19,9 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psutil
 import psycopg
 
-from benchmarks.measure import Measurement, Meter, Phase
+from benchmarks.measure import GROUPS, Measurement, Phase, meter_of
 from orchestrator.adapters.postgres.migrate import migrate
 from parley.embedded import Stores, stores
 
@@ -115,7 +114,7 @@ async def _closed_loop(candidate: Candidate, prefix: str, turns: int) -> Measure
     sessions = [f"{candidate.name}-{prefix}-{n}".replace(" ", "_") for n in range(SESSIONS)]
     await candidate.prepare(sessions)
     texts = [SAID[candidate.name][n % len(SAID[candidate.name])] for n in range(turns)]
-    phase = Phase(_meter(candidate))
+    phase = Phase(meter_of(candidate.workers))
     times = await asyncio.gather(*(candidate.converse(session, texts) for session in sessions))
     return phase.end(SESSIONS * turns, [one for several in times for one in several])
 
@@ -127,7 +126,7 @@ async def _drain(candidate: Candidate, prefix: str, turns: int) -> Measurement:
     _signal_all(candidate, signal.SIGSTOP)
     try:
         await asyncio.gather(*(candidate.enqueue(session, texts) for session in sessions))
-        phase = Phase(_meter(candidate))
+        phase = Phase(meter_of(candidate.workers))
     finally:
         _signal_all(candidate, signal.SIGCONT)
     await candidate.drained()
@@ -140,25 +139,11 @@ def _signal_all(candidate: Candidate, number: signal.Signals) -> None:
             process.send_signal(number)
 
 
-def _meter(candidate: Candidate) -> Meter:
-    children = psutil.Process().children()
-    return Meter(
-        {
-            "worker": candidate.workers,
-            "postgres": [child for child in children if child.name().startswith("postgres")],
-            "redis": [child for child in children if child.name().startswith("redis")],
-        }
-    )
-
-
 def _report(results: dict[tuple[str, str], list[Measurement]]) -> None:
     print(f"{'':28}{'turns/s':>9}{'p50 ms':>8}{'worker':>9}{'postgres':>9}{'redis':>7}  CPU us per turn")
     for (phase, name), rounds in sorted(results.items()):
         row = [statistics.median(getattr(one, key) for one in rounds) for key in ("rate", "p50_ms")]
-        cpu = [
-            statistics.median(one.cpu_us(group) for one in rounds)
-            for group in ("worker", "postgres", "redis")
-        ]
+        cpu = [statistics.median(one.cpu_us(group) for one in rounds) for group in GROUPS]
         print(f"{phase + ', ' + name:28}{row[0]:9.0f}{row[1]:8.2f}{cpu[0]:9.0f}{cpu[1]:9.0f}{cpu[2]:7.0f}")
     for (phase, name), rounds in sorted(results.items()):
         yardstick = results.get((phase, "by hand"))

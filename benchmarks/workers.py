@@ -2,6 +2,7 @@
 
 Turns are queued while the workers are frozen, then they run. Twice: turns that wait for a model, with few
 lanes per process, so that only more processes help; and turns that compute, which the machine's cores bound.
+Then workers come and go while turns wait, and each period is measured.
 """
 
 from __future__ import annotations
@@ -13,73 +14,169 @@ import signal
 import statistics
 import tempfile
 import time
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
 import psycopg
 
-from benchmarks.candidates import run_ours
+from benchmarks.candidates import Candidate, run_ours
+from benchmarks.measure import GROUPS, Measurement, Phase, meter_of
 from orchestrator.adapters.postgres.migrate import migrate
 from parley.embedded import Stores, stores
 
 COUNTS = (1, 2, 3)
+PERIODS = (1, 2, 3, 2, 1, 3, 1)
+PERIOD_S = 4.0
 LANES = 16
-KINDS = {"waiting": ("benchmarks.waiting", 100, 5), "computing": ("benchmarks.echo", 200, 10)}
-"""Application, sessions, turns of each."""
+FINISHED = "SELECT count(*) FROM turns WHERE finished_at IS NOT NULL"
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of turns. `sessions` fill the lanes of each number of workers without a rest."""
+
+    application: str
+    lanes: int
+    sessions: int
+    turns: int
+
+
+KINDS = {
+    "waiting": Kind("benchmarks.waiting", LANES, 192, 5),
+    "computing": Kind("benchmarks.echo", 1000, 400, 15),
+}
+CHANGING = Kind("benchmarks.waiting", LANES, 600, 10)
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.workers")
     parser.add_argument("--rounds", type=int, default=3)
-    rounds = parser.parse_args().rounds
+    parser.add_argument("--only", nargs="*", choices=[*KINDS, "changing"], help="all of them by default")
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
-        for kind in KINDS:
-            rates = {count: await _measure(running, Path(folder), kind, count, rounds) for count in COUNTS}
-            _report(kind, rates)
+        bench = Bench(running, Path(folder))
+        for name, kind in KINDS.items():
+            if not arguments.only or name in arguments.only:
+                _report(name, {count: await bench.drain(kind, count, arguments.rounds) for count in COUNTS})
+        if not arguments.only or "changing" in arguments.only:
+            _report_periods(await bench.change(CHANGING))
 
 
-async def _measure(running: Stores, folder: Path, kind: str, count: int, rounds: int) -> float:
-    """Turns per second of so many processes; the median of the rounds."""
-    application, sessions, turns = KINDS[kind]
-    own = _own(running, f"{kind}_{count}", number=1 + COUNTS.index(count) + 4 * (kind == "computing"))
-    os.environ["PARLEY_LANES_PER_PROCESS"] = str(LANES) if kind == "waiting" else "1000"
-    rates: list[float] = []
-    async with run_ours(
-        own, folder, name=f"{kind}-{count}", application=application, domain="echo", processes=count
-    ) as ours:
-        for number in range(rounds + 1):
-            names = [f"r{number}-{session}" for session in range(sessions)]
-            await ours.prepare(names)
-            _signal(ours.workers, signal.SIGSTOP)
-            await asyncio.gather(*(ours.enqueue(name, ["say"] * turns) for name in names))
-            _signal(ours.workers, signal.SIGCONT)
-            began = time.perf_counter()
-            await ours.drained()
-            if number:  # the first round warms up
-                rates.append(sessions * turns / (time.perf_counter() - began))
-    return statistics.median(rates)
+class Bench:
+    """Measures on one pair of stores; each measurement has a database and a Redis number of its own."""
+
+    def __init__(self, running: Stores, folder: Path) -> None:
+        self._running = running
+        self._folder = folder
+        self._used = 0
+        self._started = 0
+
+    async def drain(self, kind: Kind, count: int, rounds: int) -> list[Measurement]:
+        """So many workers carry out what was queued, again and again."""
+        measured: list[Measurement] = []
+        async with self._start(kind, self._own(), count) as ours:
+            for number in range(rounds + 1):
+                names = await _prepare(ours, f"r{number}", kind.sessions)
+                _signal(ours.workers, signal.SIGSTOP)
+                await asyncio.gather(*(ours.enqueue(name, ["say"] * kind.turns) for name in names))
+                phase = Phase(meter_of(ours.workers))
+                _signal(ours.workers, signal.SIGCONT)
+                await ours.drained()
+                measured.append(phase.end(kind.sessions * kind.turns))
+        return measured[1:]  # the first round warms up
+
+    async def change(self, kind: Kind) -> list[tuple[int, float]]:
+        """The workers of each period and its turns per second, with more turns waiting all the time."""
+        own = self._own()
+        measured: list[tuple[int, float]] = []
+        async with self._start(kind, own) as ours, AsyncExitStack() as closing:
+            names = await _prepare(ours, "c", kind.sessions)
+            await asyncio.gather(*(ours.enqueue(name, ["say"] * kind.turns) for name in names))
+            further: list[AsyncExitStack] = []
+            for count in PERIODS:
+                while 1 + len(further) < count:
+                    further.append(await closing.enter_async_context(AsyncExitStack()))
+                    await further[-1].enter_async_context(self._start(kind, own))
+                while 1 + len(further) > count:
+                    await further.pop().aclose()
+                measured.append((count, await _rate(own)))
+        return measured
+
+    @asynccontextmanager
+    async def _start(self, kind: Kind, own: Stores, count: int = 1) -> AsyncIterator[Candidate]:
+        os.environ["PARLEY_LANES_PER_PROCESS"] = str(kind.lanes)
+        self._started += 1
+        async with run_ours(
+            own,
+            self._folder,
+            name=f"w{self._started}",
+            application=kind.application,
+            domain="echo",
+            processes=count,
+        ) as ours:
+            yield ours
+
+    def _own(self) -> Stores:
+        """A database and a Redis number of its own."""
+        self._used += 1
+        name = f"bench_{self._used}"
+        with psycopg.connect(self._running.database_url, autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        base, redis_base = (
+            url.rpartition("/")[0] for url in (self._running.database_url, self._running.redis_url)
+        )
+        own = Stores(f"{base}/{name}", f"{redis_base}/{self._used}")
+        migrate(own.database_url)
+        return own
 
 
-def _own(running: Stores, name: str, *, number: int) -> Stores:
-    """A database and a Redis number of its own."""
-    with psycopg.connect(running.database_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    base, redis_base = running.database_url.rpartition("/")[0], running.redis_url.rpartition("/")[0]
-    own = Stores(f"{base}/{name}", f"{redis_base}/{number}")
-    migrate(own.database_url)
-    return own
+async def _prepare(ours: Candidate, prefix: str, sessions: int) -> list[str]:
+    names = [f"{prefix}-{session}" for session in range(sessions)]
+    await ours.prepare(names)
+    return names
 
 
-def _signal(workers: list, number: signal.Signals) -> None:
+async def _rate(own: Stores) -> float:
+    """Turns per second over one period."""
+    async with await psycopg.AsyncConnection.connect(own.database_url, autocommit=True) as connection:
+        before, began = await _finished(connection), time.perf_counter()
+        await asyncio.sleep(PERIOD_S)
+        return (await _finished(connection) - before) / (time.perf_counter() - began)
+
+
+async def _finished(connection: psycopg.AsyncConnection) -> int:
+    row = await (await connection.execute(FINISHED)).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def _signal(workers: list[psutil.Process], number: signal.Signals) -> None:
     for worker in workers:
         worker.send_signal(number)
 
 
-def _report(kind: str, rates: dict[int, float]) -> None:
-    print(f"{kind} turns, {os.cpu_count()} cores:")
-    for count, rate in rates.items():
-        print(
-            f"  {count} worker{'s' if count > 1 else ' '}  {rate:8.0f} turns/s  {rate / rates[1]:5.2f} x one"
-        )
+def _report(kind: str, measured: dict[int, list[Measurement]]) -> None:
+    print(f"{kind} turns, {os.cpu_count()} cores; CPU in us per turn:")
+    print(f"  workers  turns/s  x one{''.join(f'{group:>10}' for group in GROUPS)}")
+    rates = {count: statistics.median(one.rate for one in rounds) for count, rounds in measured.items()}
+    for count, rounds in measured.items():
+        cpu = [statistics.median(one.cpu_us(group) for one in rounds) for group in GROUPS]
+        costs = "".join(f"{one:10.0f}" for one in cpu)
+        print(f"  {count:7}{rates[count]:9.0f}{rates[count] / rates[1]:7.2f}{costs}", flush=True)
+
+
+def _report_periods(measured: list[tuple[int, float]]) -> None:
+    """`x one`: against the periods with one worker."""
+    one = statistics.median(rate for count, rate in measured if count == 1)
+    print(f"waiting turns, workers come and go every {PERIOD_S:.0f} s:")
+    print("  workers  turns/s  x one")
+    for count, rate in measured:
+        print(f"  {count:7}{rate:9.0f}{rate / one:7.2f}")
+    outside = [(count, rate) for count, rate in measured if not 0.8 * count <= rate / one <= 1.2 * count]
+    print("  each period is within a fifth of its workers' share" if not outside else f"  outside: {outside}")
 
 
 if __name__ == "__main__":
