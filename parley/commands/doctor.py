@@ -17,7 +17,7 @@ from parley.connection import locate_gateway, open_client
 from parley.diagnosis.database import examine_database
 from parley.diagnosis.finding import Finding, attempt, bad, note, well
 from parley.diagnosis.messaging import examine_broker, examine_processes, examine_redis
-from parley.diagnosis.surroundings import examine_folders, examine_models, examine_settings
+from parley.diagnosis.surroundings import examine_flower, examine_folders, examine_models, examine_settings
 from parley.embedded.lock import is_held
 from parley.embedded.postgres import find_binaries
 from parley.embedded.redis import find_server
@@ -65,6 +65,7 @@ def examine(
         if redis_url is not None and database_url is not None:
             yield from attempt("workers", lambda: examine_processes(redis_url), "see redis above")
         yield from _look_at_gateway(data_dir)
+        yield from examine_flower(environment)
     yield from examine_models(environment)
 
 
@@ -94,9 +95,14 @@ def _examine_stores(environment: Mapping[str, str]) -> Iterator[Finding]:
     else:
         yield from attempt(
             "postgres",
-            lambda: examine_database(database_url),
+            lambda: examine_database(database_url, guarded=_tells_tenants_apart(environment)),
             "start PostgreSQL, or correct DATABASE_URL; nothing is accepted meanwhile",
         )
+
+
+def _tells_tenants_apart(environment: Mapping[str, str]) -> bool:
+    row_security = environment.get("PARLEY_ROW_SECURITY", "").lower()
+    return environment.get("PARLEY_AUTH") == "required" or row_security in {"1", "true", "yes", "on"}
 
 
 def _look_at_domain(domain: str) -> Iterator[Finding]:

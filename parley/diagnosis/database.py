@@ -26,6 +26,12 @@ _ROLE = """
         WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace
             AND pg_has_role(pg_roles.oid, relowner, 'USAGE'))
     FROM pg_roles WHERE rolname = current_user"""
+# What every process reads and writes; the rest follows from the same roles.
+_FORBIDDEN = """
+    SELECT coalesce(string_agg(relname, ', ' ORDER BY relname), '') FROM pg_class
+    WHERE relnamespace = current_schema()::regnamespace
+        AND (relname IN ('alembic_version', 'sessions', 'lanes', 'turns') AND NOT has_table_privilege(oid, 'SELECT')
+             OR relname = 'turns' AND NOT has_table_privilege(oid, 'INSERT'))"""
 _GUARDED = """
     SELECT count(*) FROM pg_class
     WHERE relrowsecurity AND relnamespace = current_schema()::regnamespace"""
@@ -36,16 +42,23 @@ _WAITING = """
         AND lanes.gap_at IS NULL AND turns.status = 'queued'"""
 
 
-def examine_database(url: str) -> Iterator[Finding]:
-    """Everything about one database. Raises psycopg.Error when it does not answer."""
+def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
+    """Everything about one database; `guarded`: tenants are told apart here, so that policies have to hold.
+
+    Raises psycopg.Error when it does not answer.
+    """
     with psycopg.connect(url, connect_timeout=_TIMEOUT_S, autocommit=True) as connection:
         connection.execute("SET statement_timeout = '5s'")
         yield _look_at_server(connection)
         yield look_at_clock("postgres clock", _server_time(connection))
         yield from _look_at_crowd(connection)
+        yield from _look_for_refusals(connection)
+        if (forbidden := _look_at_rights(connection)) is not None:
+            yield forbidden
+            return
         schema = _look_at_schema(connection)
         yield schema
-        yield from _look_at_tenants(connection)
+        yield from _look_at_tenants(connection, guarded=guarded)
         if schema.fine:
             yield _look_at_lanes(connection)
 
@@ -95,6 +108,29 @@ def _look_at_crowd(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
         )
 
 
+def _look_for_refusals(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
+    row = connection.execute("SELECT current_setting('transaction_read_only')::bool").fetchone()
+    assert row is not None
+    if row[0]:
+        yield bad(
+            "postgres writes",
+            "are refused: a standby, or read-only by its configuration",
+            "point DATABASE_URL at the primary, or unset default_transaction_read_only",
+        )
+
+
+def _look_at_rights(connection: psycopg.Connection[Any]) -> Finding | None:
+    row = connection.execute(_FORBIDDEN).fetchone()
+    assert row is not None
+    if not row[0]:
+        return None
+    return bad(
+        "rights",
+        f"{connection.info.user} may not use {row[0]}",
+        "as the owner of the tables, run `parley migrate --login runtime=FILE`, FILE with this user's address",
+    )
+
+
 def _look_at_schema(connection: psycopg.Connection[Any]) -> Finding:
     revision = current_revision(connection)
     if revision == HEAD:
@@ -110,21 +146,21 @@ def _look_at_schema(connection: psycopg.Connection[Any]) -> Finding:
     )
 
 
-def _look_at_tenants(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
+def _look_at_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Iterator[Finding]:
     """Row-level security says nothing to a role that may pass it by."""
-    guarded = connection.execute(_GUARDED).fetchone()
+    tables = connection.execute(_GUARDED).fetchone()
     role = connection.execute(_ROLE).fetchone()
-    assert guarded is not None
+    assert tables is not None
     assert role is not None
     name, passes_by = role
-    if guarded[0] and passes_by:
-        yield note(
+    if tables[0] and passes_by:
+        yield (bad if guarded else note)(
             "tenants",
-            f"{guarded[0]} tables are guarded by tenant, but the role {name} passes every guard",
+            f"{tables[0]} tables are guarded by tenant, but the role {name} passes every guard",
             "give the processes login users with fewer rights: `parley migrate --login runtime=FILE` (docs/operate.md)",
         )
-    elif guarded[0]:
-        yield well("tenants", f"{guarded[0]} tables are guarded by tenant, also against {name}")
+    elif tables[0]:
+        yield well("tenants", f"{tables[0]} tables are guarded by tenant, also against {name}")
 
 
 def _look_at_lanes(connection: psycopg.Connection[Any]) -> Finding:

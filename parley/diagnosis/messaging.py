@@ -24,6 +24,7 @@ def examine_redis(url: str) -> Iterator[Finding]:
     with _open(url) as client:
         server: Mapping[str, Any] = client.info("server")
         yield well("redis", f"version {server['redis_version']} answers")
+        yield from _look_for_refusals(client.info("replication"), client.info("persistence"))
         yield look_at_clock("redis clock", _lead_s(client))
         yield from _look_at_memory(client.info("memory"))
         yield _look_at_log(client.info("persistence"))
@@ -69,6 +70,19 @@ def read_present(redis_url: str) -> list[Presence]:
         now_ms = int(_server_time(client) * 1000)
         members: Any = client.zrangebyscore(PRESENT, now_ms, "+inf")
     return [read_presence(member) for member in members]
+
+
+def _look_for_refusals(replication: Mapping[str, Any], persistence: Mapping[str, Any]) -> Iterator[Finding]:
+    if replication["role"] != "master":
+        yield bad(
+            "redis writes",
+            f"are refused: it is a replica of {replication.get('master_host')}",
+            "point REDIS_URL at the primary",
+        )
+    if persistence.get("aof_enabled") and persistence.get("aof_last_write_status", "ok") != "ok":
+        yield bad(
+            "redis writes", "are refused: its log cannot be written", "make room where Redis keeps its data"
+        )
 
 
 def _look_at_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:

@@ -13,11 +13,14 @@ from urllib.parse import urlsplit
 import httpx
 from pydantic import ValidationError
 
+from gateway.tokens import read_tokens
+from orchestrator.errors import ConfigurationError
 from orchestrator.settings import OPENAI_URL, Settings
 from parley.diagnosis.finding import Finding, bad, note, well
 
 _TIMEOUT_S = 3
 _FREE_BYTES = 1 << 30
+_REFUSALS = frozenset({401, 403})
 _LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost", ""})
 _DEFAULT_MODEL = str(Settings.model_fields["model"].default)
 
@@ -26,6 +29,7 @@ def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
     """Values that cannot be read, and those that open a door to everybody."""
     yield from _look_at_values(environment)
     yield from _look_at_doors(environment)
+    yield from _look_at_tokens(environment)
     for name in ("DATABASE_URL", "REDIS_URL", "PARLEY_BROKER_URL"):
         yield from _look_at_password(name, environment.get(name))
 
@@ -57,6 +61,32 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield _ask_endpoint(f"model {name}", endpoint.base_url, secret, None)
 
 
+def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """Whether Flower asks who looks, at the address that people are told."""
+    auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
+    if auth is not None and not all(auth.partition(":")):
+        yield bad(
+            "flower", "FLOWER_BASIC_AUTH is not `user:password`", "give it both, with the colon in between"
+        )
+    if not url:
+        return
+    try:
+        reply = httpx.get(f"{url.rstrip('/')}/workers", timeout=_TIMEOUT_S)
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        yield note("flower", f"{url} is not reached from here: {error}", "people may still reach it")
+        return
+    if reply.status_code in _REFUSALS:
+        yield well("flower", f"{url} asks who looks")
+    elif urlsplit(url).hostname in _LOOPBACK:
+        yield note("flower", f"{url} asks nobody who they are; only this machine reaches it")
+    else:
+        yield bad(
+            "flower",
+            f"{url} shows queues, workers and tasks to everybody",
+            "set FLOWER_BASIC_AUTH to `user:password` for `parley serve flower`",
+        )
+
+
 def _look_at_values(environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
         _settings(environment)
@@ -80,6 +110,19 @@ def _look_at_doors(environment: Mapping[str, str]) -> Iterator[Finding]:
             "is on: whoever reaches the broker can stop workers",
             "unset PARLEY_REMOTE_CONTROL",
         )
+
+
+def _look_at_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
+    """A gateway does not start with a secret that can be guessed, or with tokens meant for anybody."""
+    try:
+        read_tokens(_settings(environment))
+    except ConfigurationError as error:
+        for problem in error.problems:
+            yield bad(
+                "tokens", f"{problem.place} {problem.message}", "correct it: the gateway does not start so"
+            )
+    except ValidationError:
+        return  # told by the settings' own finding
 
 
 def _look_at_password(name: str, url: str | None) -> Iterator[Finding]:
@@ -119,6 +162,13 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         reply = httpx.get(f"{address.rstrip('/')}/models", headers=headers, timeout=_TIMEOUT_S)
+        if reply.status_code in _REFUSALS:
+            return bad(
+                name,
+                f"{address} refuses {'the key' if key else 'callers without a key'} ({reply.status_code}), "
+                "turns go on in System 1",
+                "put a valid key into OPENAI_API_KEY, or into the endpoint's `api_key` in PARLEY_MODEL_ENDPOINTS",
+            )
         reply.raise_for_status()
         known = {str(entry["id"]) for entry in reply.json()["data"]}
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, KeyError, TypeError) as error:

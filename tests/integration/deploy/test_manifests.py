@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from typing import Any
 
+import jsonschema
 import kubernetes_validate
 import psycopg
 import pytest
@@ -15,6 +16,7 @@ from orchestrator.ports.tasks import QUEUES
 from orchestrator.settings import Settings
 from tests.integration.chaos.submitting import submitter
 from tests.integration.deploy.compose import mounts, read_compose
+from tests.integration.deploy.custom import SCHEMAS
 from tests.integration.deploy.dockerfile import ROOT
 from tests.integration.deploy.manifests import (
     OVERLAYS,
@@ -25,9 +27,9 @@ from tests.integration.deploy.manifests import (
     of_kind,
     pods,
 )
+from tests.integration.deploy.reach import selects
 
 RELEASES = ("1.30", "1.35")
-CUSTOM = {"ScaledObject", "TriggerAuthentication", "ServiceMonitor", "PodMonitor", "PrometheusRule"}
 ROLES = ("gateway", "turns", "internal", "beat", "flower")
 
 each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
@@ -37,8 +39,18 @@ each_overlay = pytest.mark.parametrize("overlay", OVERLAYS)
 @pytest.mark.parametrize("release", RELEASES)
 def test_they_follow_the_schemas_of_kubernetes(overlay: str, release: str) -> None:
     for manifest in build(overlay):
-        if manifest["kind"] not in CUSTOM:
+        if manifest["kind"] not in SCHEMAS:
             kubernetes_validate.validate(manifest, release, strict=True)
+
+
+@each_overlay
+def test_objects_of_operators_follow_their_schemas(overlay: str) -> None:
+    kinds = set()
+    for manifest in build(overlay):
+        if manifest["kind"] in SCHEMAS:
+            jsonschema.validate(manifest, SCHEMAS[manifest["kind"]])
+            kinds.add(manifest["kind"])
+    assert kinds == set(SCHEMAS)
 
 
 @pytest.mark.parametrize("release", RELEASES)
@@ -245,6 +257,63 @@ def test_the_monitor_looks_at_a_service_and_a_port_that_are_there() -> None:
         ]
         ports = {port["name"] for port in service["spec"]["ports"]}
         assert {endpoint["port"] for endpoint in monitor["spec"]["endpoints"]} <= ports
+
+
+@each_overlay
+def test_workers_are_scraped_where_they_tell_their_metrics(overlay: str) -> None:
+    (monitor,) = of_kind(overlay, "PodMonitor")
+    chosen = {
+        name: pod
+        for name, pod in pods(overlay).items()
+        if selects(monitor["spec"]["selector"], pod["metadata"]["labels"])
+    }
+    assert set(chosen) == {"parley-turns", "parley-internal"}
+    (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+    for pod in chosen.values():
+        (container,) = pod["spec"]["containers"]
+        ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+        told = environment(overlay, container)
+        assert ports[endpoint["port"]] == int(told["PARLEY_METRICS_PORT"])
+        assert told["PARLEY_METRICS_HOST"] == "0.0.0.0"
+
+
+@each_overlay
+def test_what_comes_in_reaches_a_port_on_which_somebody_listens(overlay: str) -> None:
+    """From the Ingress over the Service to the container, by name."""
+    (ingress,) = of_kind(overlay, "Ingress")
+    backend = ingress["spec"]["rules"][0]["http"]["paths"][0]["backend"]["service"]
+    for service in of_kind(overlay, "Service"):
+        (pod,) = [
+            pod
+            for pod in pods(overlay).values()
+            if service["spec"]["selector"].items() <= pod["metadata"]["labels"].items()
+        ]
+        listening = {port["name"] for port in pod["spec"]["containers"][0]["ports"]}
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= listening
+    ports = named(overlay, "Service", backend["name"])["spec"]["ports"]
+    assert backend["port"]["name"] in {port["name"] for port in ports}
+
+
+@each_overlay
+def test_each_budget_protects_one_role_and_leaves_one_pod_to_move(overlay: str) -> None:
+    guarded = [
+        sorted(
+            name
+            for name, pod in pods(overlay).items()
+            if selects(budget["spec"]["selector"], pod["metadata"]["labels"])
+        )
+        for budget in of_kind(overlay, "PodDisruptionBudget")
+    ]
+    assert sorted(guarded) == [[f"parley-{role}"] for role in ("beat", "gateway", "internal", "turns")]
+
+
+def test_the_console_logs_in_as_the_owner_and_does_not_run_until_asked() -> None:
+    for overlay in OVERLAYS:
+        assert named(overlay, "Deployment", "parley-console")["spec"]["replicas"] == 0
+        (volume,) = [
+            entry for entry in pods(overlay)["parley-console"]["spec"]["volumes"] if "secret" in entry
+        ]
+        assert {"key": "owner_database_url", "path": "database_url"} in volume["secret"]["items"]
 
 
 def test_redis_of_the_small_cluster_is_configured_as_that_of_compose() -> None:

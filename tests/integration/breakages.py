@@ -1,0 +1,247 @@
+"""Ways to break a deployment on real stores, each undone afterwards, for the doctor to find."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from uuid import uuid4
+
+import httpx
+import psycopg
+import redis
+from psycopg.conninfo import conninfo_to_dict
+
+from orchestrator.adapters.postgres.migrate import HEAD
+from orchestrator.adapters.redis.presence import PRESENT
+from parley.embedded.ports import free_port
+from tests.integration.chaos.fleet import wait_until
+
+NOBODY = "127.0.0.1:1"
+ELSEWHERE = "127.0.0.2"
+"""Not among the addresses that only this machine is known to reach."""
+
+
+@dataclass
+class Deployment:
+    """`environment`: what the doctor is given. `owner_url`: the database, with every right."""
+
+    environment: dict[str, str]
+    owner_url: str
+
+    @property
+    def user(self) -> str:
+        return str(conninfo_to_dict(self.environment["DATABASE_URL"])["user"])
+
+    def sql(self, text: str) -> None:
+        with psycopg.connect(self.owner_url, autocommit=True) as connection:
+            connection.execute(text)
+
+    def redis(self) -> redis.Redis:
+        return redis.Redis.from_url(self.environment["REDIS_URL"])
+
+    def log_in_as(self, user: str, password: str) -> None:
+        given = conninfo_to_dict(self.owner_url)
+        address = f"{given['host']}:{given['port']}/{given['dbname']}"
+        self.environment["DATABASE_URL"] = f"postgresql://{user}:{password}@{address}"
+
+
+Break = Callable[[Deployment], AbstractContextManager[None]]
+
+
+def told(**variables: str) -> Break:
+    """Other variables."""
+
+    @contextmanager
+    def broken(deployment: Deployment) -> Iterator[None]:
+        deployment.environment.update(variables)
+        yield
+
+    return broken
+
+
+def stated(before: str, after: str) -> Break:
+    """Two statements of SQL, in which ``{user}`` is the one that logs in."""
+
+    @contextmanager
+    def broken(deployment: Deployment) -> Iterator[None]:
+        deployment.sql(before.format(user=deployment.user))
+        try:
+            yield
+        finally:
+            deployment.sql(after.format(user=deployment.user))
+
+    return broken
+
+
+def configured_redis(name: str, value: str) -> Break:
+    @contextmanager
+    def broken(deployment: Deployment) -> Iterator[None]:
+        with deployment.redis() as client:
+            before = client.config_get(name)[name]
+            client.config_set(name, value)
+            try:
+                yield
+            finally:
+                client.config_set(name, before)
+
+    return broken
+
+
+@contextmanager
+def full_redis(deployment: Deployment) -> Iterator[None]:
+    with deployment.redis() as client:
+        bound = int(client.info("memory")["used_memory"] * 1.05)
+        with configured_redis("maxmemory", str(bound))(deployment):
+            yield
+
+
+@contextmanager
+def replica_redis(deployment: Deployment) -> Iterator[None]:
+    with deployment.redis() as client:
+        client.replicaof("127.0.0.1", 1)
+        try:
+            yield
+        finally:
+            client.replicaof("NO", "ONE")
+
+
+def account_of_redis(rights: str, password: str = "right-password") -> Break:
+    """Another account, which shows this password."""
+
+    @contextmanager
+    def broken(deployment: Deployment) -> Iterator[None]:
+        with deployment.redis() as client:
+            client.execute_command("ACL", "SETUSER", "patient", "on", ">right-password", *rights.split())
+            address = deployment.environment["REDIS_URL"].removeprefix("redis://")
+            deployment.environment["REDIS_URL"] = f"redis://patient:{password}@{address.rpartition('@')[2]}"
+            try:
+                yield
+            finally:
+                client.execute_command("ACL", "DELUSER", "patient")
+
+    return broken
+
+
+def nobody_of(*roles: str) -> Break:
+    """Processes of these roles have left."""
+
+    @contextmanager
+    def broken(deployment: Deployment) -> Iterator[None]:
+        with deployment.redis() as client:
+            for member in client.zrange(PRESENT, 0, -1):
+                if any(role.encode() in member for role in roles):
+                    client.zrem(PRESENT, member)
+            yield
+
+    return broken
+
+
+@contextmanager
+def wrong_password(deployment: Deployment) -> Iterator[None]:
+    deployment.log_in_as(deployment.user, "not-the-password")
+    yield
+
+
+@contextmanager
+def user_without_rights(deployment: Deployment) -> Iterator[None]:
+    user = f"newcomer_{uuid4().hex[:8]}"
+    deployment.sql(f"CREATE ROLE {user} LOGIN PASSWORD 'newcomer-password'")
+    deployment.log_in_as(user, "newcomer-password")
+    try:
+        yield
+    finally:
+        deployment.sql(f"DROP ROLE {user}")
+
+
+@contextmanager
+def owner_where_tenants_are_guarded(deployment: Deployment) -> Iterator[None]:
+    deployment.environment |= {"DATABASE_URL": deployment.owner_url, "PARLEY_ROW_SECURITY": "true"}
+    yield
+
+
+@contextmanager
+def empty_database(deployment: Deployment) -> Iterator[None]:
+    name = f"empty_{uuid4().hex[:8]}"
+    deployment.sql(f"CREATE DATABASE {name}")
+    deployment.environment["DATABASE_URL"] = f"{deployment.owner_url.rpartition('/')[0]}/{name}"
+    try:
+        yield
+    finally:
+        deployment.sql(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+older_schema = stated(
+    "UPDATE alembic_version SET version_num = '0001'", f"UPDATE alembic_version SET version_num = '{HEAD}'"
+)
+read_only_database = stated(
+    "ALTER ROLE {user} SET default_transaction_read_only = on",
+    "ALTER ROLE {user} RESET default_transaction_read_only",
+)
+_OURS_FIRST = "ALTER ROLE {user} SET search_path = public, pg_catalog"
+fast_clock = stated(
+    "CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql AS"
+    f" 'SELECT pg_catalog.clock_timestamp() + interval ''1 minute'''; {_OURS_FIRST}",
+    "ALTER ROLE {user} RESET search_path; DROP FUNCTION public.clock_timestamp()",
+)
+"""The server's clock as this user sees it; nobody can set the machine's."""
+no_pgvector = stated(
+    "CREATE VIEW public.pg_available_extensions AS"
+    " SELECT * FROM pg_catalog.pg_available_extensions WHERE name <> 'vector';"
+    f" GRANT SELECT ON public.pg_available_extensions TO PUBLIC; {_OURS_FIRST}",
+    "ALTER ROLE {user} RESET search_path; DROP VIEW public.pg_available_extensions",
+)
+
+
+@contextmanager
+def endpoint_that_refuses(deployment: Deployment) -> Iterator[None]:
+    """A model endpoint that does not know the key."""
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_error(401)
+
+        def log_message(self, *_: object) -> None:
+            """Nothing on the tests' standard error."""
+
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        deployment.environment |= {
+            "OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1",
+            "OPENAI_API_KEY": "expired-key",
+        }
+        yield
+        server.shutdown()
+
+
+@contextmanager
+def open_flower(deployment: Deployment) -> Iterator[None]:
+    """Flower as somebody starts it past `parley serve flower`, which would refuse."""
+    port = free_port()
+    url = f"http://{ELSEWHERE}:{port}"
+    process = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "celery", "--broker", deployment.environment["REDIS_URL"], "flower"),
+            *(f"--address={ELSEWHERE}", f"--port={port}"),
+        ],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    deployment.environment["PARLEY_FLOWER_URL"] = url
+    try:
+        wait_until(lambda: _serves(f"{url}/workers"), within_s=60, what="Flower answers")
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _serves(url: str) -> bool:
+    try:
+        return httpx.get(url, timeout=2).is_success
+    except httpx.TransportError:
+        return False

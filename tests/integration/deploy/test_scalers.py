@@ -1,0 +1,96 @@
+"""k8s/: what the scalers ask gives the number that they are meant to follow, on real stores under load."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import psycopg
+import redis
+from celery import Celery
+
+from orchestrator.adapters.messages import TASK_QUEUES
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
+from tests.integration.chaos.fleet import fleet, wait_until
+from tests.integration.chaos.submitting import submitter
+from tests.integration.deploy.manifests import Manifest, named
+
+COUNT = """
+local kind = redis.call('TYPE', KEYS[1]).ok
+local command = {zset = 'ZCARD', list = 'LLEN', none = 'LLEN'}
+return redis.call(command[kind], KEYS[1])
+"""
+"""What KEDA's scaler of this kind does with a name: it counts a sorted set as well as a list."""
+
+
+def triggers(scaled: str) -> dict[str, Manifest]:
+    found = named("prod", "ScaledObject", scaled)["spec"]["triggers"]
+    return {trigger["name"]: trigger for trigger in found if trigger["type"] != "cpu"}
+
+
+def ask(trigger: Manifest, database_url: str, redis_url: str) -> float:
+    """What a trigger's source answers, as its scaler would ask."""
+    if trigger["type"] == "redis":
+        with redis.Redis.from_url(redis_url) as client:
+            return float(client.eval(COUNT, 1, trigger["metadata"]["listName"]))
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute(trigger["metadata"]["query"]).fetchone()
+    assert row is not None
+    return float(row[0])
+
+
+def wanted_replicas(numbers: dict[str, float], scaled: str) -> int:
+    """How many the largest number asks for, within the bounds of the ScaledObject."""
+    spec = named("prod", "ScaledObject", scaled)["spec"]
+    given = triggers(scaled)
+
+    def asked_for(name: str, number: float) -> float:
+        metadata = given[name]["metadata"]
+        return number / float(metadata.get("listLength") or metadata["targetQueryValue"])
+
+    most = max(asked_for(name, number) for name, number in numbers.items())
+    return max(spec["minReplicaCount"], min(spec["maxReplicaCount"], -int(-most // 1)))
+
+
+async def test_what_waits_raises_the_number_and_workers_bring_it_down(
+    database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    migrate(database_url)
+
+    def numbers(scaled: str) -> dict[str, float]:
+        return {name: ask(trigger, database_url, redis_url) for name, trigger in triggers(scaled).items()}
+
+    assert set(numbers("parley-turns").values()) == set(numbers("parley-internal").values()) == {0}
+
+    async with submitter(database_url, redis_url) as client:
+        await client.submit_all((f"waiting-{number}" for number in range(40)), 2, lambda _: "say")
+    with Celery(set_as_current=False, broker=redis_url) as backend:
+        backend.conf.task_queues = TASK_QUEUES
+        for number in range(7):
+            arguments = {"session_id": f"sent-{number}", "text": "say", "domain": "counting"}
+            backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions", ignore_result=True)
+        for _ in range(3):
+            backend.send_task(
+                START_RUN, kwargs={"flow": "expire_sessions"}, queue="internal", ignore_result=True
+            )
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("UPDATE turns SET accepted_at = accepted_at - interval '11 s'")
+
+    found = numbers("parley-turns")
+    assert found["ready-sessions"] == 40
+    assert found["submissions"] == 7
+    assert 11 <= found["inbox-age"] < 60
+    assert wanted_replicas(found, "parley-turns") >= 6, "by age: a worker for every two seconds"
+    assert numbers("parley-internal")["internal"] == 3
+    assert wanted_replicas(numbers("parley-internal"), "parley-internal") == 1
+
+    with fleet(database_url, redis_url, tmp_path) as crew:
+        crew.start(1)
+        crew.start(1, queues="internal,urgent")
+        for scaled in ("parley-turns", "parley-internal"):
+            wait_until(
+                lambda scaled=scaled: not any(numbers(scaled).values()),
+                within_s=60,
+                what=f"nothing waits that {scaled} is scaled by",
+            )
+    assert wanted_replicas(numbers("parley-turns"), "parley-turns") == 2

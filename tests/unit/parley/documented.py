@@ -1,0 +1,92 @@
+"""Finds the commands that the documentation tells people to type, and looks each up where it is defined."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from parley.main import app
+
+ROOT = Path(__file__).resolve().parents[3]
+PAGES = (
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "README.md",
+    ROOT / "docker-compose.yml",
+    ROOT / "Dockerfile",
+    ROOT / "deploy" / "prometheus" / "alerts.yml",
+    *sorted((ROOT / "k8s").glob("**/*.yaml")),
+)
+_FENCE = re.compile(r"^```\w*\n(.*?)^```", re.MULTILINE | re.DOTALL)
+_INLINE = re.compile(r"`([^`\n]+)`")
+# Where a command ends that stands among others of a shell.
+_ENDS = frozenset({"|", ">", "<", "&&", ";", "&", "2>"})
+
+
+@dataclass(frozen=True)
+class Documented:
+    """`words` of one command, and the page that has it."""
+
+    page: str
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"{self.page}: {shlex.join(self.words)}"
+
+
+def documented(program: str) -> list[Documented]:
+    """Every use of a program, in the order of the pages."""
+    found: list[Documented] = []
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        name = page.relative_to(ROOT).as_posix()
+        found += [Documented(name, words) for words in _commands(text) if words[0] == program]
+    return found
+
+
+def _commands(text: str) -> Iterator[tuple[str, ...]]:
+    """The commands of the text's code, those inside another command's words included."""
+    fenced = [line for block in _FENCE.findall(text) for line in block.replace("\\\n", " ").splitlines()]
+    inline = _INLINE.findall(_FENCE.sub("", text))
+    for line in [*fenced, *inline]:
+        try:
+            words = shlex.split(line, comments=True)
+        except ValueError:  # not a line of a shell
+            continue
+        yield from _parts(words)
+
+
+def _parts(words: list[str]) -> Iterator[tuple[str, ...]]:
+    part: list[str] = []
+    for word in [*words, ";"]:
+        if word not in _ENDS:
+            part.append(word)
+            continue
+        if part:
+            yield tuple(part)
+        if "--" in part:  # what `kubectl exec` runs
+            yield tuple(part[part.index("--") + 1 :])
+        if part[:4] == ["docker", "compose", "run", "--rm"] and part[4] == "migrate" and part[5:]:
+            yield ("parley", *part[5:])
+        part = []
+
+
+def complaint(words: tuple[str, ...]) -> str | None:
+    """What `parley` would not understand of this; None when it understands all."""
+    command: Any = typer.main.get_command(app)
+    rest = [word.strip("[]") for word in words[1:] if word != "…"]
+    while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
+        if re.fullmatch(r"[A-Z_|]+", rest[0]):
+            return None  # any of them is meant
+        if rest[0] not in command.commands:
+            return f"there is no `{rest[0]}`"
+        command = command.commands[rest.pop(0)]
+    known = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+    known |= {"--help", "--verbose"}
+    unknown = [word for word in rest if word.startswith("--") and word.partition("=")[0] not in known]
+    return f"there is no {', '.join(unknown)}" if unknown else None

@@ -1,0 +1,80 @@
+"""Every setting changes something, and everything that is read from the environment is a setting on the page."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+from functools import cache
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from orchestrator.domain.configuration import DomainConfig
+from orchestrator.settings import Settings
+from parley.settings_page import make_page
+
+ROOT = Path(__file__).resolve().parents[3]
+PACKAGES = ("orchestrator", "internal_flows", "workers", "gateway", "parley", "domains")
+DECLARED_IN = {"orchestrator/settings.py", "orchestrator/domain/configuration.py"}
+FOREIGN = {"PARLEY_IMAGE", "PARLEY_PUBLISH"}
+"""What only docker-compose.yml reads."""
+
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    paths = [path for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
+    return {path.relative_to(ROOT).as_posix(): ast.parse(path.read_text()) for path in paths}
+
+
+@cache
+def attributes_read() -> frozenset[str]:
+    """Names of attributes that are read somewhere else than where settings are declared."""
+    return frozenset(
+        node.attr
+        for name, tree in trees().items()
+        if name not in DECLARED_IN
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
+    )
+
+
+def test_every_setting_of_the_environment_is_read_by_somebody() -> None:
+    assert {name for name in Settings.model_fields if name not in attributes_read()} == set()
+
+
+def test_every_setting_of_a_domain_is_read_by_somebody() -> None:
+    sections = {
+        name: field.annotation
+        for name, field in DomainConfig.model_fields.items()
+        if inspect.isclass(field.annotation) and issubclass(field.annotation, BaseModel)
+    }
+    assert sections
+    unused = {
+        f"{section}.{key}"
+        for section, model in sections.items()
+        for key in model.model_fields
+        if key not in attributes_read()
+    }
+    assert unused == set()
+
+
+def test_every_variable_that_the_code_names_is_on_the_page() -> None:
+    named = {
+        node.value.removesuffix("_FILE")
+        for tree in trees().values()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"(PARLEY|OPENAI|OTEL|FLOWER)_[A-Z_]+|DATABASE_URL|REDIS_URL", node.value)
+    }
+    page = make_page()
+    assert {name for name in named if f"| `{name}` |" not in page} == set()
+
+
+def test_every_variable_that_compose_gives_is_on_the_page() -> None:
+    page, text = make_page(), (ROOT / "docker-compose.yml").read_text()
+    given = set(re.findall(r"^\s+(PARLEY_[A-Z_]+?)(?:_FILE)?:", text, re.MULTILINE))
+    given |= set(re.findall(r"\$\{(PARLEY_[A-Z_]+)", text)) - FOREIGN
+    assert len(given) > 10
+    assert {name for name in given if f"| `{name}` |" not in page} == set()
