@@ -46,7 +46,7 @@ class Kind:
 
 KINDS = {
     "waiting": Kind("benchmarks.waiting", LANES, 192, 5),
-    "computing": Kind("benchmarks.echo", 1000, 400, 15),
+    "computing": Kind("benchmarks.echo", 1000, 400, 10),
 }
 CHANGING = Kind("benchmarks.waiting", LANES, 600, 10)
 
@@ -160,12 +160,13 @@ def _signal(workers: list[psutil.Process], number: signal.Signals) -> None:
 
 def _report(kind: str, measured: dict[int, list[Measurement]]) -> None:
     print(f"{kind} turns, {os.cpu_count()} cores; CPU in us per turn:")
-    print(f"  workers  turns/s  x one{''.join(f'{group:>10}' for group in GROUPS)}")
+    print(f"  workers  turns/s  x one{''.join(f'{group:>10}' for group in GROUPS)}  cores at work")
     rates = {count: statistics.median(one.rate for one in rounds) for count, rounds in measured.items()}
     for count, rounds in measured.items():
         cpu = [statistics.median(one.cpu_us(group) for one in rounds) for group in GROUPS]
         costs = "".join(f"{one:10.0f}" for one in cpu)
-        print(f"  {count:7}{rates[count]:9.0f}{rates[count] / rates[1]:7.2f}{costs}", flush=True)
+        cores = statistics.median(sum(one.cpu_s.values()) / one.wall_s for one in rounds)
+        print(f"  {count:7}{rates[count]:9.0f}{rates[count] / rates[1]:7.2f}{costs}{cores:10.2f}", flush=True)
 
 
 def _report_periods(measured: list[tuple[int, float]]) -> None:
