@@ -42,6 +42,7 @@ from orchestrator.adapters.redis.spending import RedisSpending
 from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.adapters.trained_files import TrainedFiles
 from orchestrator.adapters.waiting import TurnWaiter
@@ -284,6 +285,6 @@ class AgentCatalogue:
             async with self._building:
                 agent = self._agents.get(domain)
                 if agent is None:
-                    agent = await asyncio.to_thread(self._build, domain, self._ports)
+                    agent = await run_in_thread(self._build, domain, self._ports)
                     self._agents[domain] = agent
         return agent

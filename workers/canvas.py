@@ -6,7 +6,6 @@ reconciler, one that is doubled finds nothing to do (IF-8, IF-9).
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +13,7 @@ from celery import Celery, chord
 from kombu.exceptions import OperationalError
 from redis.exceptions import RedisError
 
+from orchestrator.adapters.threads import run_in_thread
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs import Hint, Phase
 from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS, START_RUN
@@ -77,6 +77,6 @@ def register_internal_tasks(
 
 async def _sending(send: Callable[[], object]) -> None:
     try:
-        await asyncio.to_thread(send)
+        await run_in_thread(send)
     except (OperationalError, RedisError, OSError) as error:
         raise Unavailable(f"The broker does not answer: {error}") from error

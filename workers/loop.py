@@ -14,6 +14,8 @@ from collections.abc import Coroutine
 from concurrent.futures import Future
 from typing import Any, TypeVar
 
+import uvloop
+
 from orchestrator.telemetry import get_logger
 
 WATCH_EVERY_S = 1.0
@@ -32,7 +34,7 @@ class LoopThread:
 
     def __init__(self, *, stalled_after_s: float) -> None:
         self._stalled_after_s = stalled_after_s
-        self.loop = asyncio.new_event_loop()
+        self.loop = uvloop.new_event_loop()
         self._stopped = threading.Event()
         self._pulse = 0
         self._thread = threading.Thread(target=self._run, name="parley-loop", daemon=True)

@@ -6,6 +6,7 @@ Celery's threads call `run_session` and `submit_turn`; everything else happens o
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, nullcontext
@@ -17,6 +18,7 @@ from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
+from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
@@ -42,6 +44,8 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 RENEW_EVERY_S = 1.0
 LOOK_AT_TURNS_EVERY_S = 0.5
 OUTBOX_EVERY_S = 5.0
+OUTBOX_GATHERS_S = 0.05
+"""So long, what several turns leave is gathered, to be sent together."""
 TOLD_FOR_S = 10.0
 STALLED_AFTER_LEASES = 2
 """A loop that has not moved for so many lease times will not commit anything any more."""
@@ -161,7 +165,7 @@ class WorkerProcess:
             os.nice(self._settings.housekeeping_nice)
         self._repeat("renew", self._lanes.renew, RENEW_EVERY_S)
         self._repeat("sweep", self._sweep, self._settings.sweep_every_s)
-        self._repeat("outbox", self._send_outbox, 0.0)
+        self._repeat("outbox", self._send_outbox, OUTBOX_GATHERS_S)
         if self._executor is not None:
             self._repeat("renew runs", self._executor.renew, RENEW_EVERY_S)
             self._repeat("sweep runs", self._executor.sweep, self._settings.sweep_every_s)
@@ -237,6 +241,9 @@ class WorkerProcess:
             await self._agents.get(default)
         except ParleyError as error:
             _log.error("The default domain cannot be used.", domain=default, error=str(error))
+        # A third of a million objects live as long as the process: no turn shall wait while they are looked through.
+        gc.collect()
+        gc.freeze()
 
     async def _close(self) -> None:
         await self._runner.drain(self._settings.shutdown_grace_s)
@@ -248,7 +255,7 @@ class WorkerProcess:
         if self._webhooks is not None:
             await self._webhooks.close()
         if self._sightings:
-            await asyncio.to_thread(self._sightings.close)
+            await run_in_thread(self._sightings.close)
         await self._resources.aclose()
 
     async def _beat(self) -> None:

@@ -15,6 +15,7 @@ from uuid import uuid4
 
 from celery import Celery
 
+from orchestrator.adapters.threads import run_in_thread
 from orchestrator.ports.tasks import RUN_SESSION, TURNS
 from orchestrator.types import SessionId
 
@@ -59,7 +60,7 @@ class Sightings:
         """Send what was collected, for as long as the process lives."""
         while True:
             await asyncio.sleep(FLUSH_EVERY_S)
-            await asyncio.to_thread(self.flush)
+            await run_in_thread(self.flush)
 
     def flush(self) -> None:
         """Send what was collected; what cannot be sent is dropped, since it is only for looking at."""

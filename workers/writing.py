@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Mapping
 
 from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.threads import run_in_thread
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.prompting import CallContext
@@ -49,6 +49,6 @@ class ModelWriter:
         known = self._configs.get(domain)
         if known is None:
             place = self._ports.domains.place(domain)
-            loaded = await asyncio.to_thread(load_domain, place)
+            loaded = await run_in_thread(load_domain, place)
             known = self._configs[domain] = loaded.domain.config
         return known

@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.threads import run_in_thread
 from orchestrator.dialogue.json_values import is_list
 from orchestrator.domain.services import Paged, ToolCall
 from orchestrator.errors import FailureCategory, NotFound, ToolFailure, Unavailable
@@ -66,7 +67,7 @@ class FramePages:
         if domain not in self._services:
             async with self._loading:
                 if domain not in self._services:
-                    loaded = await asyncio.to_thread(load_domain, self._domains.place(domain))
+                    loaded = await run_in_thread(load_domain, self._domains.place(domain))
                     self._services[domain] = self._make_services(loaded)
         for service in self._services[domain](tenant_id).values():
             if isinstance(service, Paged):

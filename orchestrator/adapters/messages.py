@@ -5,13 +5,13 @@ A failed send may have arrived all the same, so receivers are idempotent.
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 from celery import Celery  # pyright: ignore[reportMissingTypeStubs]
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
+from orchestrator.adapters.threads import run_in_thread
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs import Started
 from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_SESSION, START_RUN
@@ -76,17 +76,17 @@ class Messages:
 
     async def wake(self, session_id: SessionId) -> None:
         """Send `orchestrator.run_session`. Raises Unavailable."""
-        await asyncio.to_thread(self._send, RUN_SESSION, {"session_id": session_id}, None)
+        await run_in_thread(self._send, RUN_SESSION, {"session_id": session_id}, None)
 
     async def start_run(self, payload: JsonObject, *, message_id: str) -> None:
         """Send `internal_flows.start_run`; the same `message_id` is the same run. Raises Unavailable."""
-        await asyncio.to_thread(self._send, START_RUN, payload, message_id)
+        await run_in_thread(self._send, START_RUN, payload, message_id)
 
     async def tell_of_runs(self, started: Started) -> None:
         """Send `internal_flows.advance` for runs that may begin; never raises."""
         for hint in started.hints:
             try:
-                await asyncio.to_thread(
+                await run_in_thread(
                     self._send,
                     ADVANCE_RUN,
                     {"run_id": hint.run_id, "flow": hint.flow},

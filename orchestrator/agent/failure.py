@@ -11,7 +11,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.specification import Family
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Failed, Recover, Recovery
+from orchestrator.pex.ending import Failed, Recover, Recovery, Rung
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Dact
 from orchestrator.world.remark import RemarkKind
@@ -25,10 +25,10 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
         _tell(turn, failure, None)
         return False
     if isinstance(ending, Recover) and ending.recovery is Recovery.RETRY:
-        _signal(turn, flow, "retry")
+        _signal(turn, flow, Rung.RETRY, failure)
         return True
     if isinstance(ending, Recover) and ending.recovery is Recovery.GATHER:
-        _signal(turn, flow, "gather")
+        _signal(turn, flow, Rung.GATHER, failure)
         found = await gather(turn, modules, flow, failure)
         if found is not False:
             return found is True
@@ -37,9 +37,9 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
     if isinstance(ending, Recover) and await _reroute(turn, modules, flow, ending):
         return True
     if _skip(turn, flow, failure):
-        _signal(turn, flow, "skip")
+        _signal(turn, flow, Rung.SKIP, failure)
         return False
-    _signal(turn, flow, "escalate")
+    _signal(turn, flow, Rung.ESCALATE, failure)
     if failure.uncertain:
         _put_open_question(turn, flow, failure)
         return False
@@ -68,7 +68,7 @@ async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: 
     if flow.plan_id is not None and turn.world.domain.flows[target].spec.family is Family.PLAN:
         return False  # a plan within a plan
     turn.reroutes += 1
-    _signal(turn, flow, "reroute", target=target)
+    _signal(turn, flow, Rung(ending.recovery.value), ending.failure, target=target)
     turn.world.remark(
         RemarkKind.FAILED, message=ending.failure.message, category=ending.failure.category.value
     )
@@ -149,5 +149,6 @@ def show_part(turn: RunningTurn) -> None:
         _offer_another_try(turn, flow)
 
 
-def _signal(turn: RunningTurn, flow: BaseFlow, rung: str, **more: str) -> None:
-    turn.world.signal("agent", SignalType.RECOVERY, flow.flow_id, rung=rung, dact=flow.dact, **more)
+def _signal(turn: RunningTurn, flow: BaseFlow, rung: Rung, failure: Failed, **more: str) -> None:
+    more = {"dact": flow.dact, "category": failure.category.value, **more}
+    turn.world.signal("agent", SignalType.RECOVERY, flow.flow_id, rung=rung, **more)

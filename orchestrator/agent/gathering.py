@@ -13,7 +13,7 @@ from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
 from orchestrator.memory.notes import LONGEST, Note
-from orchestrator.pex.ending import Failed
+from orchestrator.pex.ending import Failed, Rung
 from orchestrator.pex.gate import join_labels
 from orchestrator.pex.recover import GATHERED
 from orchestrator.ports.context import HAND_OVER_CONTEXT, ContextGathering, ContextQuestion, Findings
@@ -100,7 +100,12 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
     flow.notes[GATHERED] = copy_json(flow.values())
     filled = sorted(set(labels) - refused)
     world.signal(
-        "agent", SignalType.RECOVERY, flow.flow_id, rung="gathered", found=len(findings.found), filled=filled
+        "agent",
+        SignalType.RECOVERY,
+        flow.flow_id,
+        rung=Rung.GATHERED,
+        found=len(findings.found),
+        filled=filled,
     )
     world.event("context_gathered", flow_id=flow.flow_id, found=len(findings.found), filled=filled)
     return bool(findings.found)

@@ -14,8 +14,8 @@ from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease
 from orchestrator.types import JsonObject
 
-QUIET_FOR_S = 0.05
-"""A turn that is done by then costs no message."""
+QUIET_FOR_S = 0.1
+"""A turn that is done by then costs no message; shorter than that, people see no delay."""
 
 Tell: TypeAlias = Callable[[str, JsonObject], None]
 """Takes the type of an event and its payload."""

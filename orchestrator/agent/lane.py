@@ -27,7 +27,14 @@ from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.telemetry.logs import bind_turn, get_logger
-from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
+from orchestrator.telemetry.metrics import (
+    QUEUE_SECONDS,
+    TURN_SECONDS,
+    TURNS,
+    TURNS_FAILED,
+    TURNS_LOST,
+    labelled,
+)
 from orchestrator.telemetry.phases import Phase
 from orchestrator.telemetry.traces import note_queued, turn_span
 from orchestrator.turns.lease import Lease, TurnCommit, Work
@@ -179,7 +186,7 @@ class LaneRunner:
             await self._abandon(lease, None)
             self._offer_later(lease)
             raise
-        TURNS.labels(commit.status.value).inc()
+        labelled(TURNS, commit.status.value).inc()
         if commit.outbox:
             self._outbox_filled()
         if committed.events:

@@ -8,8 +8,9 @@ results share unchanged parts with their inputs.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+
+import orjson
 
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.types import Json, JsonObject
@@ -17,37 +18,22 @@ from orchestrator.types import Json, JsonObject
 SNAPSHOT_DISTANCE = 20
 """Epochs between two full snapshots."""
 
-_ABSENT = object()
-
 
 def same(left: Json, right: Json) -> bool:
-    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0."""
+    """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0; the order of keys does not count.
+
+    Python's own comparison is fast and takes such numbers for equal; where it finds no difference, the
+    written form decides.
+    """
     if left is right:
         return True
-    kind: type[object] = type(left)  # pyright: ignore[reportUnknownVariableType]
-    if kind is not type(right):
-        return False
-    if kind is dict:
-        return len(left) == len(right) and _same_members(left, right)
-    if kind is list:
-        return len(left) == len(right) and all(map(same, left, right))
-    if kind is float and left == 0:
-        return right == 0 and math.copysign(1, left) == math.copysign(1, right)
-    return left == right
+    if type(left) is str or left != right:  # pyright: ignore[reportUnknownArgumentType]
+        return left == right
+    return orjson.dumps(left) == orjson.dumps(right) or _sorted(left) == _sorted(right)
 
 
-def _same_members(left: JsonObject, right: JsonObject) -> bool:
-    """Strings are compared in place: most members are strings, and calls are what costs."""
-    for key, value in left.items():
-        other = right.get(key, _ABSENT)
-        if value is other:
-            continue
-        if type(value) is str:
-            if value != other:
-                return False
-        elif not same(value, other):
-            return False
-    return True
+def _sorted(value: Json) -> bytes:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
 def diff(before: JsonObject, after: JsonObject) -> JsonObject:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TypeGuard
 
+import orjson
+
 from orchestrator.types import Json, JsonObject
 
 
@@ -19,12 +21,7 @@ def is_list(value: Json) -> TypeGuard[list[Json]]:
 
 def copy_json(value: Json) -> Json:
     """A copy that shares no container with `value`, so that neither side sees the other's changes."""
-    kind: type[object] = type(value)  # pyright: ignore[reportUnknownVariableType]
-    if kind is dict:
-        return {key: copy_json(item) for key, item in value.items()}
-    if kind is list:
-        return [copy_json(item) for item in value]
-    return value
+    return orjson.loads(orjson.dumps(value)) if is_object(value) or is_list(value) else value
 
 
 def same_value(left: Json, right: Json) -> bool:

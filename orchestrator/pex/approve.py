@@ -45,6 +45,8 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
     )
     if _use_grant(run, approval):
         return None
+    if run.gated.get(tool.spec.tool_id):
+        world.failed_check("pex", "trifecta_gate", cause, run.flow.flow_id)
     state.void_approvals(run.flow.flow_id)
     state.approvals.append(approval)
     state.stack.park(run.flow, world.now)

@@ -11,6 +11,8 @@ from orchestrator.pex.ending import Failed
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.gate import tools_to_approve
 from orchestrator.pex.toolbox import Tool
+from orchestrator.types import FlowId
+from orchestrator.world.world import World
 
 
 class Check(NamedTuple):
@@ -32,10 +34,15 @@ def _first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
     for name, find_fault in checks:
         fault = find_fault(run)
         if fault is not None:
-            run.world.failed_check("pex", name, fault, run.flow.flow_id)
-            run.world.state.flags.has_issues = True
-            return Failed(FailureCategory.SERVER_ERROR, "I cannot do that at the moment.", check=name)
+            return refuse(run.world, name, fault, run.flow.flow_id)
     return None
+
+
+def refuse(world: World, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
+    """End an execution because of a check that did not hold; the Agent hears of it (AG-5)."""
+    world.failed_check("pex", name, fault, flow_id)
+    world.state.flags.has_issues = True
+    return Failed(FailureCategory.SERVER_ERROR, "I cannot do that at the moment.", check=name)
 
 
 def _active_flow(run: Execution) -> str | None:
@@ -75,9 +82,12 @@ def _trifecta_gate(run: Execution) -> str | None:
     return None
 
 
+NO_ACTIVE_FLOW = "active_flow"
+NO_POLICY = "policy_registered"
+
 BEFORE_REVIEW = (
-    Check("active_flow", _active_flow),
-    Check("policy_registered", _policy_registered),
+    Check(NO_ACTIVE_FLOW, _active_flow),
+    Check(NO_POLICY, _policy_registered),
     Check("tools_in_manifest", _tools_in_manifest),
     Check("time_outs", _time_outs),
     Check("trifecta_gate", _trifecta_gate),
@@ -87,3 +97,5 @@ AFTER_REVIEW = (
     Check("required_slots", _required_slots),
     Check("elective_slots", _elective_slots),
 )
+
+CHECKS = (*BEFORE_REVIEW, *AFTER_REVIEW)

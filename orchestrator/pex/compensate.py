@@ -61,8 +61,8 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
 
 def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
     """Why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
-    gated = tools_to_approve([tool], run.world.state.labels)
-    return gated.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
+    run.gated.update(tools_to_approve([tool], run.world.state.labels))
+    return run.gated.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
 
 
 async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject) -> str | None:

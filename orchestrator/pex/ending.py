@@ -77,6 +77,24 @@ class Recovery(StrEnum):
     """Not of the ladder: the policy or the flow's type knows where to go, `target`."""
 
 
+class Rung(StrEnum):
+    """All that recovery can come to, as its signals name it: PEX proposes, the Agent acts (AG-6, PX-16)."""
+
+    REPAIR = "repair"
+    """A frame was mended before anybody saw it."""
+    RETRY = "retry"
+    GATHER = "gather"
+    GATHERED = "gathered"
+    """What was looked for has come."""
+    FALLBACK = "fallback"
+    REROUTE = "reroute"
+    SKIP = "skip"
+    """A step of a plan was left out."""
+    ASK_AGAIN = "ask_again"
+    """A value that was turned away is asked for anew."""
+    ESCALATE = "escalate"
+
+
 @dataclass(frozen=True, slots=True)
 class Recover:
     """The policy chose a way out and returns; the Agent acts (PX-16)."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.errors import FailureCategory
+from orchestrator.pex.check import NO_ACTIVE_FLOW, NO_POLICY, refuse
 from orchestrator.pex.compensate import undo_first
-from orchestrator.pex.ending import Ending, Failed
+from orchestrator.pex.ending import Ending
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.tools import ToolRunner
@@ -24,12 +24,10 @@ class PEX:
         """Carry out the active flow."""
         flow = world.state.stack.active
         if flow is None:
-            world.failed_check("pex", "active_flow", "There is no active flow.")
-            return Failed(FailureCategory.SERVER_ERROR, "There is nothing to do.", check="active_flow")
+            return refuse(world, NO_ACTIVE_FLOW, "There is no active flow.")
         policy = self._policies.get(flow.spec.dact)
         if policy is None:
-            world.failed_check("pex", "policy_registered", "The flow has no policy.", flow.flow_id)
-            return Failed(FailureCategory.SERVER_ERROR, "I cannot do that.", check="policy_registered")
+            return refuse(world, NO_POLICY, "The flow has no policy.", flow.flow_id)
         settle_questions(world, flow)
         run = Execution(flow, world, self._tools)
         ending = await undo_first(run) or await policy.execute(run)

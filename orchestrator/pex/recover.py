@@ -12,7 +12,7 @@ from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.candidate import drop_candidate
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.ending import Ending, Failed, NeedsInput, Recover, Recovery
+from orchestrator.pex.ending import Ending, Failed, NeedsInput, Recover, Recovery, Rung
 from orchestrator.pex.execution import Execution
 from orchestrator.telemetry import SignalType
 from orchestrator.world.remark import RemarkKind
@@ -28,8 +28,9 @@ def recover(run: Execution, policy: Choices, failure: Failed) -> Ending:
     if failure.check is not None:
         return failure
     ending = _choose(run, policy, failure)
-    rung = ending.recovery.value if isinstance(ending, Recover) else "ask_again"
-    run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung=rung, category=failure.category.value)
+    if isinstance(ending, NeedsInput):  # a rung that somebody else climbs is signalled there
+        category = failure.category.value
+        run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.ASK_AGAIN, category=category)
     return ending
 
 

@@ -12,7 +12,7 @@ from typing import Protocol
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Failed
+from orchestrator.pex.ending import Failed, Rung
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.results import SHOWN_ROWS
 from orchestrator.telemetry import SignalType
@@ -49,7 +49,7 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
             how = "plain"
         if how is None:
             break
-        run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung="repair", how=how, fault=fault)
+        run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.REPAIR, how=how, fault=fault)
     fault = find_fault(frame)
     if fault is None:
         return None

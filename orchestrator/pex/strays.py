@@ -1,6 +1,6 @@
 """Tool calls that go on although nobody waits for them any more, and the threads of plain methods.
 
-Both are bounded: too many strays of a tool and it is not called; too many threads and callers wait.
+Both are bounded: too many strays of a tool and it is not called; too many threads and its callers wait.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import asyncio
 import contextlib
 import contextvars
 import threading
-from collections import Counter, defaultdict
+from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -17,8 +17,10 @@ from typing import Any
 from orchestrator.telemetry import get_logger
 from orchestrator.types import ToolId
 
-THREADS = 64
+SHARED_THREADS = 64
 THREADS_PER_TOOL = 16
+OWN_THREADS = 4
+"""Of `THREADS_PER_TOOL`, those that a tool always gets: others that hang in theirs cannot take them."""
 STRAYS_PER_TOOL = 8
 
 _log = get_logger(__name__)
@@ -60,35 +62,60 @@ class Strays:
 
 
 class ToolThreads:
-    """Runs plain methods in threads of their own, which do not keep the process from ending."""
+    """Runs plain methods in threads of their own, which do not keep the process from ending.
+
+    A tool has a few threads to itself, and more from those that all share. So tools that hang, however
+    many calls of however many tools, keep no other tool from running.
+    """
 
     def __init__(self, strays: Strays) -> None:
         self._strays = strays
-        self._all = asyncio.Semaphore(THREADS)
-        self._of_tool: defaultdict[ToolId, asyncio.Semaphore] = defaultdict(
-            lambda: asyncio.Semaphore(THREADS_PER_TOOL)
-        )
+        self._running: Counter[ToolId] = Counter()
+        self._waiting: deque[tuple[ToolId, asyncio.Future[None]]] = deque()
 
     async def run(self, tool_id: ToolId, work: Callable[[], object]) -> object:
         """Run `work` in a thread. Cancelled, it returns at once and the thread becomes a stray."""
-        of_tool = self._of_tool[tool_id]
-        await of_tool.acquire()
-        try:
-            await self._all.acquire()
-        except asyncio.CancelledError:
-            of_tool.release()
-            raise
+        await self._take_place(tool_id)
         future = _start(tool_id, work)
-        future.add_done_callback(lambda _: self._give_back(of_tool))
+        future.add_done_callback(lambda _: self._give_back(tool_id))
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
             self._strays.add(tool_id, future)
             raise
 
-    def _give_back(self, of_tool: asyncio.Semaphore) -> None:
-        self._all.release()
-        of_tool.release()
+    async def _take_place(self, tool_id: ToolId) -> None:
+        if self._has_place(tool_id):
+            self._running[tool_id] += 1
+            return
+        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((tool_id, turn))
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if turn.done() and not turn.cancelled():  # the place came too late to be used
+                self._give_back(tool_id)
+            raise
+
+    def _has_place(self, tool_id: ToolId) -> bool:
+        running = self._running[tool_id]
+        if running < OWN_THREADS:
+            return True
+        shared = sum(max(0, count - OWN_THREADS) for count in self._running.values())
+        return running < THREADS_PER_TOOL and shared < SHARED_THREADS
+
+    def _give_back(self, tool_id: ToolId) -> None:
+        """Free a place, for the first in the queue that it is good for."""
+        self._running[tool_id] -= 1
+        for waiting in list(self._waiting):
+            wanted, turn = waiting
+            if turn.done():
+                self._waiting.remove(waiting)
+            elif self._has_place(wanted):
+                self._waiting.remove(waiting)
+                self._running[wanted] += 1
+                turn.set_result(None)
+                return
 
 
 def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object]:

@@ -28,7 +28,7 @@ from orchestrator.pex.strays import Strays, ToolThreads
 from orchestrator.pex.toolbox import Tool, Toolbox
 from orchestrator.pex.wrappers import ToolPorts, ToolRequest, wrap_calls
 from orchestrator.telemetry import SignalType, get_logger
-from orchestrator.telemetry.metrics import TOOL_SECONDS
+from orchestrator.telemetry.metrics import TOOL_SECONDS, labelled
 from orchestrator.telemetry.traces import span
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, ToolId
@@ -117,7 +117,7 @@ class ToolRunner:
         began = time.perf_counter()
         with span("tool", tool_id=tool.spec.tool_id):
             result = await self._handle(ToolRequest(tool, arguments, call))
-        TOOL_SECONDS.labels(tool.spec.tool_id).observe(time.perf_counter() - began)
+        labelled(TOOL_SECONDS, tool.spec.tool_id).observe(time.perf_counter() - began)
         return {**write_envelope(result), "idempotency_key": key}
 
     async def _carry(self, request: ToolRequest) -> ToolData | ToolError:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 
+from orchestrator.dialogue import invariants
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.results import FRAMED
+
+STRUCTURE = tuple(check for check in invariants.CHECKS if check is not invariants.check_duplicates)
+"""What a stack must be, but for the one thing that has a check of its own."""
 
 
 def verify(run: Execution) -> list[str]:
@@ -25,8 +28,9 @@ def verify(run: Execution) -> list[str]:
 def _state_consistent(run: Execution) -> str | None:
     if run.world.state.stack.get(run.flow.flow_id) is not run.flow:
         return "The flow has left the stack while it was carried out."
-    broken = run.world.state.stack.check()
-    return broken[0] if broken else None
+    flows = run.world.state.stack.flows
+    broken = (fault for check in STRUCTURE for fault in check(flows))
+    return next(broken, None)
 
 
 def _slots_intact(run: Execution) -> str | None:
@@ -46,10 +50,8 @@ def _output_well_formed(run: Execution) -> str | None:
 
 
 def _no_duplicate_flows(run: Execution) -> str | None:
-    live = (FlowState.ACTIVE, FlowState.PENDING)
-    counts = Counter(flow.spec.dact for flow in run.world.state.stack.flows if flow.standing.state in live)
-    twice = [dact for dact, count in counts.items() if count > 1]
-    return f"Flows are on the stack twice: {', '.join(twice)}." if twice else None
+    twice = invariants.check_duplicates(run.world.state.stack.flows)
+    return twice[0] if twice else None
 
 
 def _flags_coherent(run: Execution) -> str | None:

@@ -6,6 +6,8 @@ sets: flows, tools, models, prompts, checks; never from what users say.
 
 from __future__ import annotations
 
+from typing import Any, TypeVar
+
 from prometheus_client import Counter, Gauge, Histogram
 
 from orchestrator.telemetry.signals import Signal, SignalType
@@ -58,6 +60,18 @@ PROBLEMS = Counter("parley_http_problems", "Requests that were not granted, by t
 LISTENERS = Gauge("parley_event_listeners", "Clients that follow a session at the moment.", ["kind"])
 
 
+_Labelled = TypeVar("_Labelled", Counter, Gauge, Histogram)
+_labelled: dict[tuple[Any, ...], Any] = {}
+
+
+def labelled(metric: _Labelled, *values: str) -> _Labelled:
+    """The part of a metric with these labels. Kept at hand: looking it up costs more than counting."""
+    key = (metric, *values)
+    if key not in _labelled:
+        _labelled[key] = metric.labels(*values)
+    return _labelled[key]
+
+
 def count_signal(signal: Signal) -> None:
     """Count what a signal tells."""
     told = signal.payload
@@ -67,7 +81,7 @@ def count_signal(signal: Signal) -> None:
         case SignalType.BREAKER:
             MODEL_OPEN.labels(told["model"]).set(told["state"] == "open")
         case SignalType.TOOL_CALL:
-            TOOL_CALLS.labels(told["tool_id"], told["status"]).inc()
+            labelled(TOOL_CALLS, told["tool_id"], told["status"]).inc()
         case SignalType.RECOVERY:
             RECOVERIES.labels(told["rung"]).inc()
         case SignalType.CHECK if not told.get("ok", True):

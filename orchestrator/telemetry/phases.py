@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from types import TracebackType
 
-from orchestrator.telemetry.metrics import PHASE_SECONDS
+from orchestrator.telemetry.metrics import PHASE_SECONDS, labelled
 from orchestrator.telemetry.traces import span
 
 
@@ -28,5 +28,5 @@ class Phase:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        PHASE_SECONDS.labels(self._name).observe(time.perf_counter() - self._began)
+        labelled(PHASE_SECONDS, self._name).observe(time.perf_counter() - self._began)
         self._span.__exit__(kind, error, traceback)

@@ -20,7 +20,7 @@ class MemoryInbox:
         self._sessions = MemorySessions(store)
 
     async def submit(self, submission: Submission) -> Receipt:
-        if sum(session.pending for session in self._store.sessions.values()) >= self._total_limit:
+        if self._store.count_waiting() >= self._total_limit:
             raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
         _require_storable(submission)
         session = await self._session(submission)
@@ -91,6 +91,7 @@ class MemoryInbox:
         return turn
 
     def _enter(self, session: MemorySession, turn: MemoryTurn) -> None:
+        self._store.enter(session, turn)
         session.next_seq += 1
         session.updated_at = self._store.clock()
         session.append(Event(session.session_id, "accepted", turn.turn_id, {"seq": turn.seq}))

@@ -182,6 +182,11 @@ class MemoryStore:
     )
     live_workers: set[int] = field(default_factory=set[int])
     workers_ever: int = 0
+    _turns: dict[TurnId, tuple[MemorySession, MemoryTurn]] = field(
+        default_factory=dict[TurnId, "tuple[MemorySession, MemoryTurn]"]
+    )
+    _open: dict[TurnId, MemoryTurn] = field(default_factory=dict[TurnId, MemoryTurn])
+    """As indexes do: a turn must not cost more the more sessions are at rest (RT-19)."""
 
     def session(self, tenant_id: TenantId, session_id: SessionId) -> MemorySession:
         """Raises NotFound, also for a session of another tenant."""
@@ -192,11 +197,20 @@ class MemoryStore:
 
     def turn(self, tenant_id: TenantId, turn_id: TurnId) -> tuple[MemorySession, MemoryTurn]:
         """Raises NotFound, also for a turn of another tenant."""
-        for session in self.sessions.values():
-            for turn in session.turns:
-                if turn.turn_id == turn_id and turn.tenant_id == tenant_id:
-                    return session, turn
-        raise NotFound("turn", turn_id)
+        session, turn = self._turns.get(turn_id, (None, None))
+        if session is None or turn is None or turn.tenant_id != tenant_id:
+            raise NotFound("turn", turn_id)
+        return session, turn
+
+    def enter(self, session: MemorySession, turn: MemoryTurn) -> None:
+        """Note a turn that has come into a session's queue, or has come back to it."""
+        self._turns[turn.turn_id] = (session, turn)
+        self._open[turn.turn_id] = turn
+
+    def count_waiting(self) -> int:
+        """Turns of all sessions that have not ended, without those merged into another."""
+        self._open = {turn_id: turn for turn_id, turn in self._open.items() if not turn.finished}
+        return sum(turn.merged_into is None for turn in self._open.values())
 
     def end(self, session: MemorySession, turn: MemoryTurn, status: TurnStatus, error: str | None) -> None:
         """End a turn without an answer, and those merged into it."""

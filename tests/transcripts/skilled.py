@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.adapters.domain_folder import LoadedDomain
 from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.adapters.sandbox import PythonSandbox
@@ -79,10 +80,15 @@ async def talk(
     rules: tuple[Rule, ...] = (),
     domain: str = "lab",
     gather: ContextGathering | None = None,
+    loaded: LoadedDomain | None = None,
     **sections: Any,
 ) -> AsyncGenerator[Talk]:
-    """A conversation in which the skill's model gives these replies in order."""
-    loaded, system1 = trained(domain)
+    """A conversation in which the skill's model gives these replies in order.
+
+    `loaded`: the domain with something changed in it.
+    """
+    original, system1 = trained(domain)
+    loaded = loaded or original
     script = Script(rules=(*rules, Rule(prompt=SKILL, replies=replies or (finish("failure"),))))
     own = loaded.services.get("Lab")
     rules_of_python = PythonRules.from_config(loaded.domain.config.guardrails)

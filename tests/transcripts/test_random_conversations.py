@@ -38,7 +38,7 @@ VARIANTS: list[dict[str, Any]] = [
     {"flow_management": {"max_stack_depth": 1, "on_limit_reached": "cancel_oldest", "abandon_after_s": 60}},
     {"approvals": {"expires_s": 60}},
 ]
-OUR_OWN = {"prepare", "validate", "action"}
+OUR_OWN = {"prepare", "validate", "action", "trifecta_gate"}
 """Failed checks that a user's words may cause."""
 
 

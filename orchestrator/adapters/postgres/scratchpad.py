@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, desc, func, select
-from sqlalchemy.dialects.postgresql import insert
+import orjson
+from sqlalchemy import delete
 
 from orchestrator.adapters.postgres.models_internal import scratchpad_entries
-from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.sql import statement
 from orchestrator.ports.scratchpad import CAPACITY, Entry
 from orchestrator.types import SessionId, TenantId
 
@@ -22,33 +23,19 @@ class PostgresScratchpadArchive:
     async def save(self, tenant_id: TenantId, session_id: SessionId, entries: tuple[Entry, ...]) -> None:
         if not entries:
             return
-        values = [
-            {
-                "tenant_id": tenant_id,
-                "session_id": session_id,
-                "entry_id": entry.entry_id,
-                "body": entry.to_json(),
-            }
-            for entry in entries
-        ]
-        statement = insert(scratchpad_entries).values(values)
-        statement = statement.on_conflict_do_update(
-            index_elements=[_COLUMNS.session_id, _COLUMNS.entry_id],
-            set_={"body": statement.excluded.body, "used_at": func.clock_timestamp()},
-        )
-        async with self._database.transaction() as connection:
-            await connection.execute(statement)
+        arguments = {
+            "session_id": session_id,
+            "tenant_id": tenant_id,
+            "entries": orjson.dumps([entry.to_json() for entry in entries]).decode(),
+        }
+        with translated():
+            await self._database.fetch_one(statement("save_notes"), arguments)
 
     async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
-        query = (
-            select(_COLUMNS.body)
-            .where(_COLUMNS.session_id == session_id, _COLUMNS.tenant_id == tenant_id)
-            .order_by(desc(_COLUMNS.used_at))
-            .limit(CAPACITY)
-        )
-        async with self._database.transaction() as connection:
-            rows = (await connection.execute(query)).scalars().all()
-        return [Entry.from_json(body) for body in reversed(rows)]
+        arguments = {"session_id": session_id, "tenant_id": tenant_id, "capacity": CAPACITY}
+        with translated():
+            rows = await self._database.fetch_all(statement("load_notes"), arguments)
+        return [Entry.from_json(body) for (body,) in reversed(rows)]
 
     async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> None:
         async with self._database.transaction() as connection:

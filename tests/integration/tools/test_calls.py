@@ -16,7 +16,7 @@ from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.domain.services import ToolFailure
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.envelope import ToolData, ToolError
-from orchestrator.pex.strays import STRAYS_PER_TOOL, THREADS_PER_TOOL
+from orchestrator.pex.strays import SHARED_THREADS, STRAYS_PER_TOOL, THREADS_PER_TOOL
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, schema, service_tool, until
@@ -49,6 +49,9 @@ class Things:
         self.running -= 1
         self.ended += 1
         return {"count": self.called}
+
+    def look(self) -> dict[str, Any]:
+        return {"seen": "a hat"}
 
     async def ignore_cancellation(self) -> dict[str, Any]:
         self.called += 1
@@ -291,3 +294,35 @@ async def test_a_tool_takes_a_part_of_the_threads_only(things: Things):
 
     assert things.most_running == THREADS_PER_TOOL
     assert all(isinstance(result, ToolData) for result in results)
+
+
+async def test_tools_that_hang_leave_every_other_tool_its_threads(things: Things):
+    """PX-9: more hanging calls, of more tools, than there are threads to share."""
+    bad = [f"thing_hang{number}" for number in range(2 + SHARED_THREADS // THREADS_PER_TOOL)]
+    tools = [service_tool("Things.hang", name, timeout_ms=60_000) for name in bad]
+    good = service_tool("Things.look", "thing_look", timeout_ms=60_000)
+    caller = caller_of(things, *tools, good)
+    hanging = [asyncio.create_task(caller.call(name)) for name in bad for _ in range(THREADS_PER_TOOL)]
+    await until(lambda: things.running >= SHARED_THREADS)
+
+    results = [await asyncio.wait_for(caller.call("thing_look"), 30) for _ in range(20)]
+    together = await asyncio.wait_for(asyncio.gather(*(caller.call("thing_look") for _ in range(20))), 30)
+
+    assert {type(result) for result in (*results, *together)} == {ToolData}
+    assert not any(call.done() for call in hanging)
+    things.release.set()
+    assert {type(result) for result in await asyncio.gather(*hanging)} == {ToolData}
+
+
+async def test_given_up_calls_of_many_tools_leave_every_other_tool_its_threads(things: Things):
+    """PX-9: nobody waits for them any more, and their threads go on for good."""
+    bad = [f"thing_hang{number}" for number in range(2 + SHARED_THREADS // THREADS_PER_TOOL)]
+    tools = [service_tool("Things.hang", name, timeout_ms=200) for name in bad]
+    caller = caller_of(things, *tools, service_tool("Things.look", "thing_look", timeout_ms=60_000))
+    given_up = await asyncio.gather(*(caller.call(name) for name in bad for _ in range(THREADS_PER_TOOL)))
+
+    result = await asyncio.wait_for(caller.call("thing_look"), 30)
+
+    assert {type(error) for error in given_up} == {ToolError}
+    assert things.ended == 0
+    assert result == ToolData({"seen": "a hat"})

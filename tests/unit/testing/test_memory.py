@@ -1,13 +1,22 @@
-"""What only the ports in memory have: wake-ups and live events within one loop."""
+"""What only the ports in memory have: wake-ups and live events within one loop, and dictionaries for indexes."""
 
 from __future__ import annotations
 
 import asyncio
+from typing import Any, NoReturn
 
+import pytest
+
+from orchestrator.errors import NotFound
+from orchestrator.rehearsal import Rehearsal
 from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.event import Event
-from orchestrator.types import SessionId
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
+from tests.transcripts.test_transcripts import trained
 
 ONE, TWO = SessionId("one"), SessionId("two")
 
@@ -42,3 +51,39 @@ async def test_listeners_hear_what_is_told_from_then_on() -> None:
             ONE, (Event(ONE, "token", payload={"text": "Hel", "offset": 0}), Event(ONE, "answer"))
         )
         assert [(await anext(heard)).type for _ in range(2)] == ["token", "answer"]
+
+
+class OnlyLookedUp(dict[Any, Any]):
+    """Breaks whoever walks over all its rows."""
+
+    def __iter__(self) -> NoReturn:
+        raise AssertionError("all rows were looked at")
+
+    keys = values = items = __iter__
+
+
+async def test_a_turn_looks_at_no_other_session() -> None:
+    """RT-19: sessions at rest cost nothing, here as in PostgreSQL."""
+    loaded, system1 = trained("desk")
+    rehearsal = Rehearsal.of(loaded, system1=system1)
+    store = rehearsal.store
+    talk = rehearsal.converse()
+    await talk.say("check the ink")
+    store.sessions, store.approvals = OnlyLookedUp(store.sessions), OnlyLookedUp(store.approvals)
+    store.effects = OnlyLookedUp(store.effects)
+
+    assert (await talk.say("no"))["status"] == "done"
+    assert (await talk.say("order toner for printer two"))["status"] == "done"
+    assert (await talk.say("yes"))["completed"] == ["order_toner"]
+
+
+async def test_a_turn_is_found_by_its_tenant_alone() -> None:
+    """RT-22"""
+    inbox = MemoryInbox(MemoryStore())
+    receipt = await inbox.submit(
+        Submission(ONE, TurnInput(text="hello"), DEFAULT_TENANT, create_session=True, domain="desk")
+    )
+
+    assert (await inbox.turn(DEFAULT_TENANT, receipt.turn_id)).seq == 1
+    with pytest.raises(NotFound):
+        await inbox.turn(TenantId("another"), receipt.turn_id)

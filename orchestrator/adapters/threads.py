@@ -1,0 +1,42 @@
+"""Threads for the runtime's own blocking calls: few, and out of reach of domain code.
+
+A domain's code may fill asyncio's default threads with calls that hang; messages and agents go on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+THREADS = 8
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+class _Pool:
+    """Threads do not survive a fork: a child begins with none of its own."""
+
+    def __init__(self) -> None:
+        self.executor: ThreadPoolExecutor
+        self.renew()
+        os.register_at_fork(after_in_child=self.renew)
+
+    def renew(self) -> None:
+        self.executor = ThreadPoolExecutor(THREADS, thread_name_prefix="runtime")
+
+
+_pool = _Pool()
+
+
+async def run_in_thread(
+    work: Callable[_Given, _Result], /, *arguments: _Given.args, **named: _Given.kwargs
+) -> _Result:
+    """Run `work` in one of the runtime's threads, in the caller's context."""
+    context = contextvars.copy_context()
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(_pool.executor, lambda: context.run(work, *arguments, **named))

@@ -1,0 +1,110 @@
+"""Every command of k8s/ that runs our image: the Job, what waits for it, the roles, their probes and hooks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.integration.deploy.containers import Container, ended
+from tests.integration.deploy.deployment import (
+    ROLES,
+    be_diagnosed,
+    bring_up,
+    make_secrets,
+    mounted,
+    stop_all,
+    stores_for,
+    talk,
+    users_connected,
+)
+from tests.integration.deploy.manifests import Manifest, containers, environment, pods
+
+OVERLAY = "prod"
+PROBES = ("startupProbe", "livenessProbe", "readinessProbe")
+
+
+@dataclass
+class Pods:
+    """The pods of an overlay with the Secret's files in `secrets`; `run` are the commands that were run."""
+
+    secrets: Path
+    folder: Path
+    run: set[tuple[str, ...]] = field(default_factory=set)
+
+    def container(self, pod: str, number: int = -1) -> Container:
+        """A container with what its pod mounts, and nothing else; waiting ones come first."""
+        template = pods(OVERLAY)[f"parley-{pod}"]
+        described = containers(template)[number]
+        (items,) = [volume["secret"]["items"] for volume in template["spec"]["volumes"] if "secret" in volume]
+        name = f"{pod}-{described['name']}"
+        own = mounted(
+            self.secrets, {item["path"]: item["key"] for item in items}, self.folder / "mounted" / name
+        )
+        command = described.get("args", described.get("command"))
+        self.run.add(tuple(command))
+        return Container(name, command, environment(OVERLAY, described), own, self.folder)
+
+    def answers(self, container: Container, probe: Manifest) -> bool:
+        """What a kubelet would make of a probe of it."""
+        if "exec" in probe:
+            self.run.add(tuple(probe["exec"]["command"]))
+            return container.check(probe["exec"]["command"]) == 0
+        self.run.add((probe["httpGet"]["path"],))
+        try:
+            return httpx.get(f"http://127.0.0.1:{container.port}{probe['httpGet']['path']}").is_success
+        except httpx.TransportError:
+            return False
+
+
+def described_commands() -> set[tuple[str, ...]]:
+    """Everything that a pod of our image runs or is asked, as it stands in the manifests."""
+    found: set[tuple[str, ...]] = set()
+    for name, pod in pods(OVERLAY).items():
+        for container in containers(pod) if name.startswith("parley-") else []:
+            found.add(tuple(container.get("args", container.get("command"))))
+            hook = container.get("lifecycle", {}).get("preStop")
+            for entry in [
+                *(container[probe] for probe in PROBES if probe in container),
+                *([hook] if hook else []),
+            ]:
+                found.add(tuple(entry["exec"]["command"]) if "exec" in entry else (entry["httpGet"]["path"],))
+    return found
+
+
+@pytest.mark.timeout(900)
+def test_the_pods_come_up_in_order_are_probed_answer_and_stop(database_url: str, tmp_path: Path) -> None:
+    secrets = make_secrets(tmp_path)
+    with stores_for(database_url, secrets, tmp_path) as users:
+        kept = Pods(secrets, tmp_path)
+        roles = {name: kept.container(name) for name in ROLES}
+        described = {name: containers(pods(OVERLAY)[f"parley-{name}"])[-1] for name in ROLES}
+
+        first = kept.container("turns", 0)
+        assert first.run("migrate", "--check").returncode != 0, "the schema is not there yet"
+        migrated = kept.container("migrate").run()
+        assert migrated.returncode == 0, migrated.stderr
+        for waiting in (first, kept.container("gateway", 0)):  # the others log in as the first does
+            waited = waiting.run()
+            assert waited.returncode == 0, waited.stderr
+
+        def is_ready(name: str) -> bool:
+            return kept.answers(roles[name], described[name]["readinessProbe"])
+
+        console = kept.container("console")
+        with ended(roles):
+            bring_up(roles, is_ready)
+            for name in ROLES:
+                for probe in PROBES:
+                    assert kept.answers(roles[name], described[name][probe]), f"{name}: {probe}"
+            talk(roles["gateway"], owner=console)
+            assert users_connected(database_url) == set(users.values()), "nobody runs as the owner"
+            be_diagnosed(roles["internal"], users["runtime"])
+
+            hook = described["gateway"]["lifecycle"]["preStop"]["exec"]["command"]
+            assert roles["gateway"].check(hook) == 0
+            kept.run.add(tuple(hook))
+            stop_all(roles)
+    assert kept.run == described_commands(), "a command of the manifests was not run here"

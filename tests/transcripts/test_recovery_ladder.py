@@ -1,0 +1,217 @@
+"""PX-16, AG-6: one conversation through the whole agent for each rung of recovery, in the order of the ladder.
+
+What each rung does in detail is in `test_skills.py`, `test_gathering.py` and `tests/unit/pex/`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.dialogue.frame import Frame
+from orchestrator.nlu.system1 import System1
+from orchestrator.pex.ending import Recovery, Rung
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.ports.context import Finding, Findings
+from orchestrator.rehearsal import Rehearsal
+from orchestrator.telemetry import SignalType
+from orchestrator.testing.context import MemoryContextGathering
+from orchestrator.testing.scripted_model import Answer, Rule
+from orchestrator.types import Dact, JsonObject
+from tests.transcripts.skilled import answer, finish, talk
+from tests.transcripts.test_transcripts import trained
+
+DEPOT = Path(__file__).parents[1] / "domains" / "depot"
+SHELF = Findings((Finding("tasks", "store part: shelf: S07", {"shelf": "S07"}, 1.0),))
+UNSURE = finish("uncertain", reason="Which year?")
+
+
+@cache
+def depot() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain(DEPOT)
+    return loaded, System1.for_domain(loaded.domain)
+
+
+def steps_of(rehearsal: Rehearsal) -> list[str]:
+    """The rungs that were taken, in order."""
+    return [s.payload["rung"] for s in rehearsal.signals if s.type is SignalType.RECOVERY]
+
+
+class Conversed:
+    def __init__(self, rehearsal: Rehearsal, turn: JsonObject) -> None:
+        self.turn = turn
+        self.steps = steps_of(rehearsal)
+        self.repairs = [s.payload.get("how") for s in rehearsal.signals if s.payload.get("rung") == "repair"]
+
+
+async def converse(rehearsal: Rehearsal, *texts: str) -> Conversed:
+    conversation = rehearsal.converse()
+    turn: JsonObject = {}
+    for text in texts:
+        turn = await conversation.say(text)
+    return Conversed(rehearsal, turn)
+
+
+# Tier 1: a frame that cannot be shown
+
+
+class LostItsRows(BasePolicy):
+    def frame(self, run: Execution) -> Frame:
+        return Frame("frame_1", run.flow.flow_id, None, display_type="table")
+
+
+class CannotBeDrawn(BasePolicy):
+    def frame(self, run: Execution) -> Frame:
+        return Frame("frame_1", run.flow.flow_id, {"mark": "pie"}, display_type="chart", error="no axis")
+
+
+def laboratory(policy: type[BasePolicy]) -> LoadedDomain:
+    """The laboratory, with another policy for the one flow that needs no model."""
+    loaded, _ = trained("lab")
+    return replace(loaded, policies={**loaded.policies, Dact("list_parts"): policy})
+
+
+async def repaired_without_a_model() -> Conversed:
+    rehearsal = Rehearsal.of(laboratory(LostItsRows), system1=trained("lab")[1])
+    return await converse(rehearsal, "list the parts")
+
+
+async def repaired_plainly() -> Conversed:
+    rehearsal = Rehearsal.of(laboratory(CannotBeDrawn), system1=trained("lab")[1])
+    return await converse(rehearsal, "list the parts")
+
+
+async def repaired_by_a_model() -> Conversed:
+    choice = Answer(json={"display_type": "list", "field": "parts"})
+    rules = (Rule(prompt="pex_redraw", replies=(choice,)),)
+    async with talk(rules=rules, loaded=laboratory(CannotBeDrawn)) as t:
+        turn = await t.say("list the parts")
+        return Conversed(t.rehearsal, turn)
+
+
+@pytest.mark.parametrize(
+    ("conversation", "how", "display"),
+    [
+        (repaired_without_a_model, "take_data", "table"),
+        (repaired_by_a_model, "replace", "list"),
+        (repaired_plainly, "plain", "table"),
+    ],
+    ids=["deterministic fix", "written by a model", "plain form"],
+)
+async def test_a_frame_is_repaired(
+    conversation: Callable[[], Awaitable[Conversed]], how: str, display: str
+) -> None:
+    """AG-6, tier 1: fixes that need no model first, then a model's, then the plain form."""
+    talked = await conversation()
+
+    assert (talked.steps, talked.repairs) == ([Rung.REPAIR], [how])
+    assert talked.turn["completed"] == ["list_parts"]
+    frame = talked.turn["frame"]
+    assert (frame["display_type"], [row["name"] for row in frame["data"]]) == (display, ["bolt", "lens"])
+
+
+# Tier 2: the ladder
+
+
+async def retried() -> Conversed:
+    async with talk(UNSURE, answer(answer="all years")) as t:
+        turn = await t.say("ask the data")
+        assert turn["reply"] == "Answer: all years"
+        return Conversed(t.rehearsal, turn)
+
+
+async def gathered_for() -> Conversed:
+    loaded, system1 = depot()
+    rehearsal = Rehearsal.of(loaded, system1=system1, gather=MemoryContextGathering())
+    talked = await converse(rehearsal, "fetch part P0001")
+    [waiting] = talked.turn["flows"]
+    assert waiting["reason"] == "awaiting_context"
+    return talked
+
+
+async def gathered() -> Conversed:
+    loaded, system1 = depot()
+    rehearsal = Rehearsal.of(loaded, system1=system1, gather=MemoryContextGathering(SHELF))
+    talked = await converse(rehearsal, "fetch part P0001")
+    assert talked.turn["tools"][0]["arguments"] == {"part": "P0001", "shelf": "S07"}
+    assert talked.turn["completed"] == ["fetch_part"]
+    return talked
+
+
+async def rerouted() -> Conversed:
+    async with talk(finish("uncertain", reason="I cannot query that.")) as t:
+        turn = await t.say("ask the data")
+        assert turn["completed"] == ["list_parts"]
+        return Conversed(t.rehearsal, turn)
+
+
+async def left_out_of_a_plan() -> Conversed:
+    loaded, system1 = trained("desk")
+    talked = await converse(Rehearsal.of(loaded, system1=system1), "do the service round of printer two")
+    assert "wipe_disk" in [flow["dact"] for flow in talked.turn["flows"]]
+    assert "check_queue" not in [flow["dact"] for flow in talked.turn["flows"]]
+    return talked
+
+
+async def escalated() -> Conversed:
+    async with talk(UNSURE, resilience={"max_recovery_attempts": 0}) as t:
+        turn = await t.say("compute a number")
+        assert turn["reply"] == "Which year?"
+        [asking] = turn["flows"]
+        assert (asking["dact"], asking["state"]) == ("compute_number", "Active")
+        return Conversed(t.rehearsal, turn)
+
+
+async def fell_back() -> Conversed:
+    """The flow's type names where to go; no rung of the ladder is tried, no model is asked."""
+    loaded, system1 = trained("travel")
+    talked = await converse(Rehearsal.of(loaded, system1=system1), "check my booking PX7K2M")
+    assert "I find no booking PX7K2M" in talked.turn["reply"]
+    assert talked.turn["completed"] == ["list_bookings"]
+    assert [tool["tool_id"] for tool in talked.turn["tools"]] == ["booking_get", "booking_list"]
+    return talked
+
+
+async def asked_again() -> Conversed:
+    loaded, system1 = trained("desk")
+    talked = await converse(Rehearsal.of(loaded, system1=system1), "order toner for Hall North")
+    assert talked.turn["ambiguity"]["slot"] == "printer"
+    return talked
+
+
+LADDER: dict[Rung, tuple[Callable[[], Awaitable[Conversed]], list[Rung]]] = {
+    Rung.REPAIR: (repaired_without_a_model, [Rung.REPAIR]),
+    Rung.RETRY: (retried, [Rung.RETRY]),
+    Rung.GATHER: (gathered_for, [Rung.RETRY, Rung.GATHER]),
+    Rung.GATHERED: (gathered, [Rung.RETRY, Rung.GATHER, Rung.GATHERED]),
+    Rung.REROUTE: (rerouted, [Rung.RETRY, Rung.REROUTE]),
+    Rung.SKIP: (left_out_of_a_plan, [Rung.RETRY, Rung.SKIP]),
+    Rung.ESCALATE: (escalated, [Rung.RETRY, Rung.ESCALATE]),
+    Rung.FALLBACK: (fell_back, [Rung.FALLBACK]),
+    Rung.ASK_AGAIN: (asked_again, [Rung.ASK_AGAIN]),
+}
+"""Each rung: its conversation, and all that was tried until it was reached."""
+
+
+def test_every_rung_has_its_conversation() -> None:
+    assert set(LADDER) == set(Rung)
+    assert {rung.value for rung in Recovery} <= {rung.value for rung in Rung}
+
+
+@pytest.mark.parametrize("rung", LADDER, ids=str)
+async def test_a_conversation_reaches(rung: Rung) -> None:
+    """PX-16, AG-6: this rung, and no other that comes after it; the turn is answered."""
+    conversation, climbed = LADDER[rung]
+
+    talked = await conversation()
+
+    assert talked.steps == climbed
+    assert climbed[-1] is rung
+    assert talked.turn["status"] == "done"
+    assert talked.turn["reply"]

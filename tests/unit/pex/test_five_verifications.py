@@ -1,0 +1,128 @@
+"""PX-15: one row for each of the five verifications: a policy whose work is wrong in exactly this way."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.pex.ending import Completed, Ending, Partial
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.verify import CHECKS
+from tests.unit.pex.setting import SPEC, make_setting
+
+
+class LeavesTheStack(BasePolicy):
+    async def complete(self, run: Execution) -> Ending | None:
+        ending = await super().complete(run)
+        run.world.state.stack.flows.remove(run.flow)
+        return ending
+
+
+class LosesASlot(BasePolicy):
+    async def results(self, run: Execution) -> Ending | None:
+        run.flow.clear("place")
+        return await super().results(run)
+
+
+class MakesNoFrame(BasePolicy):
+    async def results(self, run: Execution) -> Ending | None:
+        del run
+        return None
+
+
+class FormlessFrame(BasePolicy):
+    async def repair(self, run: Execution) -> Ending | None:
+        assert run.frame is not None
+        run.frame.display_type = ""
+        return None
+
+
+class MakesNoNote(BasePolicy):
+    """Of a family without frames, whose findings belong into the scratchpad."""
+
+    async def results(self, run: Execution) -> Ending | None:
+        del run
+        return None
+
+
+class StacksATwin(BasePolicy):
+    async def complete(self, run: Execution) -> Ending | None:
+        """Another flow of a kind that is on the stack already, both below this one."""
+        ending = await super().complete(run)
+        waiting = replace(SPEC, dact="wait_for_thing")
+        run.world.state.stack.flows[:0] = [pending(waiting), pending(waiting)]
+        return ending
+
+
+def pending(spec: FlowSpec) -> object:
+    setting = make_setting(spec)
+    setting.world.state.stack.park(setting.run.flow, 0.0)
+    return setting.run.flow
+
+
+class GoesOnWithNothing(BasePolicy):
+    async def complete(self, run: Execution) -> Ending | None:
+        run.world.state.flags.keep_going = True
+        return await super().complete(run)
+
+
+class HidesItsIssues(BasePolicy):
+    async def complete(self, run: Execution) -> Ending | None:
+        run.warning = "Only a part."
+        ending = await super().complete(run)
+        run.world.state.flags.has_issues = False
+        return ending
+
+
+@dataclass(frozen=True)
+class Case:
+    name: str
+    policy: type[BasePolicy]
+    spec: FlowSpec = SPEC
+
+    def __str__(self) -> str:
+        return f"{self.name}-{self.policy.__name__}"
+
+
+CONVERSE = replace(SPEC, family=Family.CONVERSE)
+
+CASES = [
+    Case("state_consistent", LeavesTheStack),
+    Case("slots_intact", LosesASlot),
+    Case("output_well_formed", MakesNoFrame),
+    Case("output_well_formed", FormlessFrame),
+    Case("output_well_formed", MakesNoNote, CONVERSE),
+    Case("no_duplicate_flows", StacksATwin),
+    Case("flags_coherent", GoesOnWithNothing),
+    Case("flags_coherent", HidesItsIssues),
+]
+
+
+def test_every_verification_has_its_row() -> None:
+    assert {case.name for case in CASES} == {name for name, _ in CHECKS}
+    assert len(CHECKS) == 5
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+async def test_exactly_this_verification_trips(case: Case) -> None:
+    """PX-15, AG-4: recorded by its name and flagged; what was done stays done."""
+    setting = make_setting(case.spec)
+
+    ending = await case.policy(case.spec).execute(setting.run)
+
+    assert setting.failed_checks == [case.name]
+    assert setting.world.state.flags.has_issues
+    assert isinstance(ending, Completed | Partial)
+    assert setting.things.calls == ["attic"]
+
+
+@pytest.mark.parametrize("spec", [SPEC, CONVERSE], ids=["with a frame", "with notes"])
+async def test_sound_work_trips_none(spec: FlowSpec) -> None:
+    setting = make_setting(spec)
+
+    assert await BasePolicy(spec).execute(setting.run) == Completed()
+    assert setting.failed_checks == []
+    assert not setting.world.state.flags.has_issues

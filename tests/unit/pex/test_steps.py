@@ -1,0 +1,77 @@
+"""What the steps of a policy do when nothing is wrong: notes, questions, the user's yes (PX-4, PX-12, PX-14)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.specification import Family, ToolUse
+from orchestrator.pex.candidate import confirm_candidate
+from orchestrator.pex.ending import Completed, NeedsInput
+from orchestrator.pex.gate import join_labels, tools_to_approve
+from orchestrator.pex.toolbox import Toolbox
+from orchestrator.types import ToolId
+from tests.unit.pex.setting import SPEC, TAKE, make_setting
+
+
+async def test_a_task_without_a_frame_leaves_notes() -> None:
+    """PX-12, PX-14: its findings, and what is worth remembering."""
+    setting = make_setting(replace(SPEC, family=Family.CONVERSE))
+
+    assert await setting.policy.execute(setting.run) == Completed()
+    notes = [note.text for note in await setting.world.notes.read(10)]
+    assert notes[0].startswith('{"seen":"a hat"')
+    assert 3 <= len(notes[1:]) <= 5
+    assert setting.failed_checks == []
+
+
+async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
+    """PX-4."""
+    setting = make_setting(slots={})
+
+    assert await setting.policy.execute(setting.run) == NeedsInput()
+    assert setting.things.calls == []
+    assert setting.world.state.ambiguity.current.slot == "place"
+
+
+@pytest.mark.parametrize("confirmed", [False, True])
+async def test_a_call_with_effect_waits_for_its_yes(confirmed: bool) -> None:
+    """AM-3."""
+    setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
+    assert await setting.policy.execute(setting.run) == NeedsInput()
+    if confirmed:
+        assert confirm_candidate(setting.run.flow)
+        setting.world.state.ambiguity.resolve()
+
+    ending = await setting.policy.execute(setting.run)
+
+    assert ending == (Completed() if confirmed else NeedsInput())
+    assert setting.things.calls == (["attic"] if confirmed else [])
+
+
+async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() -> None:
+    """AM-3: after a failed attempt nothing that lasts is done while "shall I try again?" is open."""
+    setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
+    await setting.policy.execute(setting.run)
+    confirm_candidate(setting.run.flow)
+    ambiguity = setting.world.state.ambiguity
+    ambiguity.resolve()
+    ambiguity.declare(Level.CONFIRMATION, flow_id=setting.run.flow.flow_id, metadata={"about": "retry"})
+
+    assert await setting.policy.execute(setting.run) == NeedsInput()
+    assert setting.things.calls == []
+
+
+def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
+    """PX-3: a memory or a summary brings its labels back with it."""
+    outward = replace(TAKE, tool_id=ToolId("mail_send"), communicates_externally=True)
+    tool = Toolbox({outward.tool_id: outward}, lambda _: {}).find(outward.tool_id)
+    state = make_setting().world.state
+    join_labels(state, ["private"], "what you told me in May")
+    assert tools_to_approve([tool], state.labels) == {}
+
+    join_labels(state, ["untrusted"], "the summary of a page")
+
+    assert "what you told me in May" in tools_to_approve([tool], state.labels)["mail_send"]
