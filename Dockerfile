@@ -14,6 +14,8 @@ RUN python3 deploy/requirements.py > requirements.txt \
 COPY . .
 RUN python3 -m pip --python /opt/parley/bin/python install --no-deps . \
     && /opt/parley/bin/python -m compileall -q -j 0 /opt/parley/lib
+# What each process would else train when it starts.
+RUN OMP_NUM_THREADS=1 /opt/parley/bin/parley domain train travel analytics --into /opt/parley/trained
 
 FROM ${PYTHON_IMAGE}
 RUN groupadd --gid 10001 parley \
@@ -24,7 +26,8 @@ ENV PATH=/opt/parley/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
     OMP_NUM_THREADS=1 \
     OPENBLAS_NUM_THREADS=1 \
-    PARLEY_PULSE_FILE=/tmp/parley.pulse
+    PARLEY_PULSE_FILE=/tmp/parley.pulse \
+    PARLEY_TRAINED_FOLDER=/opt/parley/trained
 WORKDIR /opt/parley
 USER 10001:10001
 EXPOSE 8600 5555

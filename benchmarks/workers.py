@@ -2,7 +2,8 @@
 
 Turns are queued while the workers are frozen, then they run. Twice: turns that wait for a model, with few
 lanes per process, so that only more processes help; and turns that compute, which the machine's cores bound.
-Then workers come and go while turns wait, and each period is measured.
+Then workers come and go while turns wait, and each period is measured. Last, how soon a new process of the
+travel domain has answered a turn that waits for it.
 """
 
 from __future__ import annotations
@@ -22,9 +23,11 @@ from pathlib import Path
 import psutil
 import psycopg
 
-from benchmarks.candidates import Candidate, run_ours
+from benchmarks.candidates import Candidate, Ours, run_ours
 from benchmarks.measure import GROUPS, Measurement, Phase, meter_of
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import open_ports
+from orchestrator.settings import Settings
 from parley.embedded import Stores, stores
 
 COUNTS = (1, 2, 3)
@@ -46,15 +49,18 @@ class Kind:
 
 KINDS = {
     "waiting": Kind("benchmarks.waiting", LANES, 192, 5),
-    "computing": Kind("benchmarks.echo", 1000, 400, 15),
+    "computing": Kind("benchmarks.echo", 1000, 400, 10),
 }
+TRAVEL = Kind("workers.app", 1000, 1, 1)
 CHANGING = Kind("benchmarks.waiting", LANES, 600, 10)
 
 
 async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.workers")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", nargs="*", choices=[*KINDS, "changing"], help="all of them by default")
+    parser.add_argument(
+        "--only", nargs="*", choices=[*KINDS, "changing", "starting"], help="all of them by default"
+    )
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
         bench = Bench(running, Path(folder))
@@ -63,6 +69,8 @@ async def main() -> None:
                 _report(name, {count: await bench.drain(kind, count, arguments.rounds) for count in COUNTS})
         if not arguments.only or "changing" in arguments.only:
             _report_periods(await bench.change(CHANGING))
+        if not arguments.only or "starting" in arguments.only:
+            _report_starts(await bench.start(arguments.rounds))
 
 
 class Bench:
@@ -104,6 +112,25 @@ class Bench:
                     await further.pop().aclose()
                 measured.append((count, await _rate(own)))
         return measured
+
+    async def start(self, rounds: int) -> dict[str, list[tuple[float, float, int]]]:
+        """Until the first answer of a new process, without and with what others have trained: seconds, CPU
+        seconds and resident MiB."""
+        times: dict[str, list[tuple[float, float, int]]] = {"trains": [], "takes over": []}
+        own = self._own()
+        async with open_ports(Settings(DATABASE_URL=own.database_url, REDIS_URL=own.redis_url)) as ports:
+            client = Ours(ports, [], "client", "travel")
+            for number in range(rounds):
+                for way, seen in times.items():
+                    kept = self._folder / f"trained-{number}"  # the first of the two fills it
+                    os.environ["PARLEY_TRAINED_FOLDER"] = str(kept)
+                    (session,) = await _prepare(client, f"s{number}-{way[0]}", 1)
+                    await client.enqueue(session, ["hello"])
+                    began = time.perf_counter()
+                    async with self._start(TRAVEL, own) as started:
+                        await client.drained()
+                        seen.append((time.perf_counter() - began, *_spent(started.workers[0])))
+        return times
 
     @asynccontextmanager
     async def _start(self, kind: Kind, own: Stores, count: int = 1) -> AsyncIterator[Candidate]:
@@ -160,12 +187,13 @@ def _signal(workers: list[psutil.Process], number: signal.Signals) -> None:
 
 def _report(kind: str, measured: dict[int, list[Measurement]]) -> None:
     print(f"{kind} turns, {os.cpu_count()} cores; CPU in us per turn:")
-    print(f"  workers  turns/s  x one{''.join(f'{group:>10}' for group in GROUPS)}")
+    print(f"  workers  turns/s  x one{''.join(f'{group:>10}' for group in GROUPS)}  cores at work")
     rates = {count: statistics.median(one.rate for one in rounds) for count, rounds in measured.items()}
     for count, rounds in measured.items():
         cpu = [statistics.median(one.cpu_us(group) for one in rounds) for group in GROUPS]
         costs = "".join(f"{one:10.0f}" for one in cpu)
-        print(f"  {count:7}{rates[count]:9.0f}{rates[count] / rates[1]:7.2f}{costs}", flush=True)
+        cores = statistics.median(sum(one.cpu_s.values()) / one.wall_s for one in rounds)
+        print(f"  {count:7}{rates[count]:9.0f}{rates[count] / rates[1]:7.2f}{costs}{cores:10.2f}", flush=True)
 
 
 def _report_periods(measured: list[tuple[int, float]]) -> None:
@@ -177,6 +205,19 @@ def _report_periods(measured: list[tuple[int, float]]) -> None:
         print(f"  {count:7}{rate:9.0f}{rate / one:7.2f}")
     outside = [(count, rate) for count, rate in measured if not 0.8 * count <= rate / one <= 1.2 * count]
     print("  each period is within a fifth of its workers' share" if not outside else f"  outside: {outside}")
+
+
+def _spent(process: psutil.Process) -> tuple[float, int]:
+    """CPU seconds and resident MiB."""
+    used = process.cpu_times()
+    return used.user + used.system, process.memory_info().rss >> 20
+
+
+def _report_starts(times: dict[str, list[tuple[float, float, int]]]) -> None:
+    print("a new process of the travel domain, until its first answer:")
+    for way, seen in times.items():
+        wall_s, cpu_s, memory = (statistics.median(column) for column in zip(*seen, strict=True))
+        print(f"  {way:12}{wall_s:6.2f} s{cpu_s:6.2f} s CPU{memory:6.0f} MiB")
 
 
 if __name__ == "__main__":

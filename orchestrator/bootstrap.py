@@ -44,6 +44,7 @@ from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.tools.transports import Transports
+from orchestrator.adapters.trained_files import TrainedFiles
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.lane import TurnAgent
@@ -52,6 +53,7 @@ from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.user_memory import UserMemory
+from orchestrator.nlu.system1 import System1
 from orchestrator.pex.guardrails import GuardedPython, PythonRules
 from orchestrator.pex.wrappers import ToolPorts
 from orchestrator.ports.freshness import Freshener
@@ -233,6 +235,12 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     return services
 
 
+def trained_models(settings: Settings) -> TrainedFiles | None:
+    """Where models are kept between processes; None: nowhere."""
+    folder = settings.trained_folder
+    return None if folder is None else TrainedFiles(folder)
+
+
 def build_agent(name: str, ports: Ports) -> TurnAgent:
     """The agent of a domain, with its services over this process's stores.
 
@@ -252,6 +260,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         services,
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
+        system1=System1.for_domain(domain, trained_models(ports.settings)),
         record_signal=count_signal,
         freshener=ports.freshener,
         memory=MemoryPorts(ports.preferences, ports.context, ports.scratchpad),

@@ -195,6 +195,8 @@ class Settings(BaseSettings):
     """Housekeeping that waited so long is done all the same, a little at a time."""
     housekeeping_nice: int = Field(10, alias="PARLEY_HOUSEKEEPING_NICE", ge=0, le=19)
     """How far processes that run no turns stand back from those that do when processors are scarce."""
+    trained_folder: Path | None = Field(None, alias="PARLEY_TRAINED_FOLDER")
+    """Where models that System 1 has trained are kept for the next process; trained at every start when not set."""
     pulse_file: Path | None = Field(None, alias="PARLEY_PULSE_FILE")
     """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
     max_attempts: int = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)

@@ -29,6 +29,7 @@ from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, Role, Seat, command_of
 _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
 _PROBE_TIMEOUT_S = 2.0
+TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 
 
@@ -41,6 +42,7 @@ class StackPlan:
         private: a throw-away run for one conversation: no schedule, no Flower, no safety against power loss.
         database_url: replaces the embedded PostgreSQL.
         redis_url: replaces the embedded Redis.
+        trained: where trained models are kept, when the environment does not say; None: below `data_dir`.
     """
 
     data_dir: Path
@@ -51,6 +53,7 @@ class StackPlan:
     private: bool = False
     database_url: str | None = None
     redis_url: str | None = None
+    trained: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,11 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
         yield RunningStack(url, stores, flower, tuple(children))
 
 
+def trained_folder(data_dir: Path) -> Path:
+    """Where the processes of a data folder keep what they have trained."""
+    return data_dir / "trained"
+
+
 def address_of(host: str, port: int) -> str:
     """The URL under which this machine reaches a server that listens on `host`."""
     reachable = {"0.0.0.0": "127.0.0.1", "::": "[::1]"}.get(host, host)  # noqa: S104
@@ -115,6 +123,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         "PARLEY_HOST": plan.host,
         "PARLEY_PORT": str(plan.port),
         "PYTHONUNBUFFERED": "1",
+        TRAINED_FOLDER: os.environ.get(TRAINED_FOLDER) or str(plan.trained or trained_folder(plan.data_dir)),
         **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},
     }
     # The rest of the settings is read from the environment.

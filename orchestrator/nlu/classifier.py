@@ -18,10 +18,12 @@ import numpy as np
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import LinearModel, merge, train_linear
+from orchestrator.nlu.linear import LinearModel, merge
 from orchestrator.nlu.text import Utterance, clean, tokenize
+from orchestrator.nlu.trained import Fit, fit
 
 GRAM = 4
+_STRENGTH = 10.0
 END = "$"
 PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
 """Signs of ordinary writing; every other sign counts as a word."""
@@ -84,7 +86,7 @@ class Classifier:
         self._seen = frozenset(self._words)
 
     @classmethod
-    def train(cls, examples: Iterable[Example], extractor: Extractor) -> Classifier:
+    def train(cls, examples: Iterable[Example], extractor: Extractor, fit: Fit = fit) -> Classifier:
         """Learn from examples that have a label; the same examples give the same classifier."""
         rows: list[dict[str, float]] = []
         labels: list[str] = []
@@ -93,7 +95,7 @@ class Classifier:
                 utterance = tokenize(clean(example.text))
                 rows.append(features_of(delexicalize(utterance, extractor.find(utterance, _TRAINING_DAY))))
                 labels.append(example.label)
-        return cls(train_linear(rows, labels))
+        return cls(fit(rows, labels, _STRENGTH))
 
     @property
     def labels(self) -> tuple[str, ...]:

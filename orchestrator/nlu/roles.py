@@ -19,13 +19,15 @@ from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
 from orchestrator.nlu.extract.kinds import LISTS, kinds_of, type_name
-from orchestrator.nlu.linear import LinearModel, merge, train_linear
+from orchestrator.nlu.linear import LinearModel, merge
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.nlu.trained import Fit, fit
 from orchestrator.types import Json
 
 NO_SLOT = "-"
 _TRAINING_DAY = date(2031, 3, 5)
 _REACH = 4
+_STRENGTH = 4.0
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
@@ -113,7 +115,13 @@ class Roles:
         self._zero = np.zeros(len(model.labels))
 
     @classmethod
-    def train(cls, examples: Iterable[Example], extractor: Extractor, slots: Mapping[str, SlotSpec]) -> Roles:
+    def train(
+        cls,
+        examples: Iterable[Example],
+        extractor: Extractor,
+        slots: Mapping[str, SlotSpec],
+        fit: Fit = fit,
+    ) -> Roles:
         """Learn from the spans of the examples; candidates outside of all spans teach "no slot"."""
         rows: list[dict[str, float]] = []
         labels: list[str] = []
@@ -124,7 +132,7 @@ class Roles:
             for position in range(len(candidates)):
                 rows.append(context_features(utterance, candidates, position, example.asked))
                 labels.append(marked.get(position, NO_SLOT))
-        return cls(train_linear(rows, labels, strength=4.0))
+        return cls(fit(rows, labels, _STRENGTH))
 
     def assign(
         self,

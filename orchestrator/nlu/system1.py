@@ -1,6 +1,7 @@
 """System 1: understanding a message without a model: classifier, extractors, roles and context.
 
-Trained once, at process start, from a domain's flows, entities and answers; constant afterwards.
+Trained at process start from a domain's flows, entities and answers, or taken from what was trained
+before; constant afterwards.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ from orchestrator.nlu.kinds import best_flows, best_label, kind_of_label, weigh
 from orchestrator.nlu.roles import Roles, is_negated
 from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.nlu.trained import Fit, FitOnce, fit
+from orchestrator.ports.trained import TrainedModels
 from orchestrator.types import Dact
 
 LIKELY = 0.35
@@ -81,6 +84,7 @@ class System1:
         patterns: Mapping[str, Pattern[str]] | None = None,
         extra: Sequence[Example] = (),
         likely: float = LIKELY,
+        fit: Fit = fit,
     ) -> System1:
         """Learn a domain. `extra`: annotated messages besides the flows' own examples."""
         specs = {flow.dact: flow for flow in flows}
@@ -97,13 +101,16 @@ class System1:
         examples += kind_examples(_typical_values(specs.values(), extractor))
         examples += extra
         slots = {slot.name: slot for flow in specs.values() for slot in flow.slots.values()}
-        classifier = Classifier.train(examples, extractor)
-        roles = Roles.train(examples, extractor, slots)
+        classifier = Classifier.train(examples, extractor, fit)
+        roles = Roles.train(examples, extractor, slots, fit)
         return cls(specs, extractor, classifier, roles, known, likely)
 
     @classmethod
-    def for_domain(cls, domain: Domain) -> System1:
-        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7)."""
+    def for_domain(cls, domain: Domain, kept: TrainedModels | None = None) -> System1:
+        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7).
+
+        `kept`: models that were trained before; None: all are trained now.
+        """
         specs = [flow.spec for flow in domain.flows.values() if flow.spec.family is not Family.INTERNAL]
         return cls.train(
             specs,
@@ -111,6 +118,7 @@ class System1:
             domain.answers,
             patterns=domain.slot_patterns,
             likely=domain.config.thresholds.likely,
+            fit=fit if kept is None else FitOnce(kept),
         )
 
     def think(self, text: str, situation: Situation) -> Reading1:

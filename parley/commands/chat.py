@@ -23,7 +23,7 @@ from parley.connection import locate_gateway, open_client
 from parley.embedded.lock import hold
 from parley.embedded.ports import free_port
 from parley.processes import end_leftovers
-from parley.stack import StackPlan, run_stack
+from parley.stack import StackPlan, run_stack, trained_folder
 from parley.supervision import stop_on_signals
 from parley.terminal.conversation import Conversation
 
@@ -42,7 +42,7 @@ def chat(
     """Talk to an assistant: each line is one turn. Joins a running `up`, else starts a private one."""
     chosen = None if domain is None else settle_domain(domain)
     with stop_on_signals(), ExitStack() as stack:
-        gateway = locate_gateway(url, data_dir) or stack.enter_context(_private_gateway(chosen))
+        gateway = locate_gateway(url, data_dir) or stack.enter_context(_private_gateway(chosen, data_dir))
         client = stack.enter_context(contextlib.closing(open_client(gateway)))
         # A gateway knows a domain's folder by the folder's name.
         _talk(client, None if chosen is None else Path(chosen).name, session, data_dir, as_json=as_json)
@@ -57,8 +57,8 @@ def _talk(client: Client, domain: str | None, session: str | None, data_dir: Pat
 
 
 @contextmanager
-def _private_gateway(domain: str | None) -> Iterator[str]:
-    """A stack of our own in a temporary folder; nothing of it remains."""
+def _private_gateway(domain: str | None, data_dir: Path) -> Iterator[str]:
+    """A stack of our own in a temporary folder; only what was trained remains, in `data_dir`."""
     _remove_leftovers()
     note_models()
     folder = Path(tempfile.mkdtemp(prefix=_PRIVATE_PREFIX))
@@ -70,6 +70,7 @@ def _private_gateway(domain: str | None) -> Iterator[str]:
         private=True,
         database_url=os.environ.get("DATABASE_URL"),
         redis_url=os.environ.get("REDIS_URL"),
+        trained=trained_folder(data_dir.resolve()),
     )
     try:
         with run_stack(plan, say) as running:

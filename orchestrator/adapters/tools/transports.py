@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.adapters.tools.http import HttpTools
-from orchestrator.adapters.tools.mcp import McpTools
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.types import Json, JsonObject
+
+if TYPE_CHECKING:
+    from orchestrator.adapters.tools.mcp import McpTools
 
 
 class Transports:
@@ -23,11 +26,10 @@ class Transports:
     def __init__(self, domain: Domain, *, environment: Mapping[str, str] | None = None) -> None:
         network = domain.config.network
         self._http = HttpTools(network, environment=environment)
-        self._mcp = McpTools(network, Path(domain.folder), environment=environment)
-        self._carriers: Mapping[Implementation, ToolTransport] = {
-            Implementation.HTTP: self._http,
-            Implementation.MCP: self._mcp,
-        }
+        self._mcp = _open_mcp(domain, environment)
+        self._carriers: dict[Implementation, ToolTransport] = {Implementation.HTTP: self._http}
+        if self._mcp is not None:
+            self._carriers[Implementation.MCP] = self._mcp
 
     async def send(self, tool: ToolSpec, arguments: JsonObject, call: ToolCall) -> Json:
         """See `ToolTransport.send`."""
@@ -39,5 +41,15 @@ class Transports:
 
     async def close(self) -> None:
         """End all connections, sessions and processes."""
-        await self._mcp.close()
+        if self._mcp is not None:
+            await self._mcp.close()
         await self._http.close()
+
+
+def _open_mcp(domain: Domain, environment: Mapping[str, str] | None) -> McpTools | None:
+    """What speaks MCP; its library takes a quarter of a process's start, so only for domains that use it."""
+    if all(tool.implementation is not Implementation.MCP for tool in domain.tools.values()):
+        return None
+    from orchestrator.adapters.tools.mcp import McpTools  # noqa: PLC0415
+
+    return McpTools(domain.config.network, Path(domain.folder), environment=environment)

@@ -1,6 +1,7 @@
 """A tiny agent whose state counts its turns: whatever goes wrong with a lane shows in the count.
 
-The text of a turn says what it does: words such as ``wait 0.2``, ``effect``, ``fail``, ``exit``.
+The text of a turn says what it does: words such as ``wait 0.2``, ``until FILE``, ``effect``, ``fail``, ``exit``.
+Its result names the process that it ran in.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import os
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -20,6 +22,7 @@ from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import TurnStatus
 
+LOOK_EVERY_S = 0.05
 EMPTY = {"count": 0, "digest": ""}
 EFFECTS = """CREATE TABLE IF NOT EXISTS counted_effects (
     id bigserial PRIMARY KEY, session_id text, turn_id text, idempotency_key text)"""
@@ -51,7 +54,7 @@ class CountingAgent:
             state=orjson.dumps(state),
             diff=orjson.dumps(state),
             snapshot=False,
-            result={"reply": reply, "count": state["count"]},
+            result={"reply": reply, "count": state["count"], "pid": os.getpid()},
             events=(Event(lease.session_id, "answer", work.turn_id, {"reply": reply}),),
         )
 
@@ -60,6 +63,8 @@ class CountingAgent:
         for place, word in enumerate(words):
             if word == "wait":
                 await asyncio.sleep(float(words[place + 1]))
+            elif word == "until":
+                await _exists(Path(words[place + 1]))
             elif word == "fail":
                 raise RuntimeError("told to fail")
             elif word == "exit":
@@ -80,6 +85,11 @@ class CountingAgent:
 
         outcome = await steps.call("tool:effect:1", "tool", {"of": "effect"}, insert, idempotent=False)
         return "unknown" if isinstance(outcome, UnknownOutcome) else outcome
+
+
+async def _exists(path: Path) -> None:
+    while not await asyncio.to_thread(path.exists):
+        await asyncio.sleep(LOOK_EVERY_S)
 
 
 def build(domain: str, ports: Ports) -> CountingAgent:

@@ -1,7 +1,7 @@
 """Celery workers that begin at once: forked from a parent that has imported everything and opened nothing.
 
-``python -m tests.integration.chaos.nursery`` reads names, one a line, and answers each with the pid of a new
-worker of that name. It ends, and kills what is left, at the end of its input.
+``python -m tests.integration.chaos.nursery MODULE FOLDER`` reads names, one a line, and answers each with the
+pid of a new worker of that name. It ends, and kills what is left, at the end of its input.
 """
 
 from __future__ import annotations
@@ -9,14 +9,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from importlib import import_module
 from pathlib import Path
 
-from tests.integration.chaos.stand_in import app
+from celery import Celery
 
 THREADS = 8
 
 
-def work(name: str, log: Path) -> None:
+def work(app: Celery, name: str, log: Path) -> None:
     """Become a worker until told to stop; as `celery worker` does."""
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -36,13 +37,14 @@ def work(name: str, log: Path) -> None:
 
 
 def main() -> None:
-    logs = Path(sys.argv[1])
+    app: Celery = import_module(sys.argv[1]).app
+    logs = Path(sys.argv[2])
     born: list[int] = []
     for line in sys.stdin:
         name = line.strip()
         pid = os.fork()
         if pid == 0:
-            work(name, logs / f"{name}.log")
+            work(app, name, logs / f"{name}.log")
         born.append(pid)
         print(pid, flush=True)
     for pid in born:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
-import psutil
 import psycopg
 import pytest
 
@@ -22,69 +18,28 @@ from orchestrator.adapters.postgres.migrate import migrate
 from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.counting import EFFECTS
-from tests.integration.chaos.fleet import ROOT, wait_until
-from tests.integration.chaos.submitting import all_finished, submitter
+from tests.integration.chaos.fleet import STAND_IN
+from tests.integration.chaos.home import Home, home
+from tests.integration.chaos.submitting import Submitter, submitter
 
 EVERY_S = 1.0
-LANES = 10
+TIDES = (2, 3, 1, 2, 4, 2, 3, 1)
+"""How many workers there are, one second after the other."""
+LANES = 8
+SESSIONS = 40
+"""More than the lanes of all workers together, so that whoever comes has something to do."""
+WITHIN_S = 60
+LEASE_S = 600
+"""Longer than any test: nothing is handed over because a lease has run out."""
+STEPS = 8
+UNDRAINED = "tests.integration.chaos.undrained"
+
 WORKING = "SELECT count(*) FROM lanes WHERE lease_owner IS NOT NULL"
-
-
-@dataclass
-class Nursery:
-    """See `tests.integration.chaos.nursery`."""
-
-    process: subprocess.Popen[str]
-    logs: Path
-    born: int = 0
-    alive: list[tuple[psutil.Process, Path]] = field(default_factory=list)
-
-    def begin(self) -> None:
-        """A new worker; it is not ready yet."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        name = f"n{self.born}"
-        self.process.stdin.write(f"{name}\n")
-        self.process.stdin.flush()
-        self.born += 1
-        self.alive.append((psutil.Process(int(self.process.stdout.readline())), self.logs / f"{name}.log"))
-
-    def ready(self) -> list[psutil.Process]:
-        """The workers that take sessions, the oldest first."""
-        return [worker for worker, log in self.alive if log.exists() and b"ready." in log.read_bytes()]
-
-    def end(self, worker: psutil.Process, ending: signal.Signals) -> None:
-        self.alive = [entry for entry in self.alive if entry[0] != worker]
-        worker.send_signal(ending)
-
-
-@contextmanager
-def nursery(database_url: str, redis_url: str, logs: Path, **settings: str) -> Iterator[Nursery]:
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "DATABASE_URL": database_url,
-        "REDIS_URL": redis_url,
-        **settings,
-    }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.chaos.nursery", str(logs)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=environment,
-    )
-    home = Nursery(process, logs)
-    with process:
-        try:
-            yield home
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait(30)
-    for worker, _ in home.alive:
-        wait_until(lambda worker=worker: has_ended(worker), within_s=20, what="every worker has ended")
+SHARES = "SELECT (result->>'pid')::int, count(*) FROM turns WHERE result IS NOT NULL GROUP BY 1"
+REPEATED = "SELECT count(*) FROM turns WHERE attempts > 1"
+STEPS_DONE = "SELECT count(*) FROM turns WHERE session_id = 'steps' AND finished_at IS NOT NULL"
+STEPS_BY = "SELECT (result->>'pid')::int FROM turns WHERE session_id = 'steps' ORDER BY seq"
+LONG_BY = "SELECT (result->>'pid')::int, attempts FROM turns WHERE session_id = 'long'"
 
 
 @pytest.fixture
@@ -100,7 +55,7 @@ def database(database_url: str) -> str:
 async def test_no_turn_is_lost_while_workers_come_and_go(
     database: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await _come_and_go(database, redis_url, tmp_path, capsys, sessions=30, turns=4, endings=4)
+    await _come_and_go(database, redis_url, tmp_path, capsys, endings=4)
 
 
 @pytest.mark.slow
@@ -108,84 +63,171 @@ async def test_no_turn_is_lost_while_workers_come_and_go(
 async def test_no_turn_is_lost_while_workers_come_and_go_for_long(
     database: str, redis_url: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    await _come_and_go(database, redis_url, tmp_path, capsys, sessions=100, turns=20, endings=100)
+    await _come_and_go(database, redis_url, tmp_path, capsys, endings=100)
 
 
 async def _come_and_go(
-    database: str,
-    redis_url: str,
-    logs: Path,
-    capsys: pytest.CaptureFixture[str],
-    *,
-    sessions: int,
-    turns: int,
-    endings: int,
+    database: str, redis_url: str, logs: Path, capsys: pytest.CaptureFixture[str], *, endings: int
 ) -> None:
-    """Rounds of so many turns for each session, until so many workers have ended meanwhile."""
+    """Under a load that does not end, workers first leave in peace only, then are killed as well."""
+    settings = {
+        "PARLEY_MAX_ATTEMPTS": "50",
+        "PARLEY_RUNNER_LINGER_S": "1",
+        "PARLEY_LANES_PER_PROCESS": str(LANES),
+        "PARLEY_LEASE_TTL_S": str(LEASE_S),
+    }
     ended: Counter[str] = Counter()
-    with nursery(database, redis_url, logs, PARLEY_MAX_ATTEMPTS="50", PARLEY_RUNNER_LINGER_S="1") as home:
-        home.begin()
-        home.begin()
-        async with submitter(database, redis_url) as client:
-            replacing = asyncio.create_task(_replace_again_and_again(home, ended))
-            while ended.total() < endings:
-                await client.submit_all([f"go-{number}" for number in range(sessions)], turns, _text)
-                await all_finished(database, within_s=90)
-            replacing.cancel()
-            await asyncio.gather(replacing, return_exceptions=True)
-            history = read_history(database, client.accepted)
+    with home(database, redis_url, logs, **settings) as place:
+        async with submitter(database, redis_url) as client, _load(client):
+            await _turn_the_tide(database, place, cycle([signal.SIGTERM]), ended, endings // 2)
+            repeated_in_peace = await _read(database, REPEATED)
+            both = cycle([signal.SIGKILL, signal.SIGTERM])
+            await _turn_the_tide(database, place, both, ended, endings)
+        history = read_history(database, client.accepted)
+    shares, repeated = await _read(database, SHARES), await _read(database, REPEATED)
     with capsys.disabled():
-        print(f"\n{len(client.accepted)} turns, workers that ended meanwhile: {dict(ended)}")
-    assert min(ended["SIGTERM"], ended["SIGKILL"]) >= endings // 2
+        print(f"\n{len(client.accepted)} turns by {len(shares)} workers; ended meanwhile: {dict(ended)}")
+    assert ended["SIGTERM"] > ended["SIGKILL"] >= endings // 4
+    assert repeated_in_peace == [(0,)], "a worker that leaves in peace finishes what it has begun"
+    assert repeated != [(0,)], "no kill met a running turn, so nothing was shown"
     assert Counter(turn.status for turn in history.turns) == {"done": len(client.accepted)}
     assert check(history) == []
 
 
-def _text(number: int) -> str:
-    return "effect wait 0.4" if number % 4 == 0 else "wait 0.4"
+@asynccontextmanager
+async def _load(client: Submitter) -> AsyncIterator[None]:
+    """Sessions say the next thing as soon as the last is answered, until the block ends."""
+    stopping = asyncio.Event()
+
+    async def talk(session: str) -> None:
+        number = 0
+        while not stopping.is_set():
+            said = "effect wait 0.4" if number % 4 == 0 else "wait 0.4"
+            receipt = await client.submit(session, f"{number} {said}")
+            await client.finished(receipt, within_s=WITHIN_S)
+            number += 1
+
+    async with asyncio.TaskGroup() as talking:
+        for number in range(SESSIONS):
+            talking.create_task(talk(f"go-{number}"))
+        try:
+            yield
+        finally:
+            stopping.set()
 
 
-async def _replace_again_and_again(home: Nursery, ended: Counter[str]) -> None:
-    """Every second one more comes, and the oldest goes, in peace or not, as soon as two are ready."""
-    for ending in cycle((signal.SIGTERM, signal.SIGKILL)):
+async def _turn_the_tide(
+    database: str, place: Home, endings: Iterator[signal.Signals], ended: Counter[str], until: int
+) -> None:
+    """Each second workers come or go; each is waited for until it has taken part."""
+    for wanted in cycle(TIDES):
+        while len(place.alive) < wanted:
+            await asyncio.to_thread(place.begin)
+        await _wait(lambda wanted=wanted: len(place.ready()) >= wanted, "the workers are ready")
+        while len(place.alive) > wanted:
+            oldest = place.ready()[0]
+            await _wait(lambda pid=oldest.pid: _has_share(database, pid), "the worker takes part")
+            ending = next(endings)
+            place.end(oldest, ending)
+            ended[ending.name] += 1
+        if ended.total() >= until:
+            return
         await asyncio.sleep(EVERY_S)
-        while len(ready := home.ready()) < 2:
-            await asyncio.sleep(0.1)
-        await asyncio.to_thread(home.begin)
-        home.end(ready[0], ending)
-        ended[ending.name] += 1
 
 
-async def test_each_further_worker_takes_its_share_at_once(
+def _has_share(database: str, pid: int) -> bool:
+    return pid in dict(_read_now(database, SHARES))
+
+
+async def test_who_leaves_hands_over_at_once(database: str, redis_url: str, tmp_path: Path) -> None:
+    """RT-18: what it has begun it ends; what waits behind that goes on elsewhere while it still does so."""
+    leaver, other, steps_by = await _leave_in_the_middle(database, redis_url, tmp_path, STAND_IN)
+    assert set(steps_by) == {leaver, other}, "the session began with the one and went on with the other"
+    assert steps_by == sorted(steps_by, key=[leaver, other].index), "and it moved only once"
+
+
+async def test_a_worker_that_does_not_hand_over_is_found_out(
     database: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """What runs side by side is the lanes of all workers together: throughput follows their number.
+    """With the line cut that hands over, the leaver keeps the session until nothing waits any more."""
+    leaver, _, steps_by = await _leave_in_the_middle(database, redis_url, tmp_path, UNDRAINED)
+    assert set(steps_by) == {leaver}
 
-    By count, not by the clock: as many turns are at work as there is room for, whenever one more comes.
+
+async def _leave_in_the_middle(
+    database: str, redis_url: str, logs: Path, application: str
+) -> tuple[int, int, list[int]]:
+    """A worker is told to leave while it has a long turn, and a session of many short ones.
+
+    Gives who left, who stayed, and who carried out each of the short turns. The long one ends only after
+    them, and the lease would last for ten minutes.
     """
-    with nursery(database, redis_url, tmp_path, PARLEY_LANES_PER_PROCESS=str(LANES)) as home:
+    may_go_on, may_end = logs / "may_go_on", logs / "may_end"
+    settings = {"PARLEY_LEASE_TTL_S": str(LEASE_S), "PARLEY_SHUTDOWN_GRACE_S": "120"}
+    with home(database, redis_url, logs, application=application, **settings) as place:
+        async with submitter(database, redis_url) as client:
+            leaver = await asyncio.to_thread(place.begin)
+            await client.submit("long", f"until {may_end}")
+            await client.submit("steps", f"until {may_go_on}")
+            await client.submit_all(["steps"], STEPS - 1, lambda _: "wait 0.4")
+            await _wait(lambda: _read_now(database, WORKING) == [(2,)], "the leaver is at work")
+            other = await asyncio.to_thread(place.begin)
+            await _wait(lambda: other in place.ready(), "another is there")
+            place.end(leaver, signal.SIGTERM)
+            may_go_on.touch()
+            await _wait(lambda: _read_now(database, STEPS_DONE) == [(STEPS,)], "the short turns are done")
+            assert not has_ended(leaver), "it still has its long turn"
+            may_end.touch()
+            await _wait(lambda: has_ended(leaver), "the leaver has ended its long turn and itself")
+            assert await _read(database, LONG_BY) == [(leaver.pid, 1)], "nobody had to begin it again"
+    return leaver.pid, other.pid, [pid for (pid,) in await _read(database, STEPS_BY)]
+
+
+async def test_what_runs_side_by_side_follows_the_workers(
+    database: str, redis_url: str, tmp_path: Path
+) -> None:
+    """Throughput is the lanes of all workers together, with each that comes and each that goes.
+
+    By count, not by the clock: as many turns are at work as there is room for. `make bench-workers` has
+    the turns per second.
+    """
+    settings = {
+        "PARLEY_LANES_PER_PROCESS": str(LANES),
+        "PARLEY_SHUTDOWN_GRACE_S": "0",
+        "PARLEY_LEASE_TTL_S": str(LEASE_S),
+    }
+    with home(database, redis_url, tmp_path, **settings) as place:
         async with submitter(database, redis_url) as client:
             waiting = [f"wide-{number}" for number in range(4 * LANES)]
-            await client.submit_all(waiting, 1, lambda _: "wait 60")
-            for workers in (1, 2, 3):
-                await asyncio.to_thread(home.begin)
-                await _until_at_work(database, workers * LANES)
-            for worker, _ in home.alive:
+            await client.submit_all(waiting, 1, lambda _: "wait 600")
+            for _ in range(3):
+                await asyncio.to_thread(place.begin)
+                await _until_at_work(database, place)
+            for ending in (signal.SIGTERM, signal.SIGKILL):
+                place.end(place.alive[0][0], ending)
+                await _until_at_work(database, place)
+            for worker, _ in place.alive:
                 worker.kill()
 
 
-async def _until_at_work(database: str, expected: int) -> None:
-    seen: Counter[int] = Counter()
+async def _until_at_work(database: str, place: Home) -> None:
+    expected = LANES * len(place.alive)
+    what = f"{expected} sessions are at work"
+    await _wait(lambda: _read_now(database, WORKING) == [(expected,)], what)
+
+
+async def _wait(condition: Callable[[], object], what: str) -> None:
     loop = asyncio.get_running_loop()
-    ends_at = loop.time() + 60
-    while (working := await asyncio.to_thread(_at_work, database)) != expected:
-        seen[working] += 1
-        assert loop.time() < ends_at, f"{expected} sessions should be at work, but there were {dict(seen)}"
-        await asyncio.sleep(0.2)
+    ends_at = loop.time() + WITHIN_S
+    while not await asyncio.to_thread(condition):
+        assert loop.time() < ends_at, f"within {WITHIN_S} s this did not happen: {what}"
+        await asyncio.sleep(0.05)
 
 
-def _at_work(database: str) -> int:
+async def _read(database: str, query: str) -> list[tuple[Any, ...]]:
+    return await asyncio.to_thread(_read_now, database, query)
+
+
+def _read_now(database: str, query: str) -> list[tuple[Any, ...]]:
     with psycopg.connect(database) as connection:
-        row = connection.execute(WORKING).fetchone()
-    assert row is not None
-    return row[0]
+        return connection.execute(query).fetchall()

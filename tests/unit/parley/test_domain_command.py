@@ -89,3 +89,21 @@ def test_a_folder_that_exists_is_not_touched(tmp_path: Path, capsys: pytest.Capt
     assert run(["domain", "new", "garden", "--into", str(tmp_path)]) == 1
     assert "exists already" in capsys.readouterr().err
     assert list((tmp_path / "garden").iterdir()) == []
+
+
+def test_a_domain_is_trained_ahead(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RT-21: what an image brings, its processes need not train when they start."""
+    monkeypatch.delenv("PARLEY_TRAINED_FOLDER", raising=False)
+    run(["domain", "new", "garden", "--into", str(tmp_path)])
+    assert run(["domain", "train", str(tmp_path / "garden")]) != 0
+    assert "PARLEY_TRAINED_FOLDER" in capsys.readouterr().err
+
+    assert run(["domain", "train", str(tmp_path / "garden"), "--into", str(tmp_path / "trained")]) == 0
+    made = sorted(path.name for path in (tmp_path / "trained").iterdir())
+    assert len(made) == 2
+
+    monkeypatch.setenv("PARLEY_TRAINED_FOLDER", str(tmp_path / "again"))
+    assert run(["domain", "train", str(tmp_path / "garden")]) == 0
+    assert sorted(path.name for path in (tmp_path / "again").iterdir()) == made

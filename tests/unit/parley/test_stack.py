@@ -72,3 +72,15 @@ def test_the_note_of_up_is_private_and_a_broken_one_counts_as_none(tmp_path: Pat
     assert UpNote.read(tmp_path) is None
     UpNote.path(tmp_path).unlink()
     assert UpNote.read(tmp_path) is None
+
+
+def test_all_processes_keep_what_they_train_in_one_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    def places(**changes: object) -> set[str]:
+        plan = make_plan(**changes)
+        return {program.environment["PARLEY_TRAINED_FOLDER"] for program in list_programs(plan, STORES, None)}
+
+    monkeypatch.delenv("PARLEY_TRAINED_FOLDER", raising=False)
+    assert places() == {"/data/trained"}
+    assert places(private=True, trained=Path("/mine/trained")) == {"/mine/trained"}
+    monkeypatch.setenv("PARLEY_TRAINED_FOLDER", "/image/trained")
+    assert places() == {"/image/trained"}

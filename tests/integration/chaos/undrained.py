@@ -1,0 +1,17 @@
+"""The same worker with the line cut that hands a lane over when its worker leaves: it has to be found out."""
+
+from __future__ import annotations
+
+from orchestrator.agent.lane import LaneRunner
+from orchestrator.settings import load_settings
+from tests.integration.chaos.counting import build
+from workers.app import create_app
+
+
+def _go_on(_: LaneRunner) -> None:
+    """Leave without handing over."""
+
+
+LaneRunner.drain = _go_on  # type: ignore[method-assign]
+
+app = create_app(load_settings(), build)
