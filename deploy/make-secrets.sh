@@ -37,7 +37,9 @@ of() {
 word | keep postgres_password
 word | keep runtime_password
 word | keep gateway_password
-word | keep redis_password
+for account in worker gateway flower sender scaler probe; do
+    word | keep "${account}_redis_password"
+done
 word | keep rabbitmq_password
 word | keep grafana_password
 printf 'parley:%s' "$(word)" | keep flower_basic_auth
@@ -46,17 +48,18 @@ printf '' | keep openai_api_key
 printf 'postgresql://parley:%s@postgres:5432/parley' "$(of postgres_password)" | keep owner_database_url
 printf 'postgresql://worker:%s@postgres:5432/parley' "$(of runtime_password)" | keep runtime_database_url
 printf 'postgresql://gateway:%s@postgres:5432/parley' "$(of gateway_password)" | keep gateway_database_url
-printf 'redis://parley:%s@redis:6379/0' "$(of redis_password)" | keep redis_url
+# Each kind of process has its own account in Redis, and may there what it has to.
+for account in worker gateway flower sender probe; do
+    printf 'redis://parley-%s:%s@redis:6379/0' "$account" "$(of "${account}_redis_password")" | keep "${account}_redis_url"
+done
+sed "$(for account in worker gateway flower sender scaler probe; do
+    printf 's/@parley-%s@/%s/;' "$account" "$(of "${account}_redis_password")"
+done)" "$(dirname "$0")/redis.acl.template" | keep redis.acl
 # KEDA looks at the stores from its own namespace.
 printf 'postgresql://worker:%s@postgres.parley-dev.svc:5432/parley?sslmode=disable' "$(of runtime_password)" |
     keep scaler_database_url
-printf 'redis.parley-dev.svc:6379' | keep redis_address
-printf 'parley' | keep redis_username
-# Parley's account may do all that queues and scratchpads need, and nothing to the server itself.
-keep redis.acl <<ACL
-user default off
-user parley on >$(of redis_password) ~* &* +@all -@admin -@dangerous +info
-ACL
+printf 'redis.parley-dev.svc:6379' | keep scaler_redis_address
+printf 'parley-scaler' | keep scaler_redis_username
 keep rabbitmq.conf <<CONF
 default_user = parley
 default_pass = $(of rabbitmq_password)
@@ -65,6 +68,6 @@ CONF
 if [ "$broker" = rabbitmq ]; then
     printf 'amqp://parley:%s@rabbitmq:5672//' "$(of rabbitmq_password)" | keep broker_url
 else
-    of redis_url | keep broker_url
+    printf '' | keep broker_url # nothing: the broker is Redis, and each process has its own address of it
 fi
 echo "The secrets are in $folder; put a model's key into $folder/openai_api_key if you have one." >&2

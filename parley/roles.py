@@ -15,6 +15,8 @@ from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS, URGENT
 
 APPLICATION: Final = "workers.app"
 """What Celery's programs are told to load."""
+WATCHING: Final = "workers.watching"
+"""What Flower is told to load."""
 
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"
 """Names ``user:password`` for Flower; several are separated by commas."""
@@ -71,7 +73,9 @@ def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
         case Role.BEAT:
             return (*_celery("beat"), "--pidfile=", "-l", "INFO")
         case Role.FLOWER:
-            return (*_celery("flower"), f"--address={seat.host}", f"--port={seat.port}")
+            # Workers tell by themselves what they do; Flower need not ask them to.
+            options = (f"--address={seat.host}", f"--port={seat.port}", "--enable_events=false")
+            return (*_celery("flower", WATCHING), *options)
 
 
 def check_flower(seat: Seat, environment: Mapping[str, str]) -> None:
@@ -95,5 +99,5 @@ def _worker(role: Role, seat: Seat) -> tuple[str, ...]:
     )
 
 
-def _celery(program: str) -> tuple[str, ...]:
-    return ("-m", "celery", "-A", APPLICATION, program)
+def _celery(program: str, application: str = APPLICATION) -> tuple[str, ...]:
+    return ("-m", "celery", "-A", application, program)

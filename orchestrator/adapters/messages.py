@@ -23,6 +23,8 @@ CONNECT_TIMEOUT_S = 2
 HEALTH_CHECK_EVERY_S = 5
 VISIBILITY_TIMEOUT_S = 3600
 HIDDEN = "<not shown>"
+SHOWN = frozenset({RUN_SESSION, ADVANCE_RUN})
+"""Messages whose arguments are identifiers alone; Flower shows these."""
 
 TASK_QUEUES = [Queue(name, Exchange(name), routing_key=name) for name in QUEUES]
 """Declared alike by all who send and receive: RabbitMQ refuses a queue that is declared in two ways."""
@@ -118,7 +120,7 @@ class Messages:
                 retry=False,
                 ignore_result=True,
                 argsrepr=HIDDEN,
-                kwargsrepr=HIDDEN if name != RUN_SESSION else None,
+                kwargsrepr=None if name in SHOWN else HIDDEN,
                 shadow=None if flow is None else f"{flow}.advance",
             )
         except (OperationalError, OSError) as error:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
 
+import httpx
 import psycopg
 import pytest
 import redis
@@ -17,23 +16,19 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.acl import USERS, write_acl_file
 from parley.main import run
 from tests.integration.chaos.counting import EFFECTS
-from tests.integration.chaos.fleet import fleet
+from tests.integration.chaos.fleet import fleet, wait_until
+from tests.integration.deploy.deployment import make_secrets
+from tests.integration.deploy.servers import deployed_redis
 from tests.integration.gateway import House, open_house
+from tests.integration.test_workers_flower_pages import flower
 
-PASSWORD = "word"
 
-
-@pytest.fixture
-def urls(redis_url: str) -> Iterator[dict[str, str]]:
-    """An address for each user of the list, on a real server."""
-    parts = urlsplit(redis_url)
-    place = f"{parts.hostname}:{parts.port}{parts.path}"
-    with redis.Redis.from_url(redis_url) as admin:
-        for user in USERS:
-            admin.execute_command("ACL", "SETUSER", user.name, "on", f">{PASSWORD}", *user.rules())
-        yield {user.name: f"redis://{user.name}:{PASSWORD}@{place}" for user in USERS}
-        for user in USERS:
-            admin.execute_command("ACL", "DELUSER", user.name)
+@pytest.fixture(scope="module")
+def urls(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
+    """An address for each account that `deploy/make-secrets.sh` makes, on a server as Compose starts it."""
+    folder = tmp_path_factory.mktemp("redis")
+    with deployed_redis(folder, make_secrets(folder)) as urls:
+        yield {f"parley-{account}": url for account, url in urls.items()}
 
 
 @pytest.fixture
@@ -66,6 +61,48 @@ async def test_gateway_workers_and_senders_work_together(
     assert done["status"] == "done"
 
 
+async def test_flower_and_internal_flows_work_with_their_accounts(
+    house: House, database_url: str, urls: dict[str, str], tmp_path: Path
+) -> None:
+    """Flower sees the turn's session and the lengths of queues; a run that the gateway starts is carried out."""
+    migrate(database_url)
+    environment = {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": urls["parley-flower"],
+        "FLOWER_UNAUTHENTICATED_API": "true",
+    }
+    log = tmp_path / "flower.log"
+    with (
+        fleet(database_url, urls["parley-worker"], tmp_path) as crew,
+        flower(environment, log) as page,
+    ):
+        crew.start(1, options=("-E",))
+        crew.start(1, application="workers.app", queues="internal,urgent", options=("-E",))
+        await house.http.post("/v1/sessions", json={"domain": "travel", "session_id": "watched"})
+        turn = await house.http.post(
+            "/v1/sessions/watched/turns", params={"wait": 20}, json={"text": "say"}, timeout=30
+        )
+        assert turn.json()["status"] == "done"
+        started = await house.http.post(
+            "/v1/runs", json={"flow": "summarize_session", "session_id": "watched"}
+        )
+        assert started.status_code in {200, 201, 202}, started.text
+        run_id = started.json()["run_id"]
+        await asyncio.to_thread(
+            wait_until,
+            lambda: _shows(page, "watched") and _shows(page, run_id),
+            within_s=60,
+            what=f"both are shown, see {log}",
+        )
+        lengths = await asyncio.to_thread(httpx.get, f"{page}/api/queues/length")
+        assert {queue["name"] for queue in lengths.json()["active_queues"]} >= {"turns"}
+    assert "permission" not in log.read_text()
+
+
+def _shows(page: str, identifier: str) -> bool:
+    return identifier in httpx.get(f"{page}/api/tasks").text
+
+
 HARMFUL = (
     ("FLUSHALL",),
     ("FLUSHDB",),
@@ -95,41 +132,78 @@ def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str) -> None:
             with pytest.raises(redis.ResponseError) as refusal:
                 client.execute_command(*command)
             told = str(refusal.value).lower()
-            assert any(words in told for words in ("permission", "noperm", "can't access")), (command, told)
+            assert any(
+                words in told
+                for words in ("permission", "the user executing the script can't", "not allowed")
+            ), (
+                command,
+                told,
+            )
 
 
 @pytest.mark.parametrize(
-    ("user", "key"),
+    ("user", "command"),
     [
-        ("parley-gateway", "unacked"),
-        ("parley-gateway", "submissions"),
-        ("parley-sender", "parley:ready"),
-        ("parley-sender", "turns"),
-        ("parley-flower", "parley:ready"),
+        ("parley-worker", "SET parley 1"),  # not `parley:…`
+        ("parley-gateway", "DEL unacked"),
+        ("parley-gateway", "LRANGE submissions 0 -1"),
+        ("parley-gateway", "GET celery-task-meta-1"),
+        ("parley-gateway", "PUBLISH /0.celeryev/task.x 1"),
+        ("parley-sender", "ZADD parley:ready 1 s"),
+        ("parley-sender", "LPUSH turns 1"),
+        ("parley-sender", "LRANGE submissions 0 -1"),
+        ("parley-sender", "RPOP submissions"),
+        ("parley-sender", "SET celery-task-meta-1 1"),
+        ("parley-flower", "DEL parley:ready"),
+        ("parley-flower", "LRANGE submissions 0 -1"),
+        ("parley-flower", "DEL turns"),
+        ("parley-flower", "LPUSH turns 1"),
+        ("parley-flower", "RPOP turns"),
+        ("parley-flower", "HGETALL unacked"),
+        ("parley-flower", "PUBLISH parley:events 1"),
+        ("parley-scaler", "ZRANGE parley:ready 0 -1"),
+        ("parley-scaler", "ZADD parley:ready 1 s"),
+        ("parley-scaler", "GET parley:present"),
+        ("parley-scaler", "LRANGE submissions 0 -1"),
+        ("parley-probe", "GET parley:ready"),
+        ("parley-probe", "INFO"),
     ],
 )
-def test_each_stays_with_its_own_keys(urls: dict[str, str], user: str, key: str) -> None:
+def test_each_does_only_what_it_has_to(urls: dict[str, str], user: str, command: str) -> None:
     with redis.Redis.from_url(urls[user]) as client, pytest.raises(redis.exceptions.NoPermissionError):
-        client.delete(key)
+        client.execute_command(*command.split())
 
 
-def test_a_server_takes_the_file(
-    redis_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+LENGTH_AS_KEDA_ASKS = """
+local kind = redis.call('type', KEYS[1]).ok
+return redis.call(({zset = 'zcard', list = 'llen', none = 'llen'})[kind], KEYS[1])
+"""
+
+
+def test_whoever_scales_counts_what_waits(urls: dict[str, str]) -> None:
+    with redis.Redis.from_url(urls["parley-worker"]) as worker:
+        worker.zadd("parley:ready", {"a": 1, "b": 2})
+        worker.lpush("submissions", "x")
+    with redis.Redis.from_url(urls["parley-scaler"]) as scaler:
+        counted = [
+            scaler.eval(LENGTH_AS_KEDA_ASKS, 1, key) for key in ("parley:ready", "submissions", "urgent")
+        ]
+    assert counted == [2, 1, 0]
+
+
+def test_a_server_takes_the_list_that_the_command_prints(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """Each line is one that `ACL SETUSER` understands, and no password stands in it."""
+    """The passwords that it tells let in, and none of them stands in the file."""
     assert run(["redis-acl"]) == 0
     printed = capsys.readouterr()
     told = dict(line.split(" ") for line in printed.err.splitlines())
     assert printed.out == write_acl_file(told)
     assert not any(password in printed.out for password in told.values())
-    parts = urlsplit(redis_url)
-    with redis.Redis.from_url(redis_url) as admin:
-        for line in printed.out.splitlines()[1:]:
-            admin.execute_command("ACL", "SETUSER", *line.split(" ")[1:])
-        for name, password in told.items():
-            with redis.Redis(
-                host=parts.hostname, port=parts.port, username=name, password=password
-            ) as client:
+    for name, password in told.items():
+        (tmp_path / f"{name.removeprefix('parley-')}_redis_password").write_text(password)
+    (tmp_path / "redis.acl").write_text(printed.out)
+    with deployed_redis(tmp_path, tmp_path) as urls:
+        for url in urls.values():
+            with redis.Redis.from_url(url) as client:
                 assert client.ping()
-            with suppress(redis.ResponseError):
-                admin.execute_command("ACL", "DELUSER", name)

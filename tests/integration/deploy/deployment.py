@@ -37,9 +37,10 @@ def make_secrets(folder: Path) -> Path:
 @contextmanager
 def stores_for(database_url: str, secrets: Path, folder: Path) -> Iterator[dict[str, str]]:
     """Put the tests' stores into `secrets`, each address with the rights that its readers have; yields the users."""
-    with deployed_redis(folder, secrets) as redis_url, logins(database_url, secrets) as users:
-        put(secrets, "redis_url", redis_url)
-        put(secrets, "broker_url", redis_url)
+    with deployed_redis(folder, secrets) as redis_urls, logins(database_url, secrets) as users:
+        for account, redis_url in redis_urls.items():
+            if (secrets / f"{account}_redis_url").exists():
+                put(secrets, f"{account}_redis_url", redis_url)
         yield users
 
 

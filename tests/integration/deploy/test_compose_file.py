@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 
+from orchestrator.adapters.redis.acl import write_template
 from orchestrator.settings import Settings
 from tests.integration.deploy.compose import COMPOSE_FILE, OURS, ROOT, as_plain_yaml, mounts, read_compose
 
@@ -82,6 +83,19 @@ def test_each_service_logs_in_with_the_rights_that_it_needs(services: dict[str, 
         assert ("owner_database_url" in mounts(services[name]).values()) is (name == "migrate"), name
 
 
+def test_each_service_is_in_redis_as_what_it_is(services: dict[str, Any]) -> None:
+    accounts = {name: mounts(services[name])["redis_url"] for name in OURS}
+    assert accounts.pop("gateway") == "gateway_redis_url"
+    assert accounts.pop("flower") == "flower_redis_url"
+    assert set(accounts.values()) == {"worker_redis_url"}
+    assert set(mounts(services["redis"])) == {"redis.acl", "probe_redis_url"}
+
+
+def test_the_accounts_of_redis_are_those_that_the_code_knows() -> None:
+    """`parley redis-acl --template > deploy/redis.acl.template` mends it."""
+    assert (ROOT / "deploy" / "redis.acl.template").read_text() == write_template()
+
+
 def test_all_secrets_are_made_by_the_script_and_made_once(tmp_path: Path) -> None:
     script = ROOT / "deploy" / "make-secrets.sh"
     folder = tmp_path / "secrets"
@@ -90,7 +104,8 @@ def test_all_secrets_are_made_by_the_script_and_made_once(tmp_path: Path) -> Non
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     assert declared <= set(before)
     assert folder.stat().st_mode & 0o077 == 0
-    assert before["broker_url"] == before["redis_url"]
+    assert before["broker_url"] == b"", "the broker is Redis, as whoever each process is there"
+    assert b"@parley-" not in before["redis.acl"], "every account has its password"
 
     subprocess.run([script, folder], check=True, capture_output=True)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -98,7 +113,7 @@ def test_all_secrets_are_made_by_the_script_and_made_once(tmp_path: Path) -> Non
     other = tmp_path / "other"
     subprocess.run([script, "--rabbitmq", other], check=True, capture_output=True)
     assert (other / "broker_url").read_bytes().startswith(b"amqp://parley:")
-    assert (other / "redis_password").read_bytes() != before["redis_password"]
+    assert (other / "worker_redis_password").read_bytes() != before["worker_redis_password"]
 
 
 def test_nothing_starts_before_the_schema_is_there(services: dict[str, Any]) -> None:

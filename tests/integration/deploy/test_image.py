@@ -29,7 +29,7 @@ from tests.integration.deploy.deployment import (
 from tests.integration.deploy.dockerfile import ROOT, read_dockerfile
 from tests.integration.deploy.trees import demand_trees
 
-PREPARED = ["ENV", "WORKDIR", "RUN", "COPY", "COPY", "RUN", "COPY", "RUN"]
+PREPARED = ["ENV", "WORKDIR", "RUN", "COPY", "COPY", "RUN", "COPY", "RUN", "RUN"]
 
 
 def run(image: Image, *command: str) -> subprocess.CompletedProcess[str]:
@@ -67,6 +67,15 @@ def test_its_account_has_a_number_no_rights_and_nowhere_to_write(image: Image) -
         assert run(image, "touch", place).returncode != 0, place
     theirs = run(image, "find", "/opt/parley", "-user", "10001", "-print")
     assert (theirs.returncode, theirs.stdout) == (0, "")
+
+
+def test_what_processes_would_else_train_is_in_it(image: Image) -> None:
+    kept = sorted((image.tree.root / "opt/parley/trained").iterdir())
+    assert kept
+    again = run(image, "parley", "domain", "train", "travel", "analytics", "--into", "/opt/parley/trained")
+    assert again.returncode == 0, again.stderr
+    assert sorted((image.tree.root / "opt/parley/trained").iterdir()) == kept
+    assert "not kept" not in again.stderr
 
 
 def test_what_builds_stays_behind(image: Image) -> None:
