@@ -226,7 +226,8 @@ async def test_each_failure_has_its_name_and_its_number_of_tries(reply, error):
             await at.word()
 
     assert len(at.model.requests) == (3 if error in {ModelFailed, RateLimited} else 1)
-    assert at.calls()[0]["outcome"] == error.code
+    told = at.calls()[0]
+    assert (told["outcome"], told["model"], told["asked"]) == (error.code, None, "small")
 
 
 async def test_a_model_that_never_answers_times_out():
@@ -578,7 +579,8 @@ async def test_a_budget_that_is_used_up_sends_nothing(scope):
 
     assert caught.value.scope == scope
     assert at.model.requests == []
-    assert at.calls()[0]["outcome"] == "budget_exceeded"
+    told = at.calls()[0]
+    assert (told["outcome"], told["refused_by"], told["asked"]) == ("budget_exceeded", scope, "small")
 
 
 async def test_a_turn_spends_its_budget_over_several_calls():
