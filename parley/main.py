@@ -114,6 +114,6 @@ def complete_wait(arguments: list[str]) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    line = " ".join(message.split())
+    line = "; ".join(" ".join(part.split()) for part in message.splitlines() if part.strip())
     print(f"parley: {line}", file=sys.stderr)
     return code
