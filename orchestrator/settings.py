@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import unquote, urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import (
     BaseSettings,
@@ -59,6 +59,10 @@ def _begins_with(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+def _unset_if_empty(value: object) -> object:
+    return None if value == "" else value
+
+
 def _check_network(network: str) -> str:
     try:
         ipaddress.ip_network(network)
@@ -76,6 +80,8 @@ class Form:
 
 WebAddress = Annotated[str, _begins_with("http", "https"), Form("address")]
 BrokerAddress = Annotated[str, _begins_with("redis", "rediss", "sentinel", "amqp", "amqps"), Form("address")]
+MayBeEmpty = BeforeValidator(_unset_if_empty)
+"""A secret that a deployment has to provide and has no use for is an empty file."""
 Network = Annotated[str, AfterValidator(_check_network)]
 
 
@@ -172,14 +178,16 @@ class Settings(BaseSettings):
         alias="REDIS_URL"
     )
     """Redis: messages, the scratchpad and live events. `redis://` or `rediss://`."""
-    broker_url: Annotated[BrokerAddress | None, EVERYBODY] = Field(None, alias="PARLEY_BROKER_URL")
+    broker_url: Annotated[BrokerAddress | None, MayBeEmpty, EVERYBODY] = Field(
+        None, alias="PARLEY_BROKER_URL"
+    )
     """Celery's broker; Redis when it is not set."""
     domain: Annotated[str, STORES] = Field("travel", alias="PARLEY_DOMAIN")
     """Name of a shipped domain or path of a folder; sessions that name none get this one."""
 
     openai_api_key: Annotated[SecretStr | None, SERVING] = Field(None, alias="OPENAI_API_KEY")
     """The key of the model endpoint."""
-    openai_base_url: Annotated[WebAddress | None, SERVING] = Field(None, alias="OPENAI_BASE_URL")
+    openai_base_url: Annotated[WebAddress | None, MayBeEmpty, SERVING] = Field(None, alias="OPENAI_BASE_URL")
     """Either of the two makes a model endpoint; without both, System 1 and direct mode do the work."""
     model: Annotated[str, WORKERS] = Field("gpt-4o-mini", alias="PARLEY_MODEL")
     """The model where a domain names none."""
@@ -254,7 +262,7 @@ class Settings(BaseSettings):
     """Running turns get this long to end when a worker is asked to stop; the rest is handed back."""
     runner_linger_s: Annotated[Seconds, TURNS] = Field(5.0, alias="PARLEY_RUNNER_LINGER_S", ge=0)
     """How long a runner without work waits before it ends and has to be woken again."""
-    flower_url: Annotated[WebAddress | None, GATEWAY] = Field(None, alias="PARLEY_FLOWER_URL")
+    flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = Field(None, alias="PARLEY_FLOWER_URL")
     """Where people find Flower; the inspector links to it."""
     remote_control: Annotated[bool, WORKERS] = Field(False, alias="PARLEY_REMOTE_CONTROL")
     """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""

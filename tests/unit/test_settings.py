@@ -115,6 +115,14 @@ def test_a_wrong_value_of_each_kind_is_told_in_one_line(
     assert len(str(told.value).splitlines()) == 1
 
 
+@pytest.mark.parametrize("variable", ["PARLEY_BROKER_URL", "OPENAI_BASE_URL", "PARLEY_FLOWER_URL"])
+def test_an_address_may_be_left_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str) -> None:
+    """As the secret of a deployment that has to name a file."""
+    place(monkeypatch, tmp_path, **NO_STORES, **{variable: "\n"})
+    found = {field.alias: getattr(read_settings(), name) for name, field in Settings.model_fields.items()}
+    assert found[variable] is None
+
+
 @pytest.mark.parametrize("role", list(Role))
 def test_no_role_starts_with_a_wrong_value(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], role: Role
