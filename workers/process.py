@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from prometheus_client import start_http_server
 
 from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
@@ -44,6 +45,7 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 RENEW_EVERY_S = 1.0
 LOOK_AT_TURNS_EVERY_S = 0.5
 OUTBOX_EVERY_S = 5.0
+LOOK_AROUND_EVERY_S = 2.0
 OUTBOX_GATHERS_S = 0.05
 """So long, what several turns leave is gathered, to be sent together."""
 TOLD_FOR_S = 10.0
@@ -85,6 +87,7 @@ class WorkerProcess:
         self._runs_turns = runs_turns
         self._internal = internal
         self._pulse = pulse or Pulse(None)
+        self._condition = Condition.READY
         self._presence = Presence.here("worker", queues)
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
@@ -139,6 +142,7 @@ class WorkerProcess:
 
     async def _open(self) -> None:
         self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
+        await ping_schema(ports.database)
         self._lane = await self._resources.enter_async_context(open_lane(ports))
         self._executor = self._open_internal(ports)
         if self._executor is not None:
@@ -176,6 +180,7 @@ class WorkerProcess:
         board = PresenceBoard(ports.redis)
         self._resources.push_async_callback(self._leave, board)
         self._repeat("presence", lambda: board.announce(self._presence), ANNOUNCE_EVERY_S)
+        self._repeat("probe", self._look_around, LOOK_AROUND_EVERY_S)
         self._repeat("pulse", self._beat, BEAT_EVERY_S)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
@@ -258,8 +263,18 @@ class WorkerProcess:
             await run_in_thread(self._sightings.close)
         await self._resources.aclose()
 
+    async def _look_around(self) -> None:
+        """Whether the stores answer; without them we live, and wait."""
+        missing = await self._ports.probe()
+        condition = Condition.WAITING if missing else Condition.READY
+        if condition is not self._condition:
+            _log.warning(
+                "Whether this worker is ready has changed.", condition=condition.value, missing=missing
+            )
+        self._condition = condition
+
     async def _beat(self) -> None:
-        self._pulse.beat(Condition.READY)
+        self._pulse.beat(self._condition)
 
     async def _leave(self, board: PresenceBoard) -> None:
         self._pulse.end()
