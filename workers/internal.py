@@ -46,7 +46,7 @@ from orchestrator.ports.runs import (
 )
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
-from orchestrator.telemetry.traces import span, turn_span
+from orchestrator.telemetry.traces import note_failure, span, turn_span
 from orchestrator.types import Json
 from workers.patience import Patience
 from workers.progress import ProgressNotes
@@ -253,6 +253,8 @@ class InternalExecutor:
         if hints is None:
             raise _Fenced
         RUNS.labels(claim.facts.flow, end.status.value).inc()
+        if end.status is RunStatus.FAILED:
+            note_failure(end.status.value)
         self._tell(hints)
 
     # Items.
@@ -303,6 +305,8 @@ class InternalExecutor:
         if recorded is Recorded.LOST:
             raise _Fenced
         for end in ends:
+            if end.status is ItemStatus.FAILED:
+                note_failure(end.status.value)
             RUN_ITEMS.labels(claim.facts.flow, end.status.value).inc()
         if recorded is Recorded.MORE:
             await self._progress.note(claim.facts)

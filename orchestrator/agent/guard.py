@@ -10,6 +10,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
 from orchestrator.telemetry import SignalType, get_logger
+from orchestrator.telemetry.traces import note_failure
 
 Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]
 
@@ -35,6 +36,7 @@ async def guarded(step: Step, turn: RunningTurn, modules: Modules) -> None:
         if isinstance(error, Unavailable) and not isinstance(error, ModelUnavailable):
             raise
         name = getattr(step, "__name__", str(step))
+        note_failure(type(error).__name__)
         _log.exception(
             "A step of a turn broke.", step=name, turn=turn.work.turn_id, session=turn.lease.session_id
         )

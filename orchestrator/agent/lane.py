@@ -36,7 +36,7 @@ from orchestrator.telemetry.metrics import (
     labelled,
 )
 from orchestrator.telemetry.phases import Phase
-from orchestrator.telemetry.traces import note_queued, turn_span
+from orchestrator.telemetry.traces import note_failure, note_queued, turn_span
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.types import SessionId, TurnId
 
@@ -141,13 +141,16 @@ class LaneRunner:
             return Stopped(DeadlineExceeded("The turn ran out of time."))
         try:
             commit = await self._interruptible(lease)
-        except LaneLost:
+        except LaneLost as error:
+            note_failure(error.code)
             return Lost()
         except (TurnCancelled, DeadlineExceeded) as error:
+            note_failure(error.code)
             return Stopped(error)
         except asyncio.CancelledError:
             return HandedBack()
         except Exception as error:  # noqa: BLE001 - whatever an agent may raise counts as one failed attempt
+            note_failure(type(error).__name__)
             _log.exception(
                 "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts
             )

@@ -29,7 +29,7 @@ from orchestrator.pex.toolbox import Tool, Toolbox
 from orchestrator.pex.wrappers import ToolPorts, ToolRequest, wrap_calls
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.telemetry.metrics import TOOL_SECONDS, labelled
-from orchestrator.telemetry.traces import span
+from orchestrator.telemetry.traces import note_failure, span
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, ToolId
 from orchestrator.world.world import ToolUsed, World
@@ -117,6 +117,8 @@ class ToolRunner:
         began = time.perf_counter()
         with span("tool", tool_id=tool.spec.tool_id):
             result = await self._handle(ToolRequest(tool, arguments, call))
+            if isinstance(result, ToolError):
+                note_failure(result.category.value)
         labelled(TOOL_SECONDS, tool.spec.tool_id).observe(time.perf_counter() - began)
         return {**write_envelope(result), "idempotency_key": key}
 

@@ -78,6 +78,15 @@ def turn_span(name: str, turn_id: TurnId, **attributes: str | float | bool) -> A
     return _open(_State.tracer, name, parent, {**attributes, "turn_id": turn_id})
 
 
+def note_failure(kind: str) -> None:
+    """Mark the span that is open here as failed, where an error is an answer and does not leave the block.
+
+    `kind`: a code or the error's type; its message may hold what a user said.
+    """
+    if _State.tracer is not None:
+        trace.get_current_span().set_status(trace.StatusCode.ERROR, kind)
+
+
 def note_accepted(turn_id: TurnId, session_id: str) -> None:
     """Begin the turn's trace with its acceptance, linked to the request that brought it."""
     if _State.tracer is None:
