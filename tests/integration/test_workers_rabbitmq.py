@@ -6,6 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -16,9 +17,11 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
 from orchestrator.settings import Settings
+from parley.diagnosis.messaging import examine_broker
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
+from tests.integration.deploy.manifests import named
 from tests.integration.rabbit import Rabbit, is_installed, rabbit
 
 pytestmark = [
@@ -42,6 +45,11 @@ def backend(node: Rabbit, redis_url: str) -> Iterator[Celery]:
             task_default_queue="submissions",
             broker_transport_options=producer_options(node.url),
         )
+        with app.connection_for_write() as connection:
+            for queue in TASK_QUEUES:
+                # What workers of another test were killed over would come back to those of this one.
+                queue.bind(connection.default_channel).declare()
+                queue.bind(connection.default_channel).purge()
         yield app
 
 
@@ -76,6 +84,26 @@ def test_turns_and_internal_flows_go_through_it(
             within_s=30,
             what="the flow that was asked for has run",
         )
+
+
+def test_scalers_and_doctor_ask_it_what_waits(node: Rabbit, backend: Celery) -> None:
+    """RT-21: the queues that KEDA is told to count are those in which messages wait; doctor sees the broker."""
+    for queue, count in (("submissions", 7), ("internal", 3), ("urgent", 2)):
+        for _ in range(count):
+            backend.send_task(START_RUN, kwargs={"flow": "nothing"}, queue=queue, ignore_result=True)
+    told: dict[str, int] = {}
+    with backend.connection_for_read() as connection:
+        for scaled in ("parley-turns", "parley-internal"):
+            for trigger in named("prod-rabbitmq", "ScaledObject", scaled)["spec"]["triggers"]:
+                if trigger["type"] == "rabbitmq":
+                    name = trigger["metadata"]["queueName"]
+                    # As KEDA's scaler does in the mode QueueLength.
+                    told[name] = connection.default_channel.queue_declare(name, passive=True).message_count
+    assert told == {"submissions": 7, "internal": 3, "urgent": 2}
+
+    (finding,) = examine_broker(node.url)
+    assert (finding.name, finding.fine) == ("broker", True)
+    assert str(urlsplit(node.url).password) not in str(finding)
 
 
 @pytest.mark.slow
