@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from orchestrator.ports.runs import ItemStatus, Phase, RedoStanding, RunStatus
+from orchestrator.ports.run_status import ItemStatus, Phase, RedoStanding, RunStatus
 from orchestrator.ports.scratchpad import EntryKind
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.access import Scope
