@@ -8,7 +8,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from gateway import shapes
+from gateway import run_shapes as shapes
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import NewRunBody
 from orchestrator.ports.run_status import RunStatus
