@@ -26,24 +26,18 @@ from internal_flows.runner import items_failed
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import NotFound, ParleyError, Unavailable
 from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.runs import (
+from orchestrator.ports.run_status import ItemStatus, Phase, RunStatus, Urgency
+from orchestrator.ports.run_work import (
     ClaimedItem,
-    Hint,
     ItemEnd,
     ItemsClaim,
-    ItemStatus,
-    NewRun,
-    Phase,
     Recorded,
     RunClaim,
     RunEnd,
     RunFacts,
-    Runs,
-    RunStatus,
     RunWork,
-    Started,
-    Urgency,
 )
+from orchestrator.ports.runs import Hint, NewRun, Runs, Started
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import span, turn_span

@@ -6,7 +6,7 @@ import time
 
 from orchestrator.errors import Unavailable
 from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.runs import RunFacts, RunWork
+from orchestrator.ports.run_work import RunFacts, RunWork
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
 
