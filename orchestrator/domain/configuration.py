@@ -65,7 +65,6 @@ class Persona(Section):
     name: str
     tone: str
     greeting: str
-    farewell: str
 
 
 class Language(Section):
@@ -141,12 +140,8 @@ class Thresholds(Section):
     """From here on System 1 decides alone under `auto`."""
     likely: Share
     """Below, no flow is likely enough: general ambiguity."""
-    margin: Share
-    """Two flows closer than this to each other are ambiguous."""
     answer: Share
     """A declared answer is given from here on."""
-    fuzzy: Share
-    """Similarity from which a misspelt name is repaired."""
     stream_threshold_tokens: PositiveInt
     """Answers longer than this are streamed."""
 
@@ -155,9 +150,6 @@ class Session(Section):
     deadline_s: PositiveFloat
     """The longest a turn may take."""
     if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "merge"]
-    max_queued_turns: PositiveInt
-    idle_s: PositiveInt
-    """After so long without a message a session counts as closed."""
 
 
 class Memory(Section):
@@ -166,10 +158,7 @@ class Memory(Section):
     max_history_messages: PositiveInt
     max_trace_entries: PositiveInt
     completed_flows: PositiveInt
-    recent_utterances: PositiveInt
-    scratchpad_snippets: PositiveInt
     snapshot_every_turns: PositiveInt
-    summarize_after_messages: PositiveInt
 
 
 class FlowManagement(Section):
