@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.domain.guarding import is_importable
+from orchestrator.domain.guarding import HARMLESS_MODULES, is_importable
 from orchestrator.types import Json, JsonObject
 
 
@@ -43,7 +43,10 @@ def _check_pattern(value: str) -> str:
 
 def _check_module(value: str) -> str:
     if not is_importable(value):
-        raise ValueError("cannot be allowed: only harmless modules of the standard library can")
+        raise ValueError(
+            "cannot be allowed: only harmless modules of the standard library can: "
+            + ", ".join(sorted(HARMLESS_MODULES))
+        )
     return value
 
 
