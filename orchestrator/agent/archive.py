@@ -6,6 +6,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.state import StateLimits
+from orchestrator.memory.notes import let_go
 from orchestrator.types import JsonObject
 
 
@@ -16,8 +17,6 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
         messages=memory.max_history_messages,
         trace=memory.max_trace_entries,
         completed=memory.completed_flows,
-        # What was done is known as long as the flows that did it: only those can be corrected (RT-12).
-        effects=memory.completed_flows,
     )
     state = turn.state
     state.archive(turn.world.finished, limits)
@@ -26,6 +25,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
         state.flags.natural_birth = True
     state.trace.append(_trace(turn))
     state.prune(limits)
+    let_go(state)
 
 
 def _trace(turn: RunningTurn) -> JsonObject:

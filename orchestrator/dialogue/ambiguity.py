@@ -11,7 +11,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from orchestrator.dialogue.json_values import copy_json, is_list, is_object
-from orchestrator.dialogue.stack import FlowStack, LimitReached
+from orchestrator.dialogue.outcomes import LimitReached
+from orchestrator.dialogue.stack import FlowStack
 from orchestrator.types import FlowId, Json, JsonObject, TurnId
 
 MOST_OPEN = 16

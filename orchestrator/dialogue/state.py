@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
-from orchestrator.dialogue.flow import BaseFlow, FlowTypes, load_flow
+from orchestrator.dialogue.correction import REOPENED
+from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.labels import LabelSource
 from orchestrator.dialogue.lifecycle import COMPLETED
@@ -28,7 +29,8 @@ class StateLimits:
     messages: int = 50
     trace: int = 100
     completed: int = 10
-    effects: int = 20
+    effects: int = 50
+    """Beyond those that have gone with their flows already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,11 +153,26 @@ class DialogueState:
         return void
 
     def prune(self, limits: StateLimits = DEFAULT_LIMITS) -> None:
-        """Drop the oldest of everything that grows (ST-3)."""
+        """Drop the oldest of everything that grows (ST-3).
+
+        What was done is known exactly as long as the flows that did it, because only those can be
+        corrected (RT-12).
+        """
         del self.messages[: max(0, len(self.messages) - limits.messages)]
         del self.trace[: max(0, len(self.trace) - limits.trace)]
         del self.completed[: max(0, len(self.completed) - limits.completed)]
-        del self.effects[: max(0, len(self.effects) - limits.effects)]
+        if self.effects:
+            at_hand = self._at_hand()
+            self.effects[:] = [note for note in self.effects if note.flow_id in at_hand]
+            del self.effects[: max(0, len(self.effects) - limits.effects)]
+
+    def _at_hand(self) -> set[str]:
+        """Flows that can still be corrected: completed ones, those on the stack, steps of a plan there."""
+        stacked = [*self.stack.flows, *self.stack.departed]
+        own = {flow.flow_id for flow in (*stacked, *self.completed)}
+        corrected = {flow.notes[REOPENED] for flow in stacked if REOPENED in flow.notes}
+        steps = {step.flow_id for flow in stacked if isinstance(flow, PlanFlow) for step in flow.steps}
+        return own | corrected | steps
 
     # JSON
 

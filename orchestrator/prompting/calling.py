@@ -258,7 +258,7 @@ class ModelCaller:
                 await self._budgets.settle(reservation, payment.actual)
             except Unavailable as error:
                 # The reservation stays: the counters show too much, never too little.
-                _logger.warning("What a model call spent could not be counted.", error=str(error))
+                _logger.warning("What a model call spent could not be counted.", error=error)
 
 
 @contextmanager

@@ -14,7 +14,8 @@ from orchestrator.dialogue.ambiguity import (
     limit_options,
     show_value,
 )
-from orchestrator.dialogue.stack import FlowStack, LimitReached, OnLimit
+from orchestrator.dialogue.outcomes import LimitReached, OnLimit
+from orchestrator.dialogue.stack import FlowStack
 from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, CHECK_BOOKING, push_all
 
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.correction import reopen
 from orchestrator.dialogue.diff import apply, diff, rebuild
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
@@ -250,6 +251,7 @@ def test_px17_approvals_of_one_flow_can_be_voided() -> None:
 
 def test_st3_the_working_state_is_bounded() -> None:
     state = make_state()
+    state.stack.push(BOOK_FLIGHT(0.0, flow_id="flow_1"), 0.0)
     for number in range(300):
         state.say("user", str(number))
         state.trace.append({"n": number})
@@ -260,7 +262,7 @@ def test_st3_the_working_state_is_bounded() -> None:
     assert state.messages[-1] == Message("user", "299")
     assert state.trace[0] == {"n": 200}
     assert state.completed[-1].started_at == 299.0
-    assert len(state.effects) == 20
+    assert len(state.effects) == 50
     state.prune(StateLimits(messages=2, trace=0, completed=1, effects=0))
     assert (len(state.messages), len(state.trace), len(state.completed), len(state.effects)) == (2, 0, 1, 0)
 
@@ -279,6 +281,29 @@ def test_st3_the_size_does_not_grow_with_the_conversation() -> None:
         if turn in {100, 1_000}:
             sizes[turn] = len(json.dumps(state.serialize()))
     assert sizes[1_000] <= 1.05 * sizes[100]
+
+
+def test_rt12_what_was_done_is_known_as_long_as_the_flow_that_did_it() -> None:
+    state = make_state()
+    plan, (step, _) = push_plan(state.stack, CHECK_BOOKING, MODIFY_BOOKING)
+    state.stack.complete(step, 0.0)
+    state.archive(state.stack.pop_finished(0.0))
+    done = finish(state, BOOK_FLIGHT, 1.0)
+    fresh = reopen(done, 2.0)
+    for flow_id in (step.flow_id, done.flow_id, fresh.flow_id, FlowId("flow_gone")):
+        state.effects.append(EffectNote(ToolId("x_do"), flow_id, {}, {}))
+    state.stack.push(fresh, 2.0)
+    for number in range(3, 20):
+        finish(state, CHAT, float(number))
+    state.prune()
+    assert done not in state.completed
+    assert [note.flow_id for note in state.effects] == [step.flow_id, done.flow_id, fresh.flow_id]
+
+    for flow in (fresh, plan):
+        state.stack.cancel(flow)
+    state.archive(state.stack.pop_finished(20.0))
+    state.prune()
+    assert state.effects == []
 
 
 def test_an_effect_stands_until_it_is_compensated() -> None:
