@@ -14,8 +14,11 @@ from orchestrator.errors import ConfigurationError
 from orchestrator.redaction import hide_secrets
 from orchestrator.settings import known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
+from orchestrator.turns.request import MAX_INPUT_BYTES
 
 LOOPBACK = "127.0.0.1"
+MAX_SOCKET_MESSAGE_BYTES = 2 * MAX_INPUT_BYTES
+"""A message that is a little too long is answered; one that is longer ends its socket before it is held."""
 
 
 def serve(
@@ -31,7 +34,9 @@ def serve(
     except ConfigurationError as error:
         print(f"parley gateway: {hide_secrets('; '.join(str(error).splitlines()))}", file=sys.stderr)  # noqa: T201
         raise typer.Exit(2) from error
-    uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)
+    uvicorn.run(
+        app, host=host, port=port, log_config=None, access_log=False, ws_max_size=MAX_SOCKET_MESSAGE_BYTES
+    )
 
 
 if __name__ == "__main__":

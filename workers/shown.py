@@ -7,6 +7,8 @@ told of without its body.
 
 from __future__ import annotations
 
+import re
+import zlib
 from typing import Any, Final
 
 from celery import signals
@@ -21,6 +23,7 @@ _log = get_logger(__name__)
 HIDDEN: Final = "<not shown>"
 SHOWN_NAMES: Final = ("session_id", "flow", "trigger", "sequence")
 SHOWN_LENGTH: Final = 128
+_NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
 
 def show_arguments(arguments: dict[str, Any]) -> str:
@@ -49,8 +52,35 @@ DISCREET: Final = {"Request": "workers.shown:DiscreetRequest", "resultrepr_maxsi
 """Options of a task whose arguments or result carry contents."""
 
 
+MISSHAPEN: Final = (
+    ArithmeticError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    RecursionError,
+    TypeError,
+    ValueError,
+    zlib.error,
+)
+"""What a message may lead to whose parts are missing, or of another type; kombu takes some for a lost connection."""
+
+
 class DiscreetConsumer(Consumer):
     """Celery's consumer, which drops what it cannot read, without telling the log what is in it."""
+
+    def create_task_handler(self, *arguments: Any, **options: Any) -> Any:
+        """Celery ends the worker, and then the next one, over a message whose parts are not what they should be."""
+        receive = super().create_task_handler(*arguments, **options)
+
+        def on_task_received(message: Any) -> None:
+            try:
+                receive(message)
+            except MISSHAPEN as error:
+                if message.acknowledged:
+                    raise
+                self.on_invalid_task(None, message, error)
+
+        return on_task_received
 
     def on_decode_error(self, message: Any, exc: Exception) -> None:
         """The body is not what its type says."""
@@ -74,7 +104,7 @@ class DiscreetConsumer(Consumer):
             app.backend.mark_as_failure(identifier, NotRegistered(name))
 
     def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """It is packed as nobody may pack it (pickle), or not as a task."""
+        """It is packed as nobody may pack it (pickle), or its parts are not those of a task."""
         del body
         _tell("A message that may not be unpacked was dropped.", message, exc)
         self._reject(message, exc)
@@ -89,9 +119,14 @@ def _tell(event: str, message: Any, error: Exception | None = None) -> None:
     info = message.delivery_info or {}
     _log.error(
         event,
-        task=str(headers.get("task"))[:SHOWN_LENGTH],
+        task=_name(headers.get("task")),
         queue=info.get("routing_key"),
-        content_type=str(message.content_type)[:SHOWN_LENGTH],
+        content_type=_name(message.content_type),
         bytes=len(message.body or b""),
         error=error,
     )
+
+
+def _name(given: Any) -> str | None:
+    """A name as senders give it, if it is one."""
+    return given if isinstance(given, str) and _NAME.fullmatch(given) else None

@@ -22,6 +22,8 @@ from orchestrator.types import SessionId, TurnId
 OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"})
 CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
 """Libraries that carry what users, models and tools say; our adapters log what fails in them."""
+WARNINGS: Final = "py.warnings"
+"""What warns may quote an error; its place and kind are told."""
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -53,6 +55,8 @@ def _tell_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
     if error is not None:
         event["event"] = _without_words(str(event["event"]), error)
         event["exception"] = "".join(_lines_of(error))
+    if event.get("logger") == WARNINGS:
+        event["event"] = str(event["event"]).partition("Warning: ")[0] + "Warning"
     for name, value in event.items():
         if isinstance(value, BaseException):
             event[name] = name_error(value)
@@ -153,6 +157,7 @@ def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = fr
         )
     )
     handler.addFilter(_is_told)
+    logging.captureWarnings(True)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)

@@ -92,6 +92,12 @@ def test_errors_of_the_system_say_which() -> None:
     assert CONTENT not in written
 
 
+def test_warnings_say_where_and_of_what_kind() -> None:
+    (line,), written = run("warnings.warn(f'Exception raised outside body: {said}', RuntimeWarning)")
+    assert line["event"].endswith("RuntimeWarning")
+    assert CONTENT not in written
+
+
 def test_libraries_are_not_debugged_and_carriers_not_heard() -> None:
     """At DEBUG they quote what passes through them; so do some at other levels."""
     code = """
