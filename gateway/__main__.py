@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from gateway.app import production_app
 from gateway.binding import require_safe_host, requires_callers
 from orchestrator.errors import ConfigurationError
+from orchestrator.redaction import hide_secrets
 from orchestrator.settings import known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
 
@@ -29,7 +30,7 @@ def serve(
         require_safe_host(host, authenticated=requires_callers(settings))
         app = production_app(host)
     except (ConfigurationError, ValidationError) as error:
-        print(f"parley gateway: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
+        print(f"parley gateway: {hide_secrets(' '.join(str(error).split()))}", file=sys.stderr)  # noqa: T201
         raise typer.Exit(2) from error
     uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)
 

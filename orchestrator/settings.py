@@ -7,11 +7,11 @@ A domain's own configuration is in its folder; secrets are only here, or in file
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Literal
-from urllib.parse import unquote, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr
 from pydantic_settings import (
@@ -22,6 +22,7 @@ from pydantic_settings import (
 )
 
 from orchestrator.errors import ConfigurationError, Problem
+from orchestrator.redaction import password_of
 from orchestrator.types import Json
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -37,8 +38,8 @@ SECRETS = (
     "FLOWER_BASIC_AUTH",
 )
 """What commands besides the settings take from files."""
-SHORTEST_SECRET = 6
-"""What is shorter is too likely a part of something else."""
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
+"""How variables of the environment with secrets are called, those of tools as well."""
 
 
 class ModelEndpoint(BaseModel):
@@ -48,9 +49,9 @@ class ModelEndpoint(BaseModel):
     every request.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
 
-    base_url: str
+    base_url: str = Field(repr=False)
     api_key: SecretStr | None = None
     token_limit_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"  # noqa: S105
     extra_body: dict[str, Json] = Field(default_factory=dict)
@@ -94,7 +95,9 @@ class _SecretFiles(EnvSettingsSource):
 class Settings(BaseSettings):
     """Names are read in capitals: ``DATABASE_URL``, ``REDIS_URL``; ours begin with ``PARLEY_``."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="ignore", populate_by_name=True)
+    model_config = SettingsConfigDict(
+        frozen=True, extra="ignore", populate_by_name=True, hide_input_in_errors=True
+    )
 
     @classmethod
     def settings_customise_sources(
@@ -107,18 +110,18 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, _SecretFiles(settings_cls)
 
-    database_url: str = Field(alias="DATABASE_URL")
+    database_url: str = Field(alias="DATABASE_URL", repr=False)
     """PostgreSQL: the only durable truth. `postgresql://user:password@host:port/name`."""
-    redis_url: str = Field(alias="REDIS_URL")
+    redis_url: str = Field(alias="REDIS_URL", repr=False)
     """Redis: messages, the scratchpad and live events. `redis://` or `rediss://`."""
-    broker_url: str | None = Field(None, alias="PARLEY_BROKER_URL")
+    broker_url: str | None = Field(None, alias="PARLEY_BROKER_URL", repr=False)
     """Celery's broker; Redis when it is not set."""
     domain: str = Field("travel", alias="PARLEY_DOMAIN")
     """Name of a shipped domain or path of a folder; sessions that name none get this one."""
 
     openai_api_key: SecretStr | None = Field(None, alias="OPENAI_API_KEY")
     """The key of the model endpoint."""
-    openai_base_url: str | None = Field(None, alias="OPENAI_BASE_URL")
+    openai_base_url: str | None = Field(None, alias="OPENAI_BASE_URL", repr=False)
     """Either of the two makes a model endpoint; without both, System 1 and direct mode do the work."""
     model: str = Field("gpt-4o-mini", alias="PARLEY_MODEL")
     """The model where a domain names none."""
@@ -216,13 +219,24 @@ def known_secrets(settings: Settings) -> frozenset[str]:
     endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
     keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
     found = {key.get_secret_value() for key in keys if key is not None}
-    addresses = (settings.database_url, settings.redis_url, settings.broker_url)
-    found |= {urlsplit(address).password or "" for address in addresses if address}
-    found |= {unquote(password) for password in found}
-    found.add(os.environ.get("FLOWER_BASIC_AUTH", "").partition(":")[2])
-    headers = os.environ.get("OTEL_EXPORTER_OTLP_HEADERS", "")
-    found |= {header.partition("=")[2].strip() for header in headers.split(",")}
-    return frozenset(secret for secret in found if len(secret) >= SHORTEST_SECRET)
+    addresses = (settings.database_url, settings.redis_url, settings.broker_url, settings.openai_base_url)
+    found |= {password for address in addresses if address for password in password_of(address)}
+    return frozenset(found) | environment_secrets()
+
+
+def environment_secrets() -> frozenset[str]:
+    """What the environment holds that nobody may read, whether or not the settings can be read."""
+    try:
+        environment = read_environment()
+    except ConfigurationError:  # a file that cannot be read tells us no secret; whoever needs it complains
+        environment = dict(os.environ)
+    found = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
+    found |= {password for value in environment.values() for password in password_of(value)}
+    for user in environment.get("FLOWER_BASIC_AUTH", "").split(","):
+        found.add(user.partition(":")[2])
+    for header in environment.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(","):
+        found.add(header.partition("=")[2].strip())
+    return frozenset(found)
 
 
 @cache

@@ -50,6 +50,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "task_acks_late": True,
         "worker_prefetch_multiplier": 1,
         "worker_pool": "threads",
+        "worker_consumer": "workers.shown:DiscreetConsumer",
         "worker_concurrency": 64,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,

@@ -333,14 +333,14 @@ class InternalExecutor:
         try:
             await self._dispatch.hint(hint)
         except Unavailable as error:
-            _log.warning("A worker could not be told of a run.", run=hint.run_id, error=str(error))
+            _log.warning("A worker could not be told of a run.", run=hint.run_id, error=error)
             await self._do_here(hint)
 
     async def _spread(self, hint: Hint, holders: int) -> None:
         try:
             await self._dispatch.spread(hint, holders)
         except Unavailable as error:
-            _log.warning("Workers could not be told of items.", run=hint.run_id, error=str(error))
+            _log.warning("Workers could not be told of items.", run=hint.run_id, error=error)
             self._do_later(self._do_here(hint))
 
     async def _do_here(self, hint: Hint) -> None:
@@ -370,7 +370,7 @@ async def _logged(what: Awaitable[None]) -> None:
     try:
         await what
     except ParleyError as error:
-        _log.warning("A run was interrupted; the reconciler comes back to it.", error=str(error))
+        _log.warning("A run was interrupted; the reconciler comes back to it.", error=error)
 
 
 def _gave_up(attempts: int) -> str:

@@ -189,7 +189,7 @@ class WorkerProcess:
         try:
             server, thread = start_http_server(port, self._settings.metrics_host)
         except OSError as error:
-            _log.error("Metrics cannot be told.", port=port, error=str(error))
+            _log.error("Metrics cannot be told.", port=port, error=error)
             return
         self._resources.callback(thread.join)
         self._resources.callback(server.server_close)
@@ -211,7 +211,7 @@ class WorkerProcess:
         try:
             catalogue = self._internal.make_catalogue(ports)
         except ParleyError as error:
-            _log.error("Internal flows cannot be used.", error=str(error))
+            _log.error("Internal flows cannot be used.", error=error)
             return None
         work = PostgresRunWork(ports.database, self._lane.worker, lease_ttl_s=self._settings.lease_ttl_s)
         return InternalExecutor(
@@ -240,7 +240,7 @@ class WorkerProcess:
         try:
             await self._agents.get(default)
         except ParleyError as error:
-            _log.error("The default domain cannot be used.", domain=default, error=str(error))
+            _log.error("The default domain cannot be used.", domain=default, error=error)
         # A third of a million objects live as long as the process: no turn shall wait while they are looked through.
         gc.collect()
         gc.freeze()
@@ -266,7 +266,7 @@ class WorkerProcess:
         try:
             await board.leave(self._presence)
         except Unavailable as error:
-            _log.warning("This worker is seen for a little longer.", error=str(error))
+            _log.warning("This worker is seen for a little longer.", error=error)
 
     def _repeat(self, name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
         self._repeated.append(asyncio.create_task(_keep_doing(name, step, every_s), name=name))
@@ -308,7 +308,7 @@ class WorkerProcess:
         try:
             await self._start(arguments, f"outbox:{message.id}", turn_id=message.turn_id)
         except (InvalidInput, NotFound, ConfigurationError) as error:
-            _log.error("A turn asked for an Internal flow that cannot be started.", error=str(error))
+            _log.error("A turn asked for an Internal flow that cannot be started.", error=error)
 
     async def _start(self, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None) -> None:
         executor = self._required()
@@ -324,7 +324,7 @@ async def _keep_doing(name: str, step: Callable[[], Awaitable[object]], every_s:
             await step()
         except Exception as error:  # noqa: BLE001 - whatever happened, the next round may succeed
             if not failing:
-                _log.warning("A repeated job fails.", job=name, error=f"{type(error).__name__}: {error}")
+                _log.warning("A repeated job fails.", job=name, error=error)
             failing = True
             await asyncio.sleep(max(every_s, RENEW_EVERY_S))
             continue

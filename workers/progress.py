@@ -31,7 +31,7 @@ class ProgressNotes:
         try:
             told = await self._work.note_progress(facts.run_id)
         except Unavailable as error:
-            _log.warning("The progress of a run could not be told.", run=facts.run_id, error=str(error))
+            _log.warning("The progress of a run could not be told.", run=facts.run_id, error=error)
             return
         if told is not None and self._live is not None:
             number, payload = told

@@ -121,7 +121,7 @@ class Firing:
         try:
             await PresenceBoard(ports.redis).announce(Presence.here("beat"))
         except Unavailable as error:
-            _log.warning("Beat cannot be seen.", error=str(error))
+            _log.warning("Beat cannot be seen.", error=error)
 
     async def _open(self) -> tuple[Ports, Catalogue]:
         if self._opened is None:

@@ -135,7 +135,7 @@ async def submit(request: TurnRequest, ports: Ports, default_domain: str) -> Jso
 def error_result(error: Exception) -> JsonObject:
     """An error as the result of a task: `error` with its stable code and a message."""
     if not isinstance(error, ParleyError):
-        _log.error("A submission failed.", error=f"{type(error).__name__}: {error}", exc_info=error)
+        _log.error("A submission failed.", exc_info=error)
         error = Unavailable("The turn could not be accepted; try again.")
     told: JsonObject = {"code": error.code, "message": str(error)}
     if isinstance(error, InvalidInput):

@@ -122,7 +122,7 @@ class _Talk:
                     elif event.type in ENDINGS and event.turn_id is not None and event.number is not None:
                         await self._send(await self._answer(event.turn_id, event))
         except (Unavailable, TimeoutError) as error:
-            _log.warning("A socket was closed.", session=self.session_id, error=str(error))
+            _log.warning("A socket was closed.", session=self.session_id, error=error)
         except (WebSocketDisconnect, RuntimeError):
             return  # the client has gone
         else:

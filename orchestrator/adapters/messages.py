@@ -97,7 +97,7 @@ class Messages:
                     QUEUE_OF[hint.urgency],
                 )
             except Unavailable as error:
-                _log.warning("No worker could be told of a run.", run=hint.run_id, error=str(error))
+                _log.warning("No worker could be told of a run.", run=hint.run_id, error=error)
 
     def close(self) -> None:
         """Close the connections to the broker."""

@@ -9,6 +9,7 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
+from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry import SignalType, get_logger
 
 Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]
@@ -39,7 +40,11 @@ async def guarded(step: Step, turn: RunningTurn, modules: Modules) -> None:
             "A step of a turn broke.", step=name, turn=turn.work.turn_id, session=turn.lease.session_id
         )
         turn.world.signal(
-            "agent", SignalType.CHECK, check=name, ok=False, why=f"{type(error).__name__}: {error}"
+            "agent",
+            SignalType.CHECK,
+            check=name,
+            ok=False,
+            why=hide_secrets(f"{type(error).__name__}: {error}"),
         )
         _put_back(turn, modules)
 

@@ -26,6 +26,7 @@ from orchestrator.errors import DeadlineExceeded, LaneLost, ParleyError, TurnCan
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.wakeup import Wakeup
+from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry.logs import bind_turn, get_logger
 from orchestrator.telemetry.metrics import (
     QUEUE_SECONDS,
@@ -198,7 +199,7 @@ class LaneRunner:
         except LaneLost:
             self._record_loss(lease)
         except ParleyError as problem:
-            _log.warning("A lane could not be given back yet.", session=lease.session_id, error=str(problem))
+            _log.warning("A lane could not be given back yet.", session=lease.session_id, error=problem)
             return
         self._owed.pop(lease.session_id, None)
 
@@ -260,4 +261,4 @@ class LaneRunner:
 
 def _describe(error: Exception) -> str:
     name = error.code if isinstance(error, ParleyError) else type(error).__name__
-    return f"{name}: {error}"[:ERROR_LENGTH]
+    return hide_secrets(f"{name}: {error}")[:ERROR_LENGTH]

@@ -127,7 +127,7 @@ class SharedNotes:
         try:
             entries = await self._pad.read(self._tenant_id, self._session_id, kinds=_SHOWN)
         except Unavailable as error:
-            _log.warning("The scratchpad cannot be read.", session=self._session_id, error=str(error))
+            _log.warning("The scratchpad cannot be read.", session=self._session_id, error=error)
             return own
         shared = [
             Note(entry.text, entry.flow, 0, entry.labels, NoteKind.FINDING)

@@ -121,6 +121,7 @@ class Database:
             connect_args=connection_options(application),
             json_serializer=_dump_json,
             json_deserializer=orjson.loads,
+            hide_parameters=True,
         )
 
     async def __aenter__(self) -> Self:

@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from orchestrator.pex.guardrails import sql_functions as functions
 from orchestrator.pex.guardrails.sql_names import check_names
+from orchestrator.pex.guardrails.sql_parser import TooMuchWork, parse
 from orchestrator.pex.guardrails.verdict import ApprovedSql, Category, Entities, Rejected, Statement
 
 MAX_BRACKETS = 60
@@ -180,10 +181,9 @@ def _too_deep() -> Rejected:
 
 
 def _parse(tokens: list[Token], code: str, rules: SqlRules) -> exp.Expr | Rejected:
-    parser = Dialect.get_or_raise(rules.dialect).parser(error_level=ErrorLevel.IMMEDIATE)
     try:
-        trees = [tree for tree in parser.parse(tokens, code) if tree is not None]
-    except RecursionError:
+        trees = parse(tokens, code, rules.dialect)
+    except (RecursionError, TooMuchWork):
         return _too_deep()
     except ParseError as error:
         return Rejected(Category.SYNTAX, f"This is no valid SQL: {_first_line(error)}.")

@@ -86,7 +86,8 @@ async def test_a_budget_that_is_used_up_sends_nothing(scope):
 
     assert caught.value.scope == scope
     assert at.model.requests == []
-    assert at.calls()[0]["outcome"] == "budget_exceeded"
+    told = at.calls()[0]
+    assert (told["outcome"], told["refused_by"], told["asked"]) == ("budget_exceeded", scope, "small")
 
 
 async def test_a_turn_spends_its_budget_over_several_calls():

@@ -57,7 +57,8 @@ async def test_each_failure_has_its_name_and_its_number_of_tries(reply, error):
             await at.word()
 
     assert len(at.model.requests) == (3 if error in {ModelFailed, RateLimited} else 1)
-    assert at.calls()[0]["outcome"] == error.code
+    told = at.calls()[0]
+    assert (told["outcome"], told["model"], told["asked"]) == (error.code, None, "small")
 
 
 async def test_a_model_that_never_answers_times_out():

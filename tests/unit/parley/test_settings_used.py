@@ -29,14 +29,16 @@ def trees() -> dict[str, ast.Module]:
 
 @cache
 def attributes_read() -> frozenset[str]:
-    """Names of attributes that are read somewhere else than where settings are declared."""
-    return frozenset(
+    """Names of attributes that are read, by code or a template, elsewhere than where settings are declared."""
+    by_code = {
         node.attr
         for name, tree in trees().items()
         if name not in DECLARED_IN
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load)
-    )
+    }
+    templates = (path.read_text() for name in PACKAGES for path in (ROOT / name).rglob("*.j2"))
+    return frozenset(by_code.union(*(re.findall(r"persona\.(\w+)", text) for text in templates)))
 
 
 def test_every_setting_of_the_environment_is_read_by_somebody() -> None:

@@ -214,7 +214,13 @@ def test_a_domain_names_the_modules() -> None:
     assert isinstance(apply_guardrails(code, Language.PYTHON, None, python=rules), ApprovedPython)
 
 
-@pytest.mark.parametrize("name", ["os", "os.path", "subprocess", "builtins", "numpy", "_socket", "operator"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("os", "os.path", "subprocess", "builtins", "numpy", "_socket", "operator", "functools", "string"),
+        *("tokenize", "argparse", "configparser", "filecmp", "grp", "mailcap", "antigravity", "zoneinfo"),
+    ],
+)
 def test_no_domain_can_allow_a_module_that_leads_outside(name: str) -> None:
     with pytest.raises(InvalidInput) as raised:
         PythonRules(allowed_imports=("math", name))
@@ -276,6 +282,49 @@ def test_deep_python_is_rejected_rather_than_exhausting_the_parser(expression: s
 
     assert isinstance(verdict, Rejected)
     assert verdict.category is Category.TOO_DEEP
+
+
+RETRIED = {
+    "structs": ("struct(", ")"),
+    "rows": ("row(", ")"),
+    "dates": ("date(", ")"),
+    "decimals": ("decimal(", ")"),
+    "lists": ("array[", "]"),
+    "unions": ("union(", ")"),
+}
+"""What the parser reads as a type first and as an expression then, at each level."""
+
+
+@pytest.mark.parametrize(("opening", "closing"), RETRIED.values(), ids=RETRIED)
+def test_sql_that_is_read_twice_at_each_level_is_rejected_rather_than_read_for_hours(
+    opening: str, closing: str
+) -> None:
+    verdict = apply_guardrails(f"select {opening * 50}1{closing * 50}", Language.SQL, ENTITIES)
+
+    assert isinstance(verdict, Rejected)
+    assert verdict.category is Category.TOO_DEEP
+    few = apply_guardrails(f"select {opening * 2}1{closing * 2}", Language.SQL, ENTITIES)
+    assert not isinstance(few, Rejected) or few.category is Category.FORBIDDEN_FUNCTION
+
+
+@pytest.mark.parametrize("language", list(Language))
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "`" * 99_000,
+        "~" * 99_000,
+        "```" + " " * 99_000,
+        "```" + "a" * 99_000,
+        "```" + " " * 49_000 + "a" * 49_000,
+    ],
+    ids=["backquotes", "tildes", "spaces", "letters", "spaces and letters"],
+)
+def test_a_fence_that_never_ends_is_read_once(answer: str, language: Language) -> None:
+    """Read in every way that is possible, each of these takes minutes."""
+    verdict = apply_guardrails(answer, language, None)
+
+    assert isinstance(verdict, Rejected)
+    assert verdict.category in {Category.TOO_LARGE, Category.SYNTAX, Category.EMPTY}
 
 
 def test_size_is_bounded_before_anything_is_parsed() -> None:
