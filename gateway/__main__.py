@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 import uvicorn
-from pydantic import ValidationError
 
 from gateway.app import production_app
 from gateway.binding import require_safe_host, requires_callers
@@ -29,8 +28,8 @@ def serve(
         set_up_logging(secrets=known_secrets(settings))
         require_safe_host(host, authenticated=requires_callers(settings))
         app = production_app(host)
-    except (ConfigurationError, ValidationError) as error:
-        print(f"parley gateway: {hide_secrets(' '.join(str(error).split()))}", file=sys.stderr)  # noqa: T201
+    except ConfigurationError as error:
+        print(f"parley gateway: {hide_secrets('; '.join(str(error).splitlines()))}", file=sys.stderr)  # noqa: T201
         raise typer.Exit(2) from error
     uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)
 

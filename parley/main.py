@@ -121,6 +121,6 @@ def complete_wait(arguments: list[str]) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    line = hide_secrets(" ".join(message.split()))
+    line = hide_secrets("; ".join(" ".join(part.split()) for part in message.splitlines() if part.strip()))
     print(f"parley: {line}", file=sys.stderr)
     return code
