@@ -12,6 +12,8 @@ from orchestrator.types import FlowId, SessionId, TurnId
 
 
 class Lane(Protocol):
+    """A session's queue of turns as a worker sees it. Every method raises Unavailable."""
+
     async def claim(self, session_id: SessionId) -> Lease | None:
         """Lease the lane and take up its next turn in one round trip.
 
