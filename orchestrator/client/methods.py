@@ -84,7 +84,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(calls.drop_turn(turn_id))
 
     def sessions(self, limit: int = 100) -> Many:
-        """The tenant's sessions, newest first."""
+        """The tenant's sessions, newest activity first."""
         return self._send(calls.sessions(limit))
 
     def session(self, session_id: str) -> One:
@@ -247,7 +247,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(calls.whoami())
 
     def webhooks(self, limit: int = 100) -> Many:
-        """Where events are told, newest first."""
+        """Where events are told, newest first; closed ones are left out."""
         return self._send(calls.webhooks(limit))
 
     def create_webhook(
