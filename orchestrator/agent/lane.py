@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from orchestrator.agent.durable import DurableSteps
@@ -60,17 +60,6 @@ Agents = Callable[[str], Awaitable[TurnAgent]]
 """Gives the agent of a domain."""
 
 
-@dataclass(slots=True)
-class Counters:
-    """What happened in this process since its start."""
-
-    committed: int = 0
-    stopped: int = 0
-    failed: int = 0
-    lost: int = 0
-    handed_back: int = 0
-
-
 class LaneRunner:
     """Runs lanes side by side on one event loop.
 
@@ -97,7 +86,6 @@ class LaneRunner:
         self._owed: dict[SessionId, tuple[Lease, str | None]] = {}
         self._retries: set[asyncio.Task[None]] = set()
         self._draining = False
-        self.counters = Counters()
 
     async def run(self, session_id: SessionId) -> None:
         """Run the session's turns until none is left. Never raises for what a turn does.
@@ -162,13 +150,10 @@ class LaneRunner:
         """Commit or give back; returns the lease of the next turn."""
         match ending:
             case Answered(commit):
-                self.counters.committed += 1
                 return await self._commit(lease, commit)
             case Stopped(error):
-                self.counters.stopped += 1
                 return await self._commit(lease, stopped_commit(lease, error))
             case Failed(error):
-                self.counters.failed += 1
                 TURNS_FAILED.inc()
                 await self._abandon(lease, error)
                 self._offer_later(lease)
@@ -206,7 +191,6 @@ class LaneRunner:
     # Giving back.
 
     async def _hand_back(self, lease: Lease) -> None:
-        self.counters.handed_back += 1
         await self._abandon(lease, None)
         await self._wakeup.offer(lease.session_id)
 
@@ -233,7 +217,6 @@ class LaneRunner:
         await self._wakeup.offer(session_id)
 
     def _record_loss(self, lease: Lease) -> None:
-        self.counters.lost += 1
         TURNS_LOST.inc()
         _log.warning(
             "A lane was taken over; its work is discarded.",

@@ -138,13 +138,6 @@ class DialogueState:
         """The most recently completed flow, of this dact if one is named."""
         return next((flow for flow in reversed(self.completed) if dact in {None, flow.dact}), None)
 
-    def find_filled(self, slots: Iterable[str]) -> BaseFlow | None:
-        """The flow that a correction of these slots means: the top one, else the latest completed (IR-4)."""
-        names = list(slots)
-        top = self.stack.top
-        flows = [*self.completed, *([top] if top is not None else [])]
-        return next((flow for flow in reversed(flows) if any(name in flow.slots for name in names)), None)
-
     def void_approvals(self, flow_id: str) -> list[PendingApproval]:
         """Drop the pending approvals of a flow, after a correction, a replanning, or its end (PX-17)."""
         void = [approval for approval in self.approvals if approval.flow_id == flow_id]

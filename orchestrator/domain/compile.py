@@ -27,7 +27,6 @@ from orchestrator.domain.problems import Problems, SourceFile, suggest
 from orchestrator.domain.schema import EvaluationFile, OntologyFile
 from orchestrator.types import Dact, JsonObject
 
-NAMEABLE = (Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDULE)
 POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": family for family in Family}
 
 

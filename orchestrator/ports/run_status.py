@@ -12,6 +12,8 @@ from orchestrator.errors import IllegalTransition
 
 
 class RunStatus(StrEnum):
+    """How a run stands; `RUN_TRANSITIONS` says what may follow."""
+
     WAITING = "waiting"
     """Has open predecessors."""
     READY = "ready"
@@ -55,6 +57,8 @@ class Phase(StrEnum):
 
 
 class ItemStatus(StrEnum):
+    """How one item of a run stands."""
+
     QUEUED = "queued"
     RUNNING = "running"
     DONE = "done"
@@ -71,6 +75,8 @@ class RedoStanding(StrEnum):
 
 
 class Urgency(StrEnum):
+    """Whether a run may be put off while turns wait (IF-14)."""
+
     URGENT = "urgent"
     """A turn waits for it."""
     HOUSEKEEPING = "housekeeping"

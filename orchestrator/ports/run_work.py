@@ -49,6 +49,8 @@ class RunClaim:
 
 @dataclass(frozen=True, slots=True)
 class ClaimedItem:
+    """One item to be carried out; `attempts` counts this one."""
+
     position: int
     input: Json
     attempts: int
@@ -65,6 +67,8 @@ class ItemsClaim:
 
 @dataclass(frozen=True, slots=True)
 class ItemEnd:
+    """What became of an item: an output, the reason it was skipped, or the error it failed with."""
+
     position: int
     status: ItemStatus
     output: Json = None

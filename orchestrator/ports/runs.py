@@ -50,6 +50,7 @@ class Progress:
 
     @property
     def ended(self) -> int:
+        """How many items need no more work."""
         return self.done + self.skipped + self.failed
 
 
@@ -83,6 +84,8 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class ItemRecord:
+    """One item of a run as it is shown; `reason`: why it was skipped, `error`: why it failed."""
+
     position: int
     status: ItemStatus
     input: Json = None

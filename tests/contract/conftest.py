@@ -18,6 +18,7 @@ from orchestrator.adapters.postgres.feedback import PostgresFeedback
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
@@ -29,6 +30,7 @@ from orchestrator.ports.events import EventLog
 from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.lane import Lane
+from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.records import Records
 from orchestrator.ports.sessions import Sessions
 from orchestrator.testing.approvals import MemoryApprovals
@@ -38,6 +40,7 @@ from orchestrator.testing.events import MemoryEventLog
 from orchestrator.testing.feedback import MemoryFeedback
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.outbox import MemoryOutbox
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
@@ -46,6 +49,7 @@ from orchestrator.types import TenantId, new_id
 _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),
     "turns": ("accepted_at", "deadline_at"),
+    "outbox": ("sent_at",),
 }
 
 
@@ -60,6 +64,7 @@ class Ports:
     approvals: Approvals
     archive: Archive
     feedback: FeedbackStore
+    outbox: Outbox
     make_inbox: Callable[..., Inbox]
     make_lane: Callable[..., Awaitable[Lane]]
     kill: Callable[[Lane], Awaitable[None]]
@@ -89,6 +94,7 @@ def _memory_ports() -> Ports:
         approvals=MemoryApprovals(store),
         archive=MemoryArchive(store),
         feedback=MemoryFeedback(store),
+        outbox=MemoryOutbox(store),
         make_inbox=lambda **limits: MemoryInbox(store, **limits),
         make_lane=make_lane,
         kill=kill,
@@ -133,6 +139,7 @@ def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Port
         approvals=PostgresApprovals(database),
         archive=PostgresArchive(database),
         feedback=PostgresFeedback(database),
+        outbox=PostgresOutbox(database),
         make_inbox=lambda **limits: PostgresInbox(database, **limits),
         make_lane=make_lane,
         kill=kill,

@@ -198,7 +198,7 @@ async def test_what_a_skill_notes_leaves_with_the_labels_of_the_session(system1:
         await t.say("read the web page")
         await t.say("draft a reply")
 
-        sent = [entry.payload for _, entry in t.rehearsal.store.outbox if entry.kind == NOTES]
+        sent = [message.payload for message in t.rehearsal.store.outbox if message.kind == NOTES]
         [note] = [
             note for payload in sent for note in payload["entries"] if note["text"].startswith("The page")
         ]

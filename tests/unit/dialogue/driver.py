@@ -8,7 +8,7 @@ from itertools import count
 from typing import TypeVar
 
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.diff import diff, rebuild, wants_snapshot
+from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
@@ -20,6 +20,7 @@ from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
 from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
 
 Item = TypeVar("Item")
+SNAPSHOT_DISTANCE = 20
 
 
 def pick(items: Sequence[Item], number: int) -> Item:
@@ -211,7 +212,7 @@ class Driver:
         self.state.prune()
         after = self.state.serialize()
         patch = json.dumps(diff(self.stored, after))
-        snapshot = wants_snapshot(self.completed_in_turn, len(self.history) + 1)
+        snapshot = self.completed_in_turn > 1 or len(self.history) % SNAPSHOT_DISTANCE == 0
         self.history.append((json.dumps(after) if snapshot else None, patch))
         self.documents.append(json.dumps(after, sort_keys=True))
         self.stored = json.loads(json.dumps(after))
