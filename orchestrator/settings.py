@@ -74,6 +74,7 @@ class Form:
     name: str
 
 
+DatabaseAddress = Annotated[str, _begins_with("postgresql"), Form("address")]
 WebAddress = Annotated[str, _begins_with("http", "https"), Form("address")]
 BrokerAddress = Annotated[str, _begins_with("redis", "rediss", "sentinel", "amqp", "amqps"), Form("address")]
 Network = Annotated[str, AfterValidator(_check_network)]
@@ -166,10 +167,12 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, _SecretFiles(settings_cls)
 
-    database_url: Annotated[str, _begins_with("postgresql"), Form("address"), STORES] = Field(
-        alias="DATABASE_URL", repr=False
-    )
+    database_url: Annotated[DatabaseAddress, STORES] = Field(alias="DATABASE_URL", repr=False)
     """PostgreSQL: the only durable truth. `postgresql://user:password@host:port/name`."""
+    direct_database_url: Annotated[DatabaseAddress | None, SERVING] = Field(
+        None, alias="PARLEY_DIRECT_DATABASE_URL", repr=False
+    )
+    """PostgreSQL itself, where `DATABASE_URL` is a pooler's that shares connections between transactions."""
     redis_url: Annotated[str, _begins_with("redis", "rediss"), Form("address"), EVERYBODY] = Field(
         alias="REDIS_URL", repr=False
     )
@@ -297,7 +300,10 @@ def known_secrets(settings: Settings) -> frozenset[str]:
     endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
     keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
     found = {key.get_secret_value() for key in keys if key is not None}
-    addresses = (settings.database_url, settings.redis_url, settings.broker_url, settings.openai_base_url)
+    addresses = (
+        *(settings.database_url, settings.direct_database_url),
+        *(settings.redis_url, settings.broker_url, settings.openai_base_url),
+    )
     found |= {password for address in addresses if address for password in password_of(address)}
     return frozenset(found) | environment_secrets()
 
