@@ -59,6 +59,17 @@ def _begins_with(*schemes: str) -> AfterValidator:
     return AfterValidator(check)
 
 
+_SENTINELS = re.compile(
+    r"redis\+sentinel://(?:[^@/]*@)?[^,/:]+(?::\d+)?(?:,[^,/:]+(?::\d+)?)*/[^/]+(?:/\d*)?"
+)
+
+
+def _check_sentinels(address: str) -> str:
+    if address.startswith("redis+sentinel:") and not _SENTINELS.fullmatch(address):
+        raise ValueError("should be redis+sentinel://user:password@host:port,host:port/master/database")
+    return address
+
+
 def _check_network(network: str) -> str:
     try:
         ipaddress.ip_network(network)
@@ -76,7 +87,15 @@ class Form:
 
 DatabaseAddress = Annotated[str, _begins_with("postgresql"), Form("address")]
 WebAddress = Annotated[str, _begins_with("http", "https"), Form("address")]
-BrokerAddress = Annotated[str, _begins_with("redis", "rediss", "sentinel", "amqp", "amqps"), Form("address")]
+RedisAddress = Annotated[
+    str, _begins_with("redis", "rediss", "redis+sentinel"), AfterValidator(_check_sentinels), Form("address")
+]
+BrokerAddress = Annotated[
+    str,
+    _begins_with("redis", "rediss", "redis+sentinel", "amqp", "amqps"),
+    AfterValidator(_check_sentinels),
+    Form("address"),
+]
 Network = Annotated[str, AfterValidator(_check_network)]
 
 
@@ -173,10 +192,8 @@ class Settings(BaseSettings):
         None, alias="PARLEY_DIRECT_DATABASE_URL", repr=False
     )
     """PostgreSQL itself, where `DATABASE_URL` is a pooler's that shares connections between transactions."""
-    redis_url: Annotated[str, _begins_with("redis", "rediss"), Form("address"), EVERYBODY] = Field(
-        alias="REDIS_URL", repr=False
-    )
-    """Redis: messages, the scratchpad and live events. `redis://` or `rediss://`."""
+    redis_url: Annotated[RedisAddress, EVERYBODY] = Field(alias="REDIS_URL", repr=False)
+    """Redis: messages, the scratchpad and live events. `redis://`, `rediss://` or `redis+sentinel://`."""
     broker_url: Annotated[BrokerAddress | None, EVERYBODY] = Field(
         None, alias="PARLEY_BROKER_URL", repr=False
     )
