@@ -137,7 +137,12 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
     """
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database(settings.database_url, size=settings.database_pool_size, tenant_bound=tenant_bound)
+            Database(
+                settings.database_url,
+                size=settings.database_pool_size,
+                pooled=settings.direct_database_url is not None,
+                tenant_bound=tenant_bound,
+            )
         )
         redis = await stack.enter_async_context(connect(settings.redis_url))
         taking = await stack.enter_async_context(
@@ -214,7 +219,7 @@ def _open_models(
 async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
     """Become a worker: others see by a lock that this process lives. Raises Unavailable."""
     settings = ports.settings
-    async with WorkerLiveness(settings.database_url) as worker:
+    async with WorkerLiveness(settings.direct_database_url or settings.database_url) as worker:
         yield PostgresLane(
             ports.database,
             worker,

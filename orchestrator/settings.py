@@ -63,6 +63,17 @@ def _unset_if_empty(value: object) -> object:
     return None if value == "" else value
 
 
+_SENTINELS = re.compile(
+    r"redis\+sentinel://(?:[^@/]*@)?[^,/:]+(?::\d+)?(?:,[^,/:]+(?::\d+)?)*/[^/]+(?:/\d*)?"
+)
+
+
+def _check_sentinels(address: str) -> str:
+    if address.startswith("redis+sentinel:") and not _SENTINELS.fullmatch(address):
+        raise ValueError("should be redis+sentinel://user:password@host:port,host:port/master/database")
+    return address
+
+
 def _check_network(network: str) -> str:
     try:
         ipaddress.ip_network(network)
@@ -78,8 +89,17 @@ class Form:
     name: str
 
 
+DatabaseAddress = Annotated[str, _begins_with("postgresql"), Form("address")]
 WebAddress = Annotated[str, _begins_with("http", "https"), Form("address")]
-BrokerAddress = Annotated[str, _begins_with("redis", "rediss", "sentinel", "amqp", "amqps"), Form("address")]
+RedisAddress = Annotated[
+    str, _begins_with("redis", "rediss", "redis+sentinel"), AfterValidator(_check_sentinels), Form("address")
+]
+BrokerAddress = Annotated[
+    str,
+    _begins_with("redis", "rediss", "redis+sentinel", "amqp", "amqps"),
+    AfterValidator(_check_sentinels),
+    Form("address"),
+]
 MayBeEmpty = BeforeValidator(_unset_if_empty)
 """A secret that a deployment has to provide and has no use for is an empty file."""
 Network = Annotated[str, AfterValidator(_check_network)]
@@ -172,14 +192,14 @@ class Settings(BaseSettings):
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         return init_settings, env_settings, _SecretFiles(settings_cls)
 
-    database_url: Annotated[str, _begins_with("postgresql"), Form("address"), STORES] = Field(
-        alias="DATABASE_URL", repr=False
-    )
+    database_url: Annotated[DatabaseAddress, STORES] = Field(alias="DATABASE_URL", repr=False)
     """PostgreSQL: the only durable truth. `postgresql://user:password@host:port/name`."""
-    redis_url: Annotated[str, _begins_with("redis", "rediss"), Form("address"), EVERYBODY] = Field(
-        alias="REDIS_URL", repr=False
+    direct_database_url: Annotated[DatabaseAddress | None, SERVING] = Field(
+        None, alias="PARLEY_DIRECT_DATABASE_URL", repr=False
     )
-    """Redis: messages, the scratchpad and live events. `redis://` or `rediss://`."""
+    """PostgreSQL itself, where `DATABASE_URL` is a pooler's that shares connections between transactions."""
+    redis_url: Annotated[RedisAddress, EVERYBODY] = Field(alias="REDIS_URL", repr=False)
+    """Redis: messages, the scratchpad and live events. `redis://`, `rediss://` or `redis+sentinel://`."""
     broker_url: Annotated[BrokerAddress | None, MayBeEmpty, EVERYBODY] = Field(
         None, alias="PARLEY_BROKER_URL", repr=False
     )
@@ -305,7 +325,10 @@ def known_secrets(settings: Settings) -> frozenset[str]:
     endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
     keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
     found = {key.get_secret_value() for key in keys if key is not None}
-    addresses = (settings.database_url, settings.redis_url, settings.broker_url, settings.openai_base_url)
+    addresses = (
+        *(settings.database_url, settings.direct_database_url),
+        *(settings.redis_url, settings.broker_url, settings.openai_base_url),
+    )
     found |= {password for address in addresses if address for password in password_of(address)}
     return frozenset(found) | environment_secrets()
 

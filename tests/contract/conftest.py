@@ -1,8 +1,8 @@
-"""Every port of durability twice: in memory and on PostgreSQL, behind one set of names."""
+"""Every port of durability thrice: in memory, on PostgreSQL, and on it through a pooler, behind one set of names."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -45,6 +45,7 @@ from orchestrator.testing.records import MemoryRecords
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
+from tests.integration.deploy.pooler import PROGRAM, pooler
 
 _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),
@@ -148,7 +149,16 @@ def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Port
     )
 
 
-@pytest.fixture(params=["memory", "postgres"])
+@pytest.fixture(scope="module")
+def pooled_url(database_url: str) -> Iterator[str]:
+    """The module's database through a pooler."""
+    if not PROGRAM.exists():
+        pytest.skip("Debian's package pgbouncer is not installed")
+    with pooler([database_url]) as (url,):
+        yield url
+
+
+@pytest.fixture(params=["memory", "postgres", "pooler"])
 async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
     if request.param == "memory":
         yield _memory_ports()
@@ -156,8 +166,12 @@ async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
     url = request.getfixturevalue("database_url")
     migrate(url)
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(url))
-        yield _postgres_ports(url, database, stack)
+        described = (
+            Database(url)
+            if request.param == "postgres"
+            else Database(request.getfixturevalue("pooled_url"), pooled=True)
+        )
+        yield _postgres_ports(url, await stack.enter_async_context(described), stack)
 
 
 @pytest.fixture
