@@ -22,7 +22,7 @@ from orchestrator.agent.endings import (
     stopped_commit,
 )
 from orchestrator.agent.hints import TurnHints
-from orchestrator.errors import DeadlineExceeded, LaneLost, ParleyError, TurnCancelled
+from orchestrator.errors import DeadlineExceeded, InvalidInput, LaneLost, ParleyError, TurnCancelled
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.wakeup import Wakeup
@@ -154,9 +154,7 @@ class LaneRunner:
             case Stopped(error):
                 return await self._commit(lease, stopped_commit(lease, error))
             case Failed(error):
-                TURNS_FAILED.inc()
-                await self._abandon(lease, error)
-                self._offer_later(lease)
+                await self._fail(lease, error)
             case HandedBack():
                 await self._hand_back(lease)
             case Lost():
@@ -169,6 +167,10 @@ class LaneRunner:
                 committed = await self._lane.commit(lease, commit)
         except LaneLost:
             self._record_loss(lease)
+            return None
+        except InvalidInput as error:  # the store has not taken it, and never will
+            _log.exception("A turn's commit was refused.", session=lease.session_id, turn=lease.work.turn_id)
+            await self._fail(lease, _describe(error))
             return None
         except (Exception, asyncio.CancelledError):
             # It may have been written or not: the fence decides whether giving back does anything.
@@ -189,6 +191,12 @@ class LaneRunner:
         return following
 
     # Giving back.
+
+    async def _fail(self, lease: Lease, error: str) -> None:
+        """One failed attempt: offered again, until the turn is set aside."""
+        TURNS_FAILED.inc()
+        await self._abandon(lease, error)
+        self._offer_later(lease)
 
     async def _hand_back(self, lease: Lease) -> None:
         await self._abandon(lease, None)

@@ -83,7 +83,7 @@ def read_reply(completion: "ChatCompletion") -> ChatReply:
             if call.type == "function"
         )
         return ChatReply(
-            text="".join([choice.message.content or choice.message.refusal or ""]),
+            text="".join([choice.message.content or choice.message.refusal or ""]).replace("\0", ""),
             finish_reason=_finish_reason(choice.finish_reason),
             model=completion.model,
             tool_calls=calls,
@@ -99,7 +99,7 @@ def read_delta(chunk: "ChatCompletionChunk") -> ChatDelta:
             return ChatDelta(usage=usage)
         choice = chunk.choices[0]
         reason = _finish_reason(choice.finish_reason) if choice.finish_reason else None
-        return ChatDelta("".join([choice.delta.content or ""]), reason, usage)
+        return ChatDelta("".join([choice.delta.content or ""]).replace("\0", ""), reason, usage)
 
 
 @contextmanager

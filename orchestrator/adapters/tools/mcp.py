@@ -130,7 +130,7 @@ async def _open_http(
     url: str, headers: Mapping[str, str], network: Network, max_bytes: int
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """A guarded client, and the library's transport over it."""
-    transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes)
+    transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes, listens=True)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             httpx2.AsyncClient(

@@ -16,6 +16,7 @@ from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from orchestrator.pex.guardrails import sql_functions as functions
+from orchestrator.pex.guardrails.sql_growth import find_growth
 from orchestrator.pex.guardrails.sql_names import check_names
 from orchestrator.pex.guardrails.sql_parser import TooMuchWork, parse
 from orchestrator.pex.guardrails.verdict import ApprovedSql, Category, Entities, Rejected, Statement
@@ -108,7 +109,7 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
     tree = _parse(tokens, code, rules)
     if isinstance(tree, Rejected):
         return tree
-    rejected = next(_faults(tree, rules), None)
+    rejected = next(_faults(tree, rules), None) or find_growth(tree)
     if rejected:
         return rejected
     tables = check_names(tree, entities)

@@ -48,6 +48,16 @@ def test_hostile_sql_is_rejected_with_its_category(sample: Sample) -> None:
     assert verdict.message.endswith((".", "?"))
 
 
+def test_hundreds_of_samples_are_stopped_each_with_its_category() -> None:
+    """Those that the guardrails let pass are ended by the sandbox or the connection, for a reason of theirs."""
+    stopped = [s for s in HOSTILE_PYTHON if s.guard or s.alone not in {None, "returned"}]
+    refused = [s for s in HOSTILE_SQL if s.guard or s.alone == "refused"]
+
+    assert (stopped, refused) == (HOSTILE_PYTHON, HOSTILE_SQL)
+    assert min(len(stopped), len(refused)) >= 160
+    assert len({s.code for s in (*stopped, *refused)}) == len(stopped) + len(refused)
+
+
 def test_every_category_is_reached_by_a_sample() -> None:
     reached = {s.guard for s in (*HOSTILE_PYTHON, *HOSTILE_SQL)}
 
@@ -59,7 +69,7 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_database(tmp_path_factory.mktemp("database") / "tables.duckdb")
 
 
-@pytest.mark.parametrize("sample", HOSTILE_SQL, ids=str)
+@pytest.mark.parametrize("sample", [s for s in HOSTILE_SQL if s.alone], ids=str)
 def test_the_connection_stops_what_reaches_outside_without_the_guardrails(
     sample: Sample, database: Path
 ) -> None:
@@ -282,29 +292,6 @@ def test_deep_python_is_rejected_rather_than_exhausting_the_parser(expression: s
 
     assert isinstance(verdict, Rejected)
     assert verdict.category is Category.TOO_DEEP
-
-
-RETRIED = {
-    "structs": ("struct(", ")"),
-    "rows": ("row(", ")"),
-    "dates": ("date(", ")"),
-    "decimals": ("decimal(", ")"),
-    "lists": ("array[", "]"),
-    "unions": ("union(", ")"),
-}
-"""What the parser reads as a type first and as an expression then, at each level."""
-
-
-@pytest.mark.parametrize(("opening", "closing"), RETRIED.values(), ids=RETRIED)
-def test_sql_that_is_read_twice_at_each_level_is_rejected_rather_than_read_for_hours(
-    opening: str, closing: str
-) -> None:
-    verdict = apply_guardrails(f"select {opening * 50}1{closing * 50}", Language.SQL, ENTITIES)
-
-    assert isinstance(verdict, Rejected)
-    assert verdict.category is Category.TOO_DEEP
-    few = apply_guardrails(f"select {opening * 2}1{closing * 2}", Language.SQL, ENTITIES)
-    assert not isinstance(few, Rejected) or few.category is Category.FORBIDDEN_FUNCTION
 
 
 @pytest.mark.parametrize("language", list(Language))
