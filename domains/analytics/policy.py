@@ -192,15 +192,27 @@ def own_columns(run: Execution) -> Mapping[str, Collection[str]]:
 def fill_own_names(run: Execution) -> None:
     """Find own names in the message and give each to the slot that its place and entity suggest."""
     text = run.world.text.casefold()
+    held = _held_now(run)
     for entity, names in own_names(run).items():
         for name in sorted(names, key=len, reverse=True):
             for found in re.finditer(_spoken(name), text):
-                slot = _slot_for(run, entity, name, text[: found.start()])
+                slot = None if name in held else _slot_for(run, entity, name, text[: found.start()])
                 if slot is not None:
                     _give(run, slot, name)
             text = re.sub(_spoken(name), lambda hit: " " * len(hit[0]), text)
         if entity == "table":
             _repair_own_table(run, names, text)
+
+
+def _held_now(run: Execution) -> set[Json]:
+    """The values that understanding found in this message."""
+    values = [run.flow.value(name) for name in run.flow.slots if _said_now(run, name)]
+    return {
+        one
+        for value in values
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, str)
+    }
 
 
 def _repair_own_table(run: Execution, names: list[str], text: str) -> None:
