@@ -60,7 +60,7 @@ TABLES: Mapping[str, BaseTable] = {
                 _column("cylinders", WHOLE, "Cylinders", "number of cylinders"),
                 _column("displacement", NUMBER, "Displacement", "engine size"),
                 _column("horsepower", WHOLE, "Horsepower", "horse power", "hp", "horsepowers"),
-                _column("weight", WHOLE, "Weight_in_lbs", "weights"),
+                _column("weight", WHOLE, "Weight_in_lbs", "weights", "weigh", "lbs", "pounds"),
                 _column("acceleration", NUMBER, "Acceleration"),
                 _column("year", DAY, "Year", "years", "model year"),
                 _column("origin", TEXT, "Origin", "origins", "region of origin"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from domains.analytics.wording.answers import answer
+from domains.analytics.wording.answers import answer, is_bare
 from domains.analytics.wording.following import follow
 from domains.analytics.wording.keeping import save, schedules, show_history, take_along, undo
 from domains.analytics.wording.looking import compare, correlate, describe, find_faults, list_tables, profile
@@ -63,6 +63,13 @@ _QUESTIONS: tuple[Callable[[Request], Read | None], ...] = (
     query,
 )
 """In the order in which they are tried."""
+MOST_OF_A_YES = 3
+"""Words; an answer to a yes-or-no question may be as long without its first word telling."""
+_YES_OR_NO = re.compile(
+    r"(?:yes|yep|yeah|no|nope|ok|okay|sure|do it|go|don't|please|stop|cancel)\b", re.IGNORECASE
+)
+_FREE = frozenset({"new_name", "formula", "first", "second", "number", "month"})
+"""Slots whose values may be any words: what is asked for them is left to what reads answers."""
 LONGEST = 400
 """Characters; what is longer is no plain request."""
 _ELSEWHERE = re.compile(
@@ -83,10 +90,14 @@ def read(heard: Heard) -> Read | None:
         return None
     names = names_for(heard.own)
     asked = Request(heard, names, read_phrase(heard.text, names))
-    if heard.confirming or not asked.items:
+    if not asked.items or (
+        heard.confirming and (len(asked.items) < MOST_OF_A_YES or _YES_OR_NO.match(heard.text))
+    ):
         return None
     if heard.asked is not None and heard.active is not None:
-        return answer(asked)
+        found = answer(asked)
+        if found is not None or is_bare(asked) or heard.asked in _FREE:
+            return found
     first = next((found for rule in _CHANGES if (found := rule(asked)) is not None), None)
     if first is not None:
         return first

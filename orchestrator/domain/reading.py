@@ -18,10 +18,11 @@ __all__ = ["Heard", "Mention", "Past", "Read", "Reader"]
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """A task that was completed, with its values."""
+    """A task that was completed, with its values and what it found."""
 
     dact: Dact
     values: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    outputs: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)

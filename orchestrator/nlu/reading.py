@@ -20,7 +20,7 @@ def heard(text: str, situation: Situation) -> Heard:
         values=situation.values,
         asked=situation.asked,
         confirming=situation.confirming,
-        completed=tuple(Past(past.spec.dact, past.values) for past in situation.completed),
+        completed=tuple(Past(past.spec.dact, past.values, past.outputs) for past in situation.completed),
         own=situation.own,
     )
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from domains.analytics.wording.measuring import fitting_kind
 from domains.analytics.wording.parts import Parts, read_parts
 from domains.analytics.wording.phrase import NOTHING
 from domains.analytics.wording.request import Request
 from domains.analytics.wording.restrict import Clause
+from domains.analytics.wording.unknown import place_said
 from orchestrator.domain.reading import Read
 from orchestrator.types import Json
 
@@ -17,7 +19,7 @@ _GOES_ON = (
     r"|except|not|make it|make that|make this|"
     r"change it|change that|turn it|turn that|sort|order|as|plot it|plot that"
     r"|plot this|draw it|draw that|chart it|chart that|graph it|graph that|"
-    r"group|split it|exclude|excluding|include|limit|top|first|show only|only show"
+    r"group|split it|exclude|excluding|include|limit|top|bottom|last|first|show only|only show"
     r"|show just|show it|show that|show them|show as|show more|more|by|per|since"
     r"|after|before|in|for|from|with|keep it)\b"
 )
@@ -51,7 +53,9 @@ def _as_chart(asked: Request, parts: Parts, before: Mapping[str, Json]) -> Read 
         or [before.get("column") or (before.get("columns") or [None])[0] or _number_ordered(asked, before)]
     )[0]  # type: ignore[index]
     by = (parts.groups or [before.get("by")])[0]
-    kind = parts.kind or ("line" if by in {"year", "month", "quarter", "week"} else None)
+    kind = parts.kind or fitting_kind(
+        asked, as_text(column), as_text(by), asked.names.time_of(str(before["table"]))
+    )
     return asked.read(
         "chart",
         table=before["table"],
@@ -61,6 +65,10 @@ def _as_chart(asked: Request, parts: Parts, before: Mapping[str, Json]) -> Read 
         function=parts.function or before.get("function"),
         condition=_joined(asked, before),
     )
+
+
+def as_text(value: Json) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _number_ordered(asked: Request, before: Mapping[str, Json]) -> Json:
@@ -99,7 +107,8 @@ def _measured_anew(asked: Request, parts: Parts, before: Mapping[str, Json]) -> 
     numbers = [name for name in parts.columns if asked.kind_of(name) in {"number", ""}]
     texts = [name for name in parts.columns if asked.kind_of(name) == "text"]
     groups = parts.groups or (texts if not numbers else [])
-    changed = parts.function or numbers or groups or asked.restricted.clauses or parts.limit
+    place = place_said(asked, anywhere=True)
+    changed = parts.function or numbers or groups or asked.restricted.clauses or parts.limit or place
     if not changed:
         return None
     slots = {
@@ -122,6 +131,8 @@ def _measured_anew(asked: Request, parts: Parts, before: Mapping[str, Json]) -> 
             "direction": parts.direction if parts.direction == "ascending" else None,
         }
     flow = "chart" if asked.dact_before == "chart" else "aggregate"
+    if place:
+        slots["value"] = place
     if function == "count":
         slots["column"] = None
     known = {
@@ -150,7 +161,9 @@ def _looked_at_anew(asked: Request, parts: Parts, before: Mapping[str, Json]) ->
     ):
         order = (parts.groups or columns)[0]
         columns = [name for name in columns if name != order]
-    changed = order or columns or parts.limit or asked.restricted.clauses or parts.direction
+    place = place_said(asked, anywhere=True)
+    slots["value"] = place or slots["value"]
+    changed = order or columns or parts.limit or asked.restricted.clauses or parts.direction or place
     if not changed or parts.function:
         return None
     if order:

@@ -7,7 +7,7 @@ import re
 from domains.analytics.wording.parts import Parts, read_parts
 from domains.analytics.wording.phrase import form_of
 from domains.analytics.wording.request import Request
-from domains.analytics.wording.unknown import place_said, table_or_unknown, unknown_measure
+from domains.analytics.wording.unknown import counted_noun, place_said, table_or_unknown, unknown_measure
 from domains.analytics.wording.vocabulary import EXTREME_WORDS, PERIODS
 from orchestrator.domain.reading import Read
 
@@ -28,7 +28,7 @@ def chart(asked: Request) -> Read | None:
     if by is None and len(columns) > 1 and (versus or parts.kind == "scatter"):
         by = columns[1]
     time = asked.names.time_of(asked.table or "")
-    kind = parts.kind or _fitting_kind(asked, column, by, time)
+    kind = parts.kind or fitting_kind(asked, column, by, time)
     if column == time and len(columns) == 1 and kind == "line" and asked.has("over"):
         column = None
     by = (
@@ -54,7 +54,7 @@ def chart(asked: Request) -> Read | None:
     )
 
 
-def _fitting_kind(asked: Request, column: str | None, by: str | None, time: str | None) -> str | None:
+def fitting_kind(asked: Request, column: str | None, by: str | None, time: str | None) -> str | None:
     if by in PERIODS.values() or (by and by == time) or asked.has("over time|by date|over years"):
         return "line"
     if by and asked.kind_of(by) == "number" and asked.kind_of(column) == "number":
@@ -73,8 +73,9 @@ def aggregate(asked: Request) -> Read | None:
     if function is None or (superlative and _asks_for_rows(asked, parts)):
         return None
     column, first, second = _measured(asked, parts, function)
-    if not asked.tables:
-        table = table_or_unknown(asked)
+    strange = counted_noun(asked) if function == "count" else None
+    if strange or not asked.tables:
+        table = strange or table_or_unknown(asked)
         return (
             asked.read("aggregate", table=table, function=function, column=column, by=first)
             if table or column

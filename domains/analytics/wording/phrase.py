@@ -83,6 +83,8 @@ def read_phrase(text: str, names: Names) -> Phrase:
         if said.casefold() in {"'s", "’s"}:
             continue
         item = _item(said)
+        if item.word == "like" and words and words[-1].word in {"i'd", "would", "i"}:
+            continue
         if item.number is None and not item.is_quoted and item.word.isalpha():
             meant = _repair(item.word, known)
             if meant != item.word:

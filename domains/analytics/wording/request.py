@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from domains.analytics.wording.names import Meaning, Names
+from domains.analytics.wording.names import Meaning, Names, key_of
 from domains.analytics.wording.phrase import NOTHING, Item, Phrase, form_of
 from domains.analytics.wording.restrict import Clause, Restrictions, restrict
 from domains.analytics.wording.vocabulary import MONTHS, ORDINARY, PERIODS, words
@@ -21,11 +21,11 @@ _ASKED = (
     "aggregate",
     "chart",
     "preview",
-    "sample",
     "describe_table",
     "profile",
     "export",
-    "save_result",
+    "compare",
+    "correlate",
 )
 _OF_A_QUESTION = (
     "columns",
@@ -68,12 +68,31 @@ class Request:
         """The question that was answered last, by slot; empty when there was none."""
         last = self.heard.completed[0] if self.heard.completed else None
         if last is None or last.dact not in _ASKED:
-            return {}
+            return {"table": self.last_table} if self.last_table else {}
+        if last.dact == "compare":
+            return self._compared(last.values)
+        if last.dact == "correlate":
+            pair = {"column": last.values.get("column"), "by": last.values.get("other_column")}
+            return {"table": self.last_table, **pair}
         asked = last.values.get("question")
         kept = {
             name: value for name, value in last.values.items() if name in (*_OF_A_QUESTION, "table", "kind")
         }
         return {**kept, **asked} if isinstance(asked, dict) else kept
+
+    def _compared(self, values: Mapping[str, Json]) -> Mapping[str, Json]:
+        """A comparison of two groups as a question about both."""
+        groups = [values.get("first"), values.get("second")]
+        meanings = [self.names.phrases.get(key_of(str(group)), NOTHING) for group in groups]
+        by = next((column for one in meanings for _, column, value in one.values if value in groups), None)
+        condition = f"where {by} is {groups[0]} or {groups[1]}" if by else None
+        return {
+            "table": values.get("table"),
+            "function": values.get("function") or "average",
+            "column": values.get("column"),
+            "by": by or "year",
+            "condition": condition,
+        }
 
     @property
     def dact_before(self) -> str:
@@ -83,7 +102,7 @@ class Request:
     def last_table(self) -> str | None:
         """The table that was spoken of last."""
         for past in self.heard.completed:
-            if isinstance(table := past.values.get("table"), str):
+            if isinstance(table := past.outputs.get("table", past.values.get("table")), str):
                 return table
         return None
 

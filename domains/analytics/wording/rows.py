@@ -40,7 +40,7 @@ def query(asked: Request) -> Read | None:
             return None
         order = parts.groups[0]
     if parts.superlative and order is None and not columns:
-        return None
+        return _ask_for_order(asked, parts) if asked.named else None
     limit = parts.limit or (1 if parts.superlative and not parts.ordered and _is_single(asked) else None)
     time = asked.names.time_of(asked.table or "")
     if parts.superlative or parts.function:
@@ -66,6 +66,19 @@ def query(asked: Request) -> Read | None:
         direction=direction if order else None,
         limit=limit,
         **_other_table(asked),
+    )
+
+
+def _ask_for_order(asked: Request, parts: Parts) -> Read | None:
+    """“the 5 best cars”: by which column is a choice."""
+    known = asked.names.tables.get(asked.table or "", {})
+    numbers = tuple(name for name, kind in known.items() if kind == "number")
+    return asked.read(
+        "query",
+        condition=asked.condition(),
+        order=numbers if len(numbers) > 1 else (numbers or (None,))[0],
+        direction=parts.direction,
+        limit=parts.limit or 1,
     )
 
 

@@ -77,6 +77,10 @@ def _pivot(asked: Request) -> Read | None:
     by_place = next(
         (place for place, item in enumerate(asked.items) if item.word in {"by", "with", "per"}), None
     )
+    before = asked.before
+    if by_place is None and before.get("also_by") and not asked.named:
+        slots = {"by": before.get("by"), "across": before["also_by"], "column": before.get("column")}
+        return asked.read("pivot", function=before.get("function"), **slots)
     if by_place is None:
         return asked.read("pivot")
     groups = [name for item in asked.items[by_place:] if (name := _group(asked, item)) is not None]
@@ -177,7 +181,7 @@ def read_pairs(asked: Request) -> dict[str, Json]:
     pairs: dict[str, Json] = {}
     items = list(asked.items)
     columns = [(place, name) for place, item in enumerate(items) if (name := asked.column(item)) is not None]
-    ends = [place for place, _ in columns[1:]] + [len(items)]
+    ends = [place for place, _ in columns[1:]] + [len(items)] * bool(columns)
     for (place, name), end in zip(columns, ends, strict=True):
         part = [
             item

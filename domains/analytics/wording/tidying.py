@@ -130,7 +130,8 @@ def delete(asked: Request) -> Read | None:
 def _unknown_after(asked: Request, noun: str) -> str | None:
     found = re.search(rf"\b{noun}s? [\"“]?(\w+)|\b(\w+) {noun}\b", asked.heard.text.casefold())
     word = (found[1] or found[2]) if found else None
-    return None if word in {None, "the", "a", "this", "that", "from", "in", "of"} else word
+    small = {None, "the", "a", "this", "that", "from", "in", "of", "drop", "delete", "remove"}
+    return None if word in small else word
 
 
 def filter_rows(asked: Request) -> Read | None:

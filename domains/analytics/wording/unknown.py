@@ -80,7 +80,19 @@ UNKNOWN_TABLES = words(
 _PLACES = frozenset({"in", "from", "near", "at", "of", "around", "for"})
 
 
-def place_said(asked: Request) -> str | None:
+def counted_noun(asked: Request) -> str | None:
+    """What “how many …” counts, where that is no table and nothing of one."""
+    found = re.search(r"\b(?:how many|number of|count) (\w+s)\b", asked.line)
+    item = next((one for one in asked.items if found and one.word == found[1]), None)
+    return item.plain if item and item.meaning == NOTHING and item.word not in _COUNTABLE else None
+
+
+_COUNTABLE = words(
+    "rows records entries lines times values is was does has this columns duplicates outliers ones results"
+)
+
+
+def place_said(asked: Request, *, anywhere: bool = False) -> str | None:
     """A name that no catalogue lists, where a place or group would stand: “airports in Dallas”."""
     left = list(asked.left)
     for place, item in enumerate(left[:-1]):
@@ -94,6 +106,6 @@ def place_said(asked: Request) -> str | None:
                 ):
                     break
                 name.append(one.plain)
-            if name and asked.named:
+            if name and (asked.named or anywhere):
                 return " ".join(name)
     return None

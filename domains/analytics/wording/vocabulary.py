@@ -12,7 +12,7 @@ def words(text: str) -> frozenset[str]:
 
 
 FILLERS = words(
-    "the a an please kindly me us my our your could can would will you i i'd like want wanna need let's hey ok okay "
+    "the a an please kindly me us my our your could can would will you i i'd want wanna need let's hey ok okay "
     "um well actually really some gimme give all any so there's"
 )
 """Words that carry nothing; rules never see them."""
