@@ -142,7 +142,7 @@ class TablePolicy(BasePolicy):
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         """A table that nobody knows is asked for again, whatever else was said."""
-        if failure.category is FailureCategory.NOT_FOUND and not _is_known(run, run.value("table")):
+        if names_no_table(run, failure):
             run.world.remark(
                 RemarkKind.FAILED,
                 dact=run.flow.dact,
@@ -175,6 +175,11 @@ class TablePolicy(BasePolicy):
             frame.display_type, frame.data = "table", data["rows"]
             frame.rows, frame.table_id, frame.warning = data["row_count"], data.get("table_id"), None
         return frame
+
+
+def names_no_table(run: Execution, failure: Failed) -> bool:
+    """Whether a flow failed because nobody knows its table."""
+    return failure.category is FailureCategory.NOT_FOUND and not _is_known(run, run.value("table"))
 
 
 def _is_known(run: Execution, table: Json) -> bool:

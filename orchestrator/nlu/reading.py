@@ -28,10 +28,10 @@ def heard(text: str, situation: Situation) -> Heard:
 def as_understanding(
     read: Read, text: str, flows: Mapping[Dact, FlowSpec], situation: Situation
 ) -> Understanding:
-    """A task; of the active flow, values for it: an answer, or a correction of what it holds."""
+    """A task; or, where it has a value for what the active flow asks, an answer or a correction."""
     spec = flows.get(read.flow)
     intent = spec.intent if spec else None
-    if situation.active is not None and situation.active.dact == read.flow and situation.open:
+    if situation.active is not None and situation.active.dact == read.flow and situation.asked in read.slots:
         changes = any(situation.values.get(n, m.value) != m.value for n, m in read.slots.items())
         kind = MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         return Understanding(

@@ -230,7 +230,8 @@ def _plain_time(scan: Scan, place: int, start: int, value: str, last: int) -> _F
     ):
         values.append(more[0])
         place_after = more[1]
-    return Clause(scan.time or "", "=", tuple(values)), place, place_after
+    sign = "!=" if before in NEGATIONS else "="
+    return Clause(scan.time or "", sign, tuple(values)), place - 1 if sign == "!=" else place, place_after
 
 
 def _by_extreme(scan: Scan, place: int) -> _Found | None:

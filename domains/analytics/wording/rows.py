@@ -8,6 +8,7 @@ from domains.analytics.wording.parts import Parts, read_parts
 from domains.analytics.wording.phrase import NOTHING, Item
 from domains.analytics.wording.request import Request, is_unknown
 from domains.analytics.wording.unknown import UNKNOWN_TABLES, place_said, unknown_noun
+from domains.analytics.wording.vocabulary import words
 from orchestrator.domain.reading import Read
 from orchestrator.types import Json
 
@@ -48,6 +49,7 @@ def query(asked: Request) -> Read | None:
     if order in columns and not parts.ordered:
         columns.remove(order)
     columns = [name for name in columns if not _is_subject(asked, name, parts, order)]
+    columns = _columns_said(asked) or columns
     columns += [item.plain for item in asked.left if item.is_quoted and asked.tables]
     value = place_said(asked)
     direction = parts.direction or ("descending" if parts.superlative else None)
@@ -80,6 +82,28 @@ def _ask_for_order(asked: Request, parts: Parts) -> Read | None:
         direction=parts.direction,
         limit=parts.limit or 1,
     )
+
+
+def _columns_said(asked: Request) -> list[str]:
+    """The columns of “show make and series of cars”, where one of them is none: it is asked for all the same."""
+    left = list(asked.left)
+    places = [
+        i for i, item in enumerate(left[:-1]) if item.word in {"of", "from"} and left[i + 1].meaning.tables
+    ]
+    said = [item for item in left[: places[0]] if item.word not in _NO_COLUMNS] if places else []
+    names = [asked.column(item) or item.plain for item in said]
+    strange = [
+        item for item in said if item.meaning == NOTHING and item.number is None and not item.is_quoted
+    ]
+    plain = all(item.word.isidentifier() or asked.column(item) for item in said)
+    return names if strange and plain and asked.has(SHOW) else []
+
+
+_NO_COLUMNS = words(
+    "show list display see find get fetch print view open look at search select query and , only just rows row first "
+    "few data table details info top lines head contents content entries records sample everything more examples "
+    "what which is are columns column values part rest some one what's whats who bring pull up preview peek"
+)
 
 
 def _other_table(asked: Request) -> dict[str, Json]:

@@ -76,6 +76,8 @@ def faults(request: Request) -> list[str]:
 def _plain(flow: str, slots: Mapping[str, Any], request: Request) -> dict[str, Any]:
     """Slots so that two ways of saying the same are equal; what policies add is added."""
     plain = {n: v for n, v in slots.items() if v is not None and _DEFAULTS.get(n) != v}
+    if flow == "aggregate" and "function" not in plain:
+        plain["function"] = "average" if "column" in plain else "count"
     plain |= _plain_table(plain, request) if flow not in {"list_tables", "show_history"} else {}
     if isinstance(plain.get("question"), dict):
         asked = {n: v for n, v in plain["question"].items() if n != "table" and v is not None}
