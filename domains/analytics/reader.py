@@ -77,7 +77,7 @@ _ELSEWHERE = re.compile(
         r"(?:how (?:do|can|does|should) (?:i|one|you|filtering|formulas)|can i break"
         r"|is it safe|why\b|what happened|explain (?:why|the)|"
         r"find out why|investigate|what (?:is|was) behind|what made|who (?:are|made)"
-        r"|never ?mind|cancel that|forget|stop$|/)"
+        r"|(?:show |give )?(?:me )?(?:the )?(?:next|more|page|rest)\b|never ?mind|cancel that|forget|stop$|/)"
     ),
     re.IGNORECASE,
 )

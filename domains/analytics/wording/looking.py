@@ -28,7 +28,7 @@ def list_tables(asked: Request) -> Read | None:
 
 
 def describe(asked: Request) -> Read | None:
-    if re.fullmatch(r"(?:what|whats|what's)(?: is)? (?:in|inside) TABLE ?[?.]?", asked.form):
+    if re.search(r"\b(?:what|whats|what's)(?: is)? (?:in|inside) TABLE ?[?.]?$", asked.form):
         return asked.read("describe_table")
     schema = asked.has(
         r"describe|schema|structure|columns?|fields?|explain|what is in|what's in|whats in|about|headers|variables"

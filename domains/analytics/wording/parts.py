@@ -141,6 +141,8 @@ def _take_groups(asked: Request, items: list[Item], parts: Parts) -> list[Item]:
         if item.word in _BY and step < len(items) and items[step].word in {"each", "every"}:
             step += 1
         name = _group_at(asked, items, step) if item.word in _BY else None
+        if item.word in {"over", "across"} and step < len(items) and items[step].word in PERIODS:
+            name = PERIODS[items[step].word]
         if name is None:
             if item.word in {"monthly", "yearly", "quarterly", "annual", "annually"}:
                 parts.groups.append(PERIODS[item.word])

@@ -90,7 +90,11 @@ def read_phrase(text: str, names: Names) -> Phrase:
             if meant != item.word:
                 item = replace(item, word=meant, text=meant, slip=said)
         words.append(item)
-    items = [item for item in _join(words, names) if item.meaning != NOTHING or item.word not in FILLERS]
+    joined = _join(words, names)
+    named = [table for item in joined for table in item.meaning.tables]
+    items = [
+        item for item in _join(words, names, named) if item.meaning != NOTHING or item.word not in FILLERS
+    ]
     return Phrase(tuple(_settle(items)))
 
 
@@ -105,8 +109,8 @@ def _item(said: str) -> Item:
     return Item(word, said)
 
 
-def _join(words: Sequence[Item], names: Names) -> list[Item]:
-    """Put the words of names together, the longest first."""
+def _join(words: Sequence[Item], names: Names, tables: Sequence[str] = ()) -> list[Item]:
+    """Put the words of names together, the longest first, as far as the tables that are named have them."""
     items: list[Item] = []
     first = 0
     while first < len(words):
@@ -115,6 +119,8 @@ def _join(words: Sequence[Item], names: Names) -> list[Item]:
             meaning = names.phrases.get(_key(part))
             if meaning is None and len(part) == 1 and part[0].text.isupper() and len(part[0].text) == 2:
                 meaning = _code(part[0].text, names)
+            if len(part) > 1 and meaning and tables and not _is_of(meaning, tables, names):
+                meaning = None
             if meaning is not None and (part[0].number is None or len(part) > 1):
                 text = " ".join(item.text for item in part)
                 slip = (
@@ -129,6 +135,10 @@ def _join(words: Sequence[Item], names: Names) -> list[Item]:
             items.append(words[first])
             first += 1
     return items
+
+
+def _is_of(meaning: Meaning, tables: Sequence[str], names: Names) -> bool:
+    return bool(meaning.tables) or any(names.has(table, meaning) for table in tables)
 
 
 def _key(part: Sequence[Item]) -> str:

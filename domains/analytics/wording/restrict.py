@@ -19,7 +19,7 @@ from domains.analytics.wording.clauses import (
 )
 from domains.analytics.wording.names import Names
 from domains.analytics.wording.phrase import Item
-from domains.analytics.wording.vocabulary import COPULAS, MISSING, NEGATIONS, words
+from domains.analytics.wording.vocabulary import COPULAS, FUNCTIONS, MISSING, NEGATIONS, words
 
 
 @dataclass(slots=True)
@@ -47,6 +47,8 @@ def restrict(items: Sequence[Item], table: str, names: Names) -> Restrictions:
             place += 1
             continue
         clause, first, last = found
+        if clause.column and scan.column_at(last) == clause.column and scan.word(last - 1) not in GROUPING:
+            last += 1  # a unit, such as “pounds”
         if clauses and scan.word(_before(scan, first, taken)) == "or":
             clause = Clause(clause.column, clause.operator, clause.values, either=True)
         clauses.append(clause)
@@ -68,6 +70,8 @@ def _before(scan: Scan, first: int, taken: set[int]) -> int:
 def _lead(scan: Scan, first: int, taken: set[int]) -> int:
     """Where a clause begins with the words that only introduce it: “with”, “that have”."""
     while first > 0 and first - 1 not in taken and scan.word(first - 1) in _LEADS:
+        if f"{scan.word(first - 2)} {scan.word(first - 1)}" in FUNCTIONS:
+            break
         first -= 1
     return first
 
@@ -95,6 +99,8 @@ def _by_column(scan: Scan, place: int) -> _Found | None:
             return None
         sign, start = "=", after
     else:
+        if _is_of_time(scan, column, after, operator[1]):
+            return None
         sign, start = operator
         sign, start = negated(scan, sign, start)
     values = values_at(scan, column, start, sign)
@@ -102,6 +108,12 @@ def _by_column(scan: Scan, place: int) -> _Found | None:
         return None
     said, last = values
     return Clause(column, sign, said), place, last
+
+
+def _is_of_time(scan: Scan, column: str, place: int, start: int) -> bool:
+    """Whether “generation since 2005” speaks of when, not of how much."""
+    is_year = start < len(scan.items) and scan.items[start].is_year
+    return is_year and scan.time not in {None, column} and scan.word(place) in OF_TIME
 
 
 def _is_assertion(scan: Scan, place: int, column: str, start: int) -> bool:
@@ -147,6 +159,9 @@ def _numbers_at(scan: Scan, start: int, sign: str) -> tuple[str, tuple[str, ...]
         return (sign, (number, upper), last + 2) if joined and upper is not None else None
     if scan.word(last) == "or" and scan.word(last + 1) in OPEN_ENDS:
         return OPEN_ENDS[scan.word(last + 1)], (number,), last + 2
+    other = scan.items[last + 1].number if scan.word(last) == "or" and last + 1 < len(scan.items) else None
+    if other is not None and scan.column_at(last + 2) is not None:
+        return sign, (number, other), last + 2
     return (">=", (number,), last + 1) if scan.word(last) == "+" else (sign, (number,), last)
 
 
@@ -165,9 +180,8 @@ def _by_time(scan: Scan, place: int) -> _Found | None:
     if scan.time is None:
         return None
     word = scan.word(place)
-    decade = re.fullmatch(r"(\d{3})0s", word)
-    if decade:
-        return Clause(scan.time, "between", (f"{decade[1]}0", f"{decade[1]}9")), place, place + 1
+    if (span := _round_years(word)) is not None:
+        return Clause(scan.time, "between", span), place, place + 1
     operator = scan.operator_at(place)
     start = operator[1] if operator and scan.word(place) != "from" else place + 1 if word == "from" else place
     found = day_at(scan, start)
@@ -191,6 +205,15 @@ def _by_time(scan: Scan, place: int) -> _Found | None:
     if sign not in {">", "<", ">=", "<=", "=", "!="}:
         return None
     return Clause(scan.time, sign, (value,)), place, last
+
+
+def _round_years(word: str) -> tuple[str, str] | None:
+    """The first and the last year of “1970s”, or of the century in “1700s”."""
+    found = re.fullmatch(r"(\d\d)(\d)0s", word)
+    if found is None:
+        return None
+    first, last = ("0", "9") if found[2] == "0" else (found[2], found[2])
+    return f"{found[1]}{first}0", f"{found[1]}{last}9"
 
 
 def _plain_time(scan: Scan, place: int, start: int, value: str, last: int) -> _Found | None:

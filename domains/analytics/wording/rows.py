@@ -34,6 +34,7 @@ def query(asked: Request) -> Read | None:
     columns = [name for name in parts.columns if name != order or parts.ordered]
     if (parts.superlative or parts.ordered) and order is None:
         number = [name for name in [*parts.groups, *columns] if asked.kind_of(name) in {"number", "date", ""}]
+        number.sort(key=lambda name: asked.kind_of(name) == "date")
         order = number[0] if number else None
         columns = [name for name in columns if name != order]
     if parts.groups and not order and not parts.ordered:
