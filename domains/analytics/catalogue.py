@@ -25,6 +25,10 @@ class BaseColumn:
     source: str
     aliases: tuple[str, ...] = ()
 
+    @property
+    def kind(self) -> str:
+        return "text" if self.type == TEXT else "date" if self.type in {DAY, MOMENT} else "number"
+
 
 @dataclass(frozen=True, slots=True)
 class BaseTable:
@@ -56,7 +60,7 @@ TABLES: Mapping[str, BaseTable] = {
                 _column("cylinders", WHOLE, "Cylinders", "number of cylinders"),
                 _column("displacement", NUMBER, "Displacement", "engine size"),
                 _column("horsepower", WHOLE, "Horsepower", "horse power", "hp", "horsepowers"),
-                _column("weight", WHOLE, "Weight_in_lbs", "weights"),
+                _column("weight", WHOLE, "Weight_in_lbs", "weights", "weigh", "lbs", "pounds"),
                 _column("acceleration", NUMBER, "Acceleration"),
                 _column("year", DAY, "Year", "years", "model year"),
                 _column("origin", TEXT, "Origin", "origins", "region of origin"),
@@ -86,7 +90,7 @@ TABLES: Mapping[str, BaseTable] = {
             1461,
             (
                 _column("date", DAY, None, "dates", "day", "days"),
-                _column("precipitation", NUMBER, None, "rainfall"),
+                _column("precipitation", NUMBER, None, "rainfall", "rain"),
                 _column("temp_max", NUMBER, None, "maximum temperature", "highest temperature", "temp max"),
                 _column("temp_min", NUMBER, None, "minimum temperature", "lowest temperature", "temp min"),
                 _column("wind", NUMBER, None, "wind speed"),
@@ -207,6 +211,20 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """The groups that people name when they compare, by column."""
 
+OTHER_VALUES: Mapping[str, tuple[str, ...]] = {
+    "barley.variety": (
+        "Manchuria", "Glabron", "Svansota", "Velvet", "Trebi", "Peatland",
+        "No. 457", "No. 462", "No. 475", "Wisconsin No. 38",
+    ),
+    "airports.state": (
+        "AL", "AK", "AS", "AZ", "AR", "CA", "CO", "CT", "DE", "DC", "FL", "GA", "GU", "HI", "ID", "IL",
+        "IN", "IA", "KS", "KY", "LA", "ME", "MD", "MA", "MI", "MN", "MS", "MO", "MT", "NE", "NV", "NH",
+        "NJ", "NM", "NY", "NC", "ND", "OH", "OK", "OR", "PA", "PR", "RI", "SC", "SD", "TN", "TX", "UT",
+        "VT", "VA", "VI", "WA", "WV", "WI", "WY", "CQ", "NA",
+    ),
+}  # fmt: skip
+"""More values that people name, of columns that have many."""
+
 _NAMES_OF_GROUPS: Mapping[str, tuple[str, ...]] = {
     "USA": ("America", "American", "American cars", "the US"),
     "Europe": ("European", "European cars"),
@@ -221,8 +239,40 @@ _NAMES_OF_GROUPS: Mapping[str, tuple[str, ...]] = {
     "sun": ("sunny", "sunny days"),
     "rain": ("rainy", "rainy days"),
     "snow": ("snowy",),
-    "fog": ("foggy",),
+    "fog": ("foggy", "foggy days"),
+    "drizzle": ("drizzly",),
+    "AL": ("Alabama",), "AK": ("Alaska",), "AS": ("American Samoa",), "AZ": ("Arizona",), "AR": ("Arkansas",),
+    "CA": ("California", "Californian"), "CO": ("Colorado",), "CT": ("Connecticut",), "DE": ("Delaware",),
+    "DC": ("District of Columbia",), "FL": ("Florida",), "GA": ("Georgia",), "GU": ("Guam",), "HI": ("Hawaii",),
+    "ID": ("Idaho",), "IL": ("Illinois",), "IN": ("Indiana",), "IA": ("Iowa",), "KS": ("Kansas",),
+    "KY": ("Kentucky",), "LA": ("Louisiana",), "ME": ("Maine",), "MD": ("Maryland",), "MA": ("Massachusetts",),
+    "MI": ("Michigan",), "MN": ("Minnesota",), "MS": ("Mississippi",), "MO": ("Missouri",), "MT": ("Montana",),
+    "NE": ("Nebraska",), "NV": ("Nevada",), "NH": ("New Hampshire",), "NJ": ("New Jersey",),
+    "NM": ("New Mexico",), "NY": ("New York State",), "NC": ("North Carolina",), "ND": ("North Dakota",),
+    "OH": ("Ohio",), "OK": ("Oklahoma",), "OR": ("Oregon",), "PA": ("Pennsylvania",), "PR": ("Puerto Rico",),
+    "RI": ("Rhode Island",), "SC": ("South Carolina",), "SD": ("South Dakota",), "TN": ("Tennessee",),
+    "TX": ("Texas", "Texan"), "UT": ("Utah",), "VT": ("Vermont",), "VA": ("Virginia",), "VI": ("Virgin Islands",),
+    "WA": ("Washington State",), "WV": ("West Virginia",), "WI": ("Wisconsin",), "WY": ("Wyoming",),
+}  # fmt: skip
+
+EXTREMES: Mapping[str, tuple[str, str]] = {
+    "weight": ("heavy heavier heaviest", "light lighter lightest"),
+    "horsepower": ("powerful stronger strongest", "weaker weakest"),
+    "mpg": ("economical efficient", "thirsty thirstier thirstiest"),
+    "acceleration": ("slow slower slowest", "quick fast faster fastest quicker quickest"),
+    "price": ("expensive dearer dearest pricier priciest", "cheap cheaper cheapest"),
+    "wheat_price": ("expensive dearer dearest pricier priciest", "cheap cheaper cheapest"),
+    "precipitation": ("wetter wettest rainier rainiest", "dry drier driest"),
+    "wind": ("windier windiest stormier stormiest", "calm calmer calmest"),
+    "temp_max": ("hot hotter hottest warm warmer warmest", ""),
+    "temp_min": ("", "cold colder coldest cool cooler coolest"),
+    "temperature": ("hot hotter hottest warm warmer warmest", "cold colder coldest cool cooler coolest"),
+    "year": ("newer newest latest", "older oldest earliest"),
+    "date": ("latest newest", "earliest oldest"),
+    "latitude": ("northernmost", "southernmost"),
+    "longitude": ("easternmost", "westernmost"),
 }
+"""Adjectives that mean much and little of a column, from the plain form on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,3 +369,8 @@ def groups() -> list[EntityValue]:
         for column, values in GROUPS.items()
         for value in values
     ]
+
+
+def names_of_group(value: str) -> tuple[str, ...]:
+    """What else a value is called."""
+    return _NAMES_OF_GROUPS.get(value, ())

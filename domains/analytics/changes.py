@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
+from domains.analytics.conditions import MONTHS
 from domains.analytics.measures import measure_of, number_of, phrase_of, time_of
 from domains.analytics.showing import about, describe_rows, show_value
 from domains.analytics.sql import Values, quote
@@ -17,10 +18,6 @@ from domains.analytics.workspace import Sheet, Workspace
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 
-MONTHS = (
-    "january", "february", "march", "april", "may", "june",
-    "july", "august", "september", "october", "november", "december",
-)  # fmt: skip
 MONTHS_BEFORE, MONTHS_AFTER = 9, 6
 """How much of the time around a change is drawn."""
 MOST_GROUPS, MOST_OTHERS = 12, 8

@@ -46,6 +46,7 @@ class Charts(Service):
             "chart": specify(plan, rows),
             "chart_kind": kind,
             "title": plan.title,
+            "among": condition or "",
             "points": len(rows),
         }
 

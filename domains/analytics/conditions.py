@@ -32,6 +32,13 @@ OPERATORS: Mapping[str, str] = {
 """What is said → what is meant."""
 
 MISSING = frozenset({"missing", "empty", "null", "unknown"})
+MONTHS = (
+    "january", "february", "march", "april", "may", "june",
+    "july", "august", "september", "october", "november", "december",
+)  # fmt: skip
+_BARE = {"in period": "=", "not in period": "!=", "in month": "=", "not in month": "!="}
+"""As what the operator of a clause is read again for another value."""
+_NEGATED = frozenset({"!=", "not between", "not in period", "not in month", "not contains"})
 _SIGNS = {"=", "!=", ">", ">=", "<", "<="}
 _OPERATOR = "|".join(
     rf"\b{re.escape(word)}\b" if word[0].isalpha() else re.escape(word)
@@ -60,13 +67,16 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """Alternatives, each a list of clauses that hold together."""
+    """Alternatives of groups that hold together; of the clauses of a group, any may hold, or all if negated.
 
-    alternatives: tuple[tuple[Clause, ...], ...]
+    “a is x or y and b is z” has one alternative of two groups, (a is x, a is y) and (b is z).
+    """
+
+    alternatives: tuple[tuple[tuple[Clause, ...], ...], ...]
 
     @property
     def clauses(self) -> list[Clause]:
-        return [clause for group in self.alternatives for clause in group]
+        return [clause for groups in self.alternatives for group in groups for clause in group]
 
     @property
     def equalities(self) -> dict[str, Json]:
@@ -80,9 +90,15 @@ class Condition:
     def write(self, values: Values) -> str:
         """As a part of a statement."""
         return " OR ".join(
-            "(" + " AND ".join(_write(clause, values) for clause in group) + ")"
-            for group in self.alternatives
+            "(" + " AND ".join(_write_group(group, values) for group in groups) + ")"
+            for groups in self.alternatives
         )
+
+
+def _write_group(group: tuple[Clause, ...], values: Values) -> str:
+    """Values of one column: any of them, or none."""
+    joint = " AND " if group[0].operator in _NEGATED else " OR "
+    return "(" + joint.join(_write(clause, values) for clause in group) + ")"
 
 
 def parse_condition(text: str, sheet: Sheet) -> Condition:
@@ -95,35 +111,43 @@ def parse_condition(text: str, sheet: Sheet) -> Condition:
         raise _unreadable(text[:60])
     position = found.end() if (found := _INTRO.match(text.lstrip())) else 0
     text = text.lstrip().rstrip(" .?!;")
-    groups: list[list[Clause]] = [[]]
-    last: Clause | None = None
+    alternatives: list[list[list[Clause]]] = [[]]
+    last, joint = None, "and"
     while position < len(text):
-        last, position = _next_clause(text, position, sheet, last)
-        groups[-1].append(last)
-        joint = _JOINT.match(text, position)
-        if joint is None:
+        clause, position, is_value = _next_clause(text, position, sheet, last)
+        if is_value:
+            alternatives[-1][-1].append(clause)
+        elif joint == "or":
+            alternatives.append([[clause]])
+        else:
+            alternatives[-1].append([clause])
+        last = clause
+        found = _JOINT.match(text, position)
+        if found is None:
             break
-        position = joint.end()
-        if joint[1].lower() == "or":
-            groups.append([])
-    if position < len(text) or not groups[-1]:
+        joint, position = found[1].lower(), found.end()
+    if position < len(text) or last is None:
         raise _unreadable(text)
-    return Condition(tuple(tuple(group) for group in groups))
+    return Condition(tuple(tuple(tuple(group) for group in groups) for groups in alternatives))
 
 
-def _next_clause(text: str, position: int, sheet: Sheet, last: Clause | None) -> tuple[Clause, int]:
-    """A whole clause, or another value for the column of the one before."""
+def _next_clause(text: str, position: int, sheet: Sheet, last: Clause | None) -> tuple[Clause, int, bool]:
+    """A whole clause, or another value for the column of the one before; which of them, and where it ends."""
     found = _CLAUSE.match(text, position)
     if found is not None and (last is None or sheet.find(found["column"]) is not None):
         operator = OPERATORS[" ".join(found["operator"].lower().split())]
         column = sheet.column(found["column"])
         if operator.endswith("between"):
-            return _between(text, found, column, operator)
-        return _clause(column, operator, _unquote(found["value"])), found.end()
+            return (*_between(text, found, column, operator), False)
+        return _clause(column, operator, _unquote(found["value"])), found.end(), False
     more = _MORE.match(text, position)
     if last is None or more is None:
         raise _unreadable(text)
-    return _clause(last.column, last.operator, _unquote(more["value"])), more.end()
+    return (
+        _clause(last.column, _BARE.get(last.operator, last.operator), _unquote(more["value"])),
+        more.end(),
+        True,
+    )
 
 
 def _between(text: str, found: re.Match[str], column: Column, operator: str) -> tuple[Clause, int]:
@@ -131,8 +155,14 @@ def _between(text: str, found: re.Match[str], column: Column, operator: str) -> 
     upper = _MORE.match(text, joint.end()) if joint else None
     if upper is None:
         raise _unreadable(text)
-    low, high = (read_value(_unquote(part), column) for part in (found["value"], upper["value"]))
-    return Clause(column, operator, low, high), upper.end()
+    low, high = _unquote(found["value"]), _unquote(upper["value"])
+    first, last = (read_period(one) if column.is_time else None for one in (low, high))
+    if first or last:
+        start = first[0] if first else read_value(low, column)
+        end = last[1] if last else read_value(high, column)
+        kind = "in period" if operator == "between" else "not in period"
+        return Clause(column, kind, start, end), upper.end()
+    return Clause(column, operator, read_value(low, column), read_value(high, column)), upper.end()
 
 
 def _clause(column: Column, operator: str, said: str) -> Clause:
@@ -140,19 +170,32 @@ def _clause(column: Column, operator: str, said: str) -> Clause:
     if operator in {"=", "!="} and words in MISSING:
         negated = (operator == "!=") != said.lower().startswith("not ")
         return Clause(column, "!=" if negated else "=", None)
-    if column.is_time and re.fullmatch(r"\d{4}", said):
-        return _year(column, operator, int(said))
+    period = read_period(said) if column.is_time else None
+    if period is not None:
+        return _in_period(column, operator, *period)
+    if column.is_time and said.lower() in MONTHS and operator in {"=", "!="}:
+        number = MONTHS.index(said.lower()) + 1
+        return Clause(column, "in month" if operator == "=" else "not in month", number)
     if operator in {"contains", "not contains", "starts", "ends"}:
         return Clause(column, operator, said)
     return Clause(column, operator, read_value(said, column))
 
 
-def _year(column: Column, operator: str, year: int) -> Clause:
-    """Times compared with a whole year."""
-    first, following = f"{year:04d}-01-01", f"{year + 1:04d}-01-01"
+def read_period(said: str) -> tuple[str, str] | None:
+    """The first day of a year or of a month (2005-03), and of the one that follows; None for anything else."""
+    found = re.fullmatch(r"(\d{4})(?:-(\d{2}))?", said)
+    if found is None or not 1 <= int(found[2] or 1) <= 12:
+        return None
+    year, month = int(found[1]), int(found[2] or 1)
+    following = (year + 1, 1) if found[2] is None or month == 12 else (year, month + 1)
+    return f"{year:04d}-{month:02d}-01", f"{following[0]:04d}-{following[1]:02d}-01"
+
+
+def _in_period(column: Column, operator: str, first: str, following: str) -> Clause:
+    """Times compared with a whole year or month."""
     match operator:
         case "=" | "!=":
-            return Clause(column, "in year" if operator == "=" else "not in year", first, following)
+            return Clause(column, "in period" if operator == "=" else "not in period", first, following)
         case ">" | "<=":
             return Clause(column, ">=" if operator == ">" else "<", following)
         case _:
@@ -191,9 +234,11 @@ def _write(clause: Clause, values: Values) -> str:
         low, high = values.add(clause.value), values.add(clause.upper)
         return f"{name} {operator.upper()} {low}{kind} AND {high}{kind}"
     value = values.add(clause.value)
-    if operator.endswith("in year"):
+    if operator.endswith("in period"):
         test = f"({name} >= {value}::TIMESTAMP AND {name} < {values.add(clause.upper)}::TIMESTAMP)"
         return f"NOT {test}" if operator.startswith("not") else test
+    if operator.endswith("in month"):
+        return f"month({name}) {'<>' if operator.startswith('not') else '='} {value}"
     if operator in _SIGNS:
         if clause.column.is_text:
             return f"lower({name}::VARCHAR) {operator} lower({value})"

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from domains.analytics.formulas import check_name
 from domains.analytics.measures import measure_of
+from domains.analytics.questions import Question, write_question
 from domains.analytics.sql import Values, quote, quote_all
 from domains.analytics.steps import Workbench, once
 from domains.analytics.workspace import Made, Sheet, Workspace, fold
@@ -132,6 +134,23 @@ class Joinery(Workbench):
         sql = f"SELECT {quote(rows.name)}, {', '.join(parts)} FROM in0 GROUP BY 1 ORDER BY 1"  # noqa: S608
         action = f"pivoted {sheet.name} by {rows.name} and {heads.name}"
         return await self.create(call, new_name or f"{sheet.name}_pivot", sql, values, (sheet,), action)
+
+    @once
+    async def save(
+        self, *, table: str, new_name: str, call: ToolCall, question: JsonObject | None = None
+    ) -> JsonObject:
+        """What was asked of a table, as a table of its own; the whole table where nothing was asked."""
+        workspace = await Workspace.open(self.records, call)
+        sheet, values = workspace.sheet(table), Values()
+        sql = await write_question(workspace, sheet, Question.of(question or {}), values)
+        return await self.create(
+            call, new_name, sql, values, (sheet,), f"saved a part of {sheet.name} as {check_name(new_name)}"
+        )
+
+    @once
+    async def drop(self, *, table: str, call: ToolCall) -> JsonObject:
+        sheet = (await Workspace.open(self.records, call)).sheet(table)
+        return await self.remove(call, sheet.name, f"dropped the table {sheet.name}")
 
 
 def _check_different(left: Sheet, right: Sheet) -> None:

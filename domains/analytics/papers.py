@@ -8,8 +8,9 @@ import io
 
 import orjson
 
+from domains.analytics.questions import Question, write_question
 from domains.analytics.showing import about, show_value
-from domains.analytics.sql import quote, to_objects
+from domains.analytics.sql import Values, quote, to_objects
 from domains.analytics.workspace import Sheet, Workspace, owner_of
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
@@ -25,24 +26,33 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 class Papers(Service):
     """Exports and reports."""
 
-    async def export(self, *, table: str, call: ToolCall, format: str = "csv") -> JsonObject:  # noqa: A002
-        """A table as text, kept as a document; its beginning is given back.
+    async def export(
+        self,
+        *,
+        table: str,
+        call: ToolCall,
+        format: str = "csv",  # noqa: A002
+        question: JsonObject | None = None,
+    ) -> JsonObject:
+        """A table, or what was asked of it, as text, kept as a document; its beginning is given back.
 
         Raises:
             ToolFailure: validation_error when it is too large.
         """
         workspace = await Workspace.open(self.records, call)
         sheet = workspace.sheet(table)
-        if sheet.rows > MOST_EXPORTED:
+        values = Values()
+        sql = await write_question(workspace, sheet, Question.of(question or {}), values)
+        found = await workspace.read(f"SELECT * FROM ({sql}) LIMIT {MOST_EXPORTED + 1}", values.named, sheet)  # noqa: S608
+        if len(found.rows) > MOST_EXPORTED:
             message = (
-                f"{sheet.name} has {sheet.rows:,} rows; I export at most {MOST_EXPORTED:,}. Please filter it."
+                f"I export at most {MOST_EXPORTED:,} rows, and these are more. Please filter {sheet.name}."
             )
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-        found = await workspace.read("SELECT * FROM in0", {}, sheet)
-        text = write_text(sheet.names, to_objects(found.columns, found.rows), format)
-        document_id = hashlib.blake2b(
-            f"{workspace.owner}:{sheet.node}:{format}".encode(), digest_size=8
-        ).hexdigest()
+        names = [column.name for column in found.columns]
+        text = write_text(names, to_objects(found.columns, found.rows), format)
+        key = f"{workspace.owner}:{sheet.node}:{sql}:{sorted(values.named.items())}:{format}"
+        document_id = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
         document = {"owner": workspace.owner, "table": sheet.name, "format": format, "text": text}
         await self.records.create(EXPORTS, document_id, document)
         return {
@@ -50,7 +60,8 @@ class Papers(Service):
             "document_id": document_id,
             "format": format,
             "characters": len(text),
-            "row_count": sheet.rows,
+            "row_count": len(found.rows),
+            "part": bool(question),
             "text": text[:LONGEST_SHOWN],
         }
 
@@ -81,7 +92,9 @@ class Papers(Service):
 class Schedules(Service):
     """Standing orders for reports. They are kept, listed and cancelled; nothing fires them yet."""
 
-    async def create(self, *, table: str, every: str, call: ToolCall) -> JsonObject:
+    async def create(
+        self, *, table: str, every: str, call: ToolCall, weekday: str | None = None, at: str | None = None
+    ) -> JsonObject:
         workspace = await Workspace.open(self.records, call)
         sheet = workspace.sheet(table)
         mine = await self.records.find(SCHEDULES, {"owner": workspace.owner}, limit=MOST_SCHEDULES * 4)
@@ -99,6 +112,8 @@ class Schedules(Service):
                 "key": call.idempotency_key,
                 "table": sheet.name,
                 "every": every,
+                "weekday": weekday,
+                "at": at,
                 "status": "active",
                 "made_at": call.now,
             }
@@ -173,4 +188,16 @@ def _sections(rows: list[JsonObject]) -> list[JsonObject]:
 
 
 def _view(schedule: JsonObject) -> JsonObject:
-    return {name: schedule[name] for name in ("number", "table", "every", "status")}
+    shown = {name: schedule[name] for name in ("number", "table", "every", "status")}
+    return {**shown, "when": _when(schedule)}
+
+
+def _when(schedule: JsonObject) -> str:
+    """``every week on Monday at 09:00``"""
+    day, hour = schedule.get("weekday"), schedule.get("at")
+    parts = [
+        f"every {schedule['every']}",
+        f"on {day.capitalize()}" if day else "",
+        f"at {hour}" if hour else "",
+    ]
+    return " ".join(part for part in parts if part)

@@ -12,11 +12,12 @@ from collections.abc import Collection, Mapping
 from rapidfuzz import fuzz
 
 from domains.analytics.catalogue import TABLES, other_names, tables_with
-from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
-from orchestrator.pex.ending import Ending, NeedsInput
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.ending import Ending, Failed, NeedsInput
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.results import make_frame
@@ -112,6 +113,9 @@ _ORDINARY = frozenset(
 """Words that end a sentence without being names."""
 
 
+MOST_OFFERED = 24
+_OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})
+"""Flows whose column is one of numbers, as far as they ask for it."""
 SHORT = 4
 SHORTEST_REPAIRED = 6
 NEARLY = 88.0
@@ -131,7 +135,26 @@ class TablePolicy(BasePolicy):
             fill_new_name(run)
             fill_strange_table(run)
             settle_table(run)
-        return await super().review(run)
+            tell_unknown_columns(run)
+        ending = await super().review(run)
+        offer_choices(run)
+        return ending
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        """A table that nobody knows is asked for again, whatever else was said."""
+        if names_no_table(run, failure):
+            run.world.remark(
+                RemarkKind.FAILED,
+                dact=run.flow.dact,
+                category=failure.category.value,
+                message=failure.message,
+            )
+            run.flow.clear("table")
+            return ask(run, "table")
+        ending = await super().recover(run, failure)
+        if isinstance(ending, NeedsInput):
+            offer_choices(run)
+        return ending
 
     def outputs(self, run: Execution) -> JsonObject:
         """Besides what the tools gave, the question as it was meant, for one that continues it."""
@@ -154,6 +177,47 @@ class TablePolicy(BasePolicy):
         return frame
 
 
+def names_no_table(run: Execution, failure: Failed) -> bool:
+    """Whether a flow failed because nobody knows its table."""
+    return failure.category is FailureCategory.NOT_FOUND and not _is_known(run, run.value("table"))
+
+
+def _is_known(run: Execution, table: Json) -> bool:
+    return table is None or table in TABLES or table in own_columns(run)
+
+
+def offer_choices(run: Execution) -> None:
+    """Let the open question of a flow offer the tables, or the columns of its table, by number."""
+    entry = run.world.state.ambiguity.current
+    slot = run.flow.slot(entry.slot) if entry is not None and entry.slot is not None else None
+    if entry is None or slot is None or entry.flow_id != run.flow.flow_id or entry.options:
+        return
+    names = _choices(run, slot.entity, slot.name)
+    payload: JsonObject = {"flow_id": run.flow.flow_id, "slot": slot.name}
+    entry.options = [
+        Option(name, "fill_slot", {**payload, "value": [name] if slot.type == "group" else name})
+        for name in names[:MOST_OFFERED]
+    ]
+
+
+def _choices(run: Execution, entity: str | None, slot: str) -> list[str]:
+    own = own_columns(run)
+    if entity == "table":
+        return list(dict.fromkeys([*TABLES, *own]))
+    table = run.value("table")
+    if entity != "column" or not isinstance(table, str):
+        return []
+    if table in own:
+        return list(own[table])
+    base = TABLES.get(table)
+    numbers = slot == "column" and run.flow.dact in _OF_NUMBERS
+    columns = (
+        [column.name for column in base.columns if not numbers or column.kind == "number"] if base else []
+    )
+    taken = {str(run.flow.value(name)) for name in run.flow.slots}
+    return [name for name in columns if name not in taken]
+
+
 def continue_question(run: Execution) -> None:
     """Take what a short message leaves unsaid from the question before: “and the maximum”, “as a chart”."""
     done, words = run.world.state.completed, run.world.text.casefold().split()
@@ -174,7 +238,21 @@ def ask(run: Execution, slot: str) -> NeedsInput:
     run.world.state.ambiguity.declare(
         Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.world.turn_id
     )
+    offer_choices(run)
     return NeedsInput()
+
+
+def tell_unknown_columns(run: Execution) -> None:
+    """Say so when no table has a column that was asked for, and no table is known either."""
+    if run.value("table") is not None or "table" not in run.flow.spec.slots:
+        return
+    own = own_names(run).get("column", [])
+    for name, slot in run.flow.spec.slots.items():
+        said = run.flow.value(name)
+        if slot.entity == "column" and isinstance(said, str) and not tables_with([said]) and said not in own:
+            why = f"No table has a column {said}."
+            run.world.remark(RemarkKind.INVALID_VALUE, why=why, slot=name.replace("_", " "))
+            run.flow.clear(name)
 
 
 def own_names(run: Execution) -> dict[str, list[str]]:
@@ -192,15 +270,27 @@ def own_columns(run: Execution) -> Mapping[str, Collection[str]]:
 def fill_own_names(run: Execution) -> None:
     """Find own names in the message and give each to the slot that its place and entity suggest."""
     text = run.world.text.casefold()
+    held = _held_now(run)
     for entity, names in own_names(run).items():
         for name in sorted(names, key=len, reverse=True):
             for found in re.finditer(_spoken(name), text):
-                slot = _slot_for(run, entity, name, text[: found.start()])
+                slot = None if name in held else _slot_for(run, entity, name, text[: found.start()])
                 if slot is not None:
                     _give(run, slot, name)
             text = re.sub(_spoken(name), lambda hit: " " * len(hit[0]), text)
         if entity == "table":
             _repair_own_table(run, names, text)
+
+
+def _held_now(run: Execution) -> set[Json]:
+    """The values that understanding found in this message."""
+    values = [run.flow.value(name) for name in run.flow.slots if _said_now(run, name)]
+    return {
+        one
+        for value in values
+        for one in (value if isinstance(value, list) else [value])
+        if isinstance(one, str)
+    }
 
 
 def _repair_own_table(run: Execution, names: list[str], text: str) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from domains.analytics.catalogue import TABLES
-from domains.analytics.conditions import Clause, Condition, parse_condition
-from domains.analytics.measures import among, group_of, measure_of, number_of, phrase_of, time_of
+from domains.analytics.conditions import Condition, parse_condition
+from domains.analytics.measures import among, measure_of, number_of, phrase_of, time_of
+from domains.analytics.questions import Question, column_with, write_question
 from domains.analytics.showing import about, answer, describe_columns, describe_rows, show_sheet, show_value
-from domains.analytics.sql import Column, Values, quote, quote_all, to_objects
+from domains.analytics.sql import Column, Values, quote, to_objects
 from domains.analytics.workspace import Sheet, Workspace, fold
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
@@ -97,15 +98,10 @@ class Tables(Service):
             other = workspace.sheet(other_table).name
             message = f"{sheet.name} and {other} are separate tables; they have to be merged first."
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
-        chosen = [sheet.column(name) for name in columns or []] or list(sheet.columns)
         values = Values()
+        asked = Question(tuple(columns or ()), condition, value, order, direction, limit)
+        sql = await write_question(workspace, sheet, asked, values)
         read = parse_condition(condition, sheet) if condition else None
-        sql = f"SELECT {quote_all([c.name for c in chosen])} FROM in0"  # noqa: S608 - quoted names
-        sql += _where(read, await _held_by(workspace, sheet, value), values)
-        if order is not None:
-            way = "DESC" if direction == "descending" else "ASC"
-            sql += f" ORDER BY {quote(sheet.column(order).name)} {way} NULLS LAST"
-        sql += f" LIMIT {int(limit)}" if limit is not None else ""
         found = await answer(workspace, sql, values.named, sheet)
         if not found["row_count"] and read is not None:
             absent = await _absent(workspace, sheet, read)
@@ -122,10 +118,13 @@ class Tables(Service):
         function: str | None = None,
         column: str | None = None,
         by: str | None = None,
+        also_by: str | None = None,
         condition: str | None = None,
         value: str | None = None,
+        direction: str | None = None,
+        limit: int | None = None,
     ) -> JsonObject:
-        """One number, or one per group, the greatest first (periods in order).
+        """One number, or one per group, the greatest first (periods in order, unless they are ranked).
 
         Without a function: the average of numbers, else how many there are.
         """
@@ -134,22 +133,15 @@ class Tables(Service):
         if function is None:
             function = "average" if column is not None and sheet.column(column).is_number else "count"
         values = Values()
-        read = parse_condition(condition, sheet) if condition else None
-        where = _where(read, await _held_by(workspace, sheet, value), values)
-        measure = measure_of(sheet, function, column)
-        label = f"{function}_{column}" if column else function
-        label = quote(fold(label))
-        if by is None:
-            sql = f"SELECT {measure} AS {label} FROM in0{where}"  # noqa: S608 - built of quoted names
-        else:
-            group, name, is_period = group_of(sheet, by)
-            order = "1" if is_period else "2 DESC, 1"
-            sql = f"SELECT {group} AS {quote(name)}, {measure} AS {label} FROM in0{where} GROUP BY 1 ORDER BY {order}"  # noqa: S608
+        groups = (by, also_by) if by is not None else (also_by, None)
+        asked = Question((), condition, value, None, direction, limit, function, column, *groups)
+        sql = await write_question(workspace, sheet, asked, values)
         found = await answer(workspace, sql, values.named, sheet)
         return {
             **found,
             "function": function,
-            "by": by or "",
+            "by": " and ".join(name for name in groups if name),
+            "ranked": limit is not None and by is not None,
             "what": phrase_of(function, column),
             "among": among(condition, value),
         }
@@ -172,7 +164,7 @@ class Tables(Service):
         measure = measure_of(sheet, function, column)
         values = Values()
         if first is not None and second is not None:
-            group = quote((await _column_with(workspace, sheet, first)).name)
+            group = quote((await column_with(workspace, sheet, first)).name)
             wanted = [first, second]
             group = f"lower({group})"
         elif first_year is not None and second_year is not None:
@@ -281,17 +273,6 @@ class Tables(Service):
         return {**found, "correlation": found["rows"][0]["correlation"]}
 
 
-def _where(read: Condition | None, held: Clause | None, values: Values) -> str:
-    tests = [f"({read.write(values)})"] if read else []
-    tests += [Condition(((held,),)).write(values)] if held else []
-    return f" WHERE {' AND '.join(tests)}" if tests else ""
-
-
-async def _held_by(workspace: Workspace, sheet: Sheet, value: str | None) -> Clause | None:
-    """The clause that a value alone stands for: the text column in which it occurs."""
-    return None if value is None else Clause(await _column_with(workspace, sheet, value), "=", value)
-
-
 async def _absent(workspace: Workspace, sheet: Sheet, condition: Condition) -> list[str]:
     """Values that a condition names exactly and that its column does not have at all."""
     absent: list[str] = []
@@ -302,26 +283,6 @@ async def _absent(workspace: Workspace, sheet: Sheet, condition: Condition) -> l
             if (await workspace.read(sql, {"v0": clause.value}, sheet)).rows[0][0] == 0:
                 absent.append(f"{clause.column.name} {clause.value}")
     return absent
-
-
-async def _column_with(workspace: Workspace, sheet: Sheet, value: str) -> Column:
-    """The text column in which a value occurs.
-
-    Raises:
-        ToolFailure: validation_error when none has it.
-    """
-    for column in sheet.columns:
-        if column.is_text:
-            sql = f"SELECT count(*) FROM in0 WHERE lower({quote(column.name)}) = lower($v0)"  # noqa: S608
-            if (await workspace.read(sql, {"v0": value}, sheet)).rows[0][0]:
-                return column
-    raise ToolFailure(FailureCategory.VALIDATION_ERROR, _unknown(sheet, value))
-
-
-def _unknown(sheet: Sheet, value: str) -> str:
-    texts = [column.name for column in sheet.columns if column.is_text]
-    where = f" Its columns of text are {', '.join(texts)}." if texts else ""
-    return f"No column of {sheet.name} has the value {value!r}.{where}"
 
 
 def _profile_of(column: Column) -> str:

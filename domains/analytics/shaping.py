@@ -65,8 +65,15 @@ class Workshop(Workbench):
         return sheet, values, parse_condition(condition, sheet).write(values)
 
     async def preview_delete(self, *, table: str, condition: str, call: ToolCall) -> JsonObject:
-        """How many rows a condition would take away."""
+        """How many rows a condition would take away.
+
+        Raises:
+            ToolFailure: validation_error when there is none.
+        """
         found = await self.preview_filter(table=table, condition=condition, call=call)
+        if not found["kept"]:
+            message = f"No row of {table} fits {condition}; there is nothing to delete."
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         return {"kept": found["removed"], "removed": found["kept"], "total": found["total"]}
 
     @once

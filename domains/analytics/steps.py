@@ -38,6 +38,14 @@ class Workbench(Service):
         workspace = await Workspace.open(self.records, call)
         return await self._commit(workspace, call, table, sql, values, (workspace.sheet(table),), action)
 
+    async def remove(self, call: ToolCall, table: str, action: str) -> JsonObject:
+        """Take a table away; undoing the step brings it back."""
+        workspace = await Workspace.open(self.records, call)
+        sheet = workspace.sheet(table)
+        result: JsonObject = {"table": sheet.name, "action": action, "rows_before": sheet.rows}
+        step = await workspace.add(call.idempotency_key, action, [Made(sheet.name, None)], result)
+        return await self.told(workspace, step)
+
     async def create(
         self, call: ToolCall, name: str, sql: str, values: Values, inputs: Sequence[Sheet], action: str
     ) -> JsonObject:
@@ -65,6 +73,9 @@ class Workbench(Service):
         return await self.told(workspace, step)
 
     async def told(self, workspace: Workspace, step: JsonObject) -> JsonObject:
-        """What a step did, with the first page of its table."""
-        shown = await show_sheet(workspace, workspace.sheet(step["result"]["table"]))
+        """What a step did, with the first page of its table if there is one."""
+        name = step["result"]["table"]
+        if name not in workspace.sheets:
+            return {"names": workspace.own_names, "rows": [], "row_count": 0, **step["result"]}
+        shown = await show_sheet(workspace, workspace.sheet(name))
         return {**shown, **step["result"]}

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
-from rapidfuzz import process
+from rapidfuzz import fuzz, process
 
 from domains.analytics.catalogue import TABLES
 from domains.analytics.engine import BASE, Recipe, Rows, engine
@@ -25,6 +25,7 @@ MOST_STEPS = 500
 MOST_ATTEMPTS = 20
 PAGE_ROWS = 512
 MOST_TOLD = 100
+NEAR = 70.0
 _CACHED_RECIPES = 10_000
 _recipes: dict[str, Recipe] = {}
 """Recipes never change: what was read once need not be read again."""
@@ -89,13 +90,13 @@ def fold(said: str) -> str:
     return "_".join(said.casefold().replace("_", " ").split())
 
 
-def suggest(said: str, names: Iterable[str]) -> str:
-    """Words that name the nearest of the known names, and the others when none is near."""
+def suggest(said: str, names: Iterable[str], *, others: bool = True) -> str:
+    """Words that name the nearest of the known names, and the `others` when none is near."""
     known = list(names)
-    best = process.extractOne(fold(said), known, score_cutoff=60)
+    best = process.extractOne(fold(said), known, scorer=fuzz.ratio, score_cutoff=NEAR)
     if best is not None:
         return f" Did you mean {best[0]}?"
-    return f" There are {', '.join(known[:12])}." if known else ""
+    return f" There are {', '.join(known[:12])}." if known and others else ""
 
 
 def _base_sheets() -> dict[str, Sheet]:
@@ -156,7 +157,7 @@ class Workspace:
         """
         found = self.sheets.get(fold(said))
         if found is None:
-            message = f"There is no table {said!r}." + suggest(said, self.sheets)
+            message = f"There is no table {said!r}." + suggest(said, self.sheets, others=False)
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
         return found
 

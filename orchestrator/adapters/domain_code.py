@@ -15,6 +15,7 @@ from typing import Any
 
 from orchestrator.domain.compile import POLICY_FILES, PolicyCode
 from orchestrator.domain.problems import Problems, SourceFile
+from orchestrator.domain.reading import Reader
 
 SHIPPED = "domains"
 
@@ -32,6 +33,18 @@ def import_services(folder: Path, problems: Problems) -> dict[str, Any]:
     """Public names of services.py; empty when there is none."""
     module = _import(folder, "services", problems)
     return {} if module is None else {name: value for name, value in vars(module).items() if name[0] != "_"}
+
+
+def import_reader(folder: Path, problems: Problems) -> Reader | None:
+    """The function `read` of reader.py; None when there is no such file."""
+    module = _import(folder, "reader", problems)
+    if module is None:
+        return None
+    read: Any = vars(module).get("read")
+    if callable(read):
+        return read
+    problems.add(SourceFile("reader.py"), (), "defines no function `read`, which reads what people say")
+    return None
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:

@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from orchestrator.adapters.domain_code import forget, import_policies, import_services, shipped_folder
+from orchestrator.adapters.domain_code import (
+    forget,
+    import_policies,
+    import_reader,
+    import_services,
+    shipped_folder,
+)
 from orchestrator.adapters.yaml_source import parse_yaml, read_text, read_yaml
 from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain
@@ -131,6 +137,7 @@ def _gather(folder: Path, problems: Problems) -> DomainSources:
         policies=import_policies(folder, problems),
         templates=_read_templates(folder, problems),
         skills=_read_skills(folder, problems),
+        reader=import_reader(folder, problems),
         evaluations=tuple(
             read_yaml(path, f"evaluations/{path.name}", problems)
             for path in sorted((folder / "evaluations").glob("*.yaml"))

@@ -74,17 +74,21 @@ def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     """Put the values of a message into a flow; what does not fit becomes the open question."""
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id)
     if flow.started_at == turn.world.now:
-        inherit(turn, flow)
+        inherit(turn, flow, said=labels)
     drop_stale_candidate(turn, flow, labels)
     turn.carry_on = not ask_about(turn, flow, problems)
 
 
-def inherit(turn: RunningTurn, flow: BaseFlow) -> None:
+def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
     """Give a starting flow what completed ones found (FS-7), unless the user speaks of something else.
 
-    Who looked for flights to Rome and now books one from Paris does not want Rome's date.
+    Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
+    `said` for a slot stays open where it did not decide.
     """
     for name in turn.state.inherit(flow):
+        if name in said:
+            flow.clear(name)
+            continue
         giver = next(done for done in reversed(turn.state.completed) if done.outputs.get(name) is not None)
         if _contradicts(flow, giver):
             flow.clear(name)

@@ -42,6 +42,8 @@ async def take_up(turn: RunningTurn, _modules: Modules) -> None:
     if await take_decision(turn, understood):
         return
     _drop_loose_questions(turn, understood)
+    for why in understood.assumed:
+        turn.world.remark(RemarkKind.ASSUMED, why=why)
     UPTAKES[understood.kind](turn, understood)
     active = turn.state.stack.active
     if active is not None:

@@ -114,3 +114,5 @@ class Understanding:
     plan_change: PlanChange | None = None
     degraded: bool = False
     """True when a model was wanted and could not be had."""
+    assumed: tuple[str, ...] = ()
+    """What was taken for something else, for the user: “I took “orgin” for origin.”"""

@@ -24,6 +24,7 @@ from orchestrator.domain.compile_tools import compile_tools
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.model import Domain
 from orchestrator.domain.problems import Problems, SourceFile, suggest
+from orchestrator.domain.reading import Reader
 from orchestrator.domain.schema import EvaluationFile, OntologyFile
 from orchestrator.types import Dact, JsonObject
 
@@ -43,7 +44,7 @@ class DomainSources:
     """Everything a folder holds.
 
     `services`: public names of services.py. `templates`: text by file name without ``.md.j2``.
-    `skills`: by folder name. `evaluations`: one file each.
+    `skills`: by folder name. `evaluations`: one file each. `reader`: of reader.py.
     """
 
     name: str
@@ -57,6 +58,7 @@ class DomainSources:
     templates: Mapping[str, str] = field(default_factory=dict[str, str])
     skills: Mapping[str, SkillSource] = field(default_factory=dict[str, SkillSource])
     evaluations: tuple[SourceFile, ...] = ()
+    reader: Reader | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +100,7 @@ def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
         skills=skills,
         slot_types=types.types,
         slot_patterns=types.patterns,
+        reader=sources.reader,
     )
     return Compiled(domain, policies)
 

@@ -18,6 +18,7 @@ from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
+from orchestrator.domain.reading import Reader
 from orchestrator.types import Dact, JsonObject, ToolId
 
 
@@ -128,3 +129,5 @@ class Domain:
     slot_types: SlotTypes = EVERY_TYPE
     slot_patterns: Mapping[str, Pattern[str]] = field(default_factory=dict[str, Pattern[str]])
     """What values of the domain's own slot types look like in a text, by name of the type."""
+    reader: Reader | None = None
+    """Reads messages before what was learnt is asked."""

@@ -26,6 +26,7 @@ class PastFlow:
 
     spec: FlowSpec
     values: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    outputs: Mapping[str, Json] = field(default_factory=dict[str, Json])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,8 @@ def read_situation(state: DialogueState, now: float) -> Situation:
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.standing == INTERRUPTED
         ),
         completed=tuple(
-            PastFlow(flow.spec, values_of(flow)) for flow in reversed(state.completed[-_PAST_AT_HAND:])
+            PastFlow(flow.spec, values_of(flow), flow.outputs)
+            for flow in reversed(state.completed[-_PAST_AT_HAND:])
         ),
         own=state.entities,
         previous=next((m.text for m in reversed(state.messages) if m.role == "user"), ""),

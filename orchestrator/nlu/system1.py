@@ -19,6 +19,7 @@ from orchestrator.dialogue.understanding import (
     Understanding,
 )
 from orchestrator.domain.model import Answer, Domain, Entity
+from orchestrator.domain.reading import Reader
 from orchestrator.nlu.choices import choose
 from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.decide import Decider, Evidence, is_bare
@@ -37,6 +38,7 @@ from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.extract.kinds import is_boolean, is_free_text
 from orchestrator.nlu.kind_examples import kind_examples, kind_texts
 from orchestrator.nlu.kinds import best_flows, best_label, kind_of_label, weigh
+from orchestrator.nlu.reading import as_understanding, heard
 from orchestrator.nlu.roles import Roles, is_negated
 from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.text import Utterance, tokenize, word_set
@@ -64,7 +66,7 @@ class System1:
 
     def __init__(
         self, flows: Mapping[Dact, FlowSpec], extractor: Extractor, classifier: Classifier, roles: Roles,
-        answers: Mapping[str, Answer], likely: float = LIKELY,
+        answers: Mapping[str, Answer], likely: float = LIKELY, reader: Reader | None = None,
     ) -> None:  # fmt: skip
         self.flows = flows
         self.extractor = extractor
@@ -73,6 +75,7 @@ class System1:
         self._answers = answers
         self.likely = likely
         self._decider = Decider(extractor, likely)
+        self._reader = reader
 
     @classmethod
     def train(
@@ -85,6 +88,7 @@ class System1:
         extra: Sequence[Example] = (),
         likely: float = LIKELY,
         fit: Fit = fit,
+        reader: Reader | None = None,
     ) -> System1:
         """Learn a domain. `extra`: annotated messages besides the flows' own examples."""
         specs = {flow.dact: flow for flow in flows}
@@ -103,7 +107,7 @@ class System1:
         slots = {slot.name: slot for flow in specs.values() for slot in flow.slots.values()}
         classifier = Classifier.train(examples, extractor, fit)
         roles = Roles.train(examples, extractor, slots, fit)
-        return cls(specs, extractor, classifier, roles, known, likely)
+        return cls(specs, extractor, classifier, roles, known, likely, reader)
 
     @classmethod
     def for_domain(cls, domain: Domain, kept: TrainedModels | None = None) -> System1:
@@ -119,6 +123,7 @@ class System1:
             patterns=domain.slot_patterns,
             likely=domain.config.thresholds.likely,
             fit=fit if kept is None else FitOnce(kept),
+            reader=domain.reader,
         )
 
     def think(self, text: str, situation: Situation) -> Reading1:
@@ -127,6 +132,9 @@ class System1:
         chosen = choose(utterance, situation, self.flows)
         if chosen is not None:
             return Reading1(replace(chosen, text=text), 1.0)
+        read = None if self._reader is None else self._reader(heard(text, situation))
+        if read is not None:
+            return Reading1(as_understanding(read, text, self.flows, situation), read.sure)
         evidence = self._gather(utterance, situation)
         kind = self._decider.decide(evidence, situation)
         if situation.active is None and kind in _BARE:

@@ -129,9 +129,11 @@ def _ask_partial(asking: Asking) -> str:
 def _ask_specific(asking: Asking) -> str:
     _, entry, flow, templates = asking
     slot = flow.slot(entry.slot) if flow is not None and entry.slot is not None else None
-    if slot is not None and slot.prompt:
-        return slot.prompt
-    return templates.render("ask", slot=name_slot(entry.slot or "value"))
+    prompt = slot.prompt if slot is not None else None
+    question = prompt or templates.render("ask", slot=name_slot(entry.slot or "value"))
+    if entry.options:
+        return templates.render("ask_among", question=question, options=_labels(entry))
+    return question
 
 
 def _ask_form(asking: Asking, form: JsonObject) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from domains.analytics.policy import TablePolicy
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
@@ -14,10 +12,8 @@ class Tidying(TablePolicy):
     """Carried out as declared."""
 
 
-class Deduplicate(TablePolicy):
+class Removing(TablePolicy):
     """Where there is nothing to remove there is nothing to ask."""
-
-    dact: ClassVar[str | None] = "deduplicate"
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         if failure.category is FailureCategory.VALIDATION_ERROR:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domains.analytics.policy import TablePolicy, ask, fill_category, fill_quoted
+from domains.analytics.policy import TablePolicy, ask, fill_category, fill_quoted, names_no_table
 from domains.analytics.staging import Staging, choose_staging
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
@@ -18,6 +18,7 @@ class Reading(TablePolicy):
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         about_values = failure.category in ABOUT_VALUES and failure.check is None
+        about_values = about_values and not names_no_table(run, failure)
         if about_values and len(run.flow.slots) > 1 and self.fallback(run, failure) is None:
             return Recover(Recovery.ESCALATE, failure)
         return await super().recover(run, failure)

@@ -59,7 +59,7 @@ def test_every_change_can_be_looked_up_and_undone() -> None:
     tools = loaded()[0].domain.tools.values()
     changing = [tool for tool in tools if not tool.idempotent and tool.tool_id != "step_undo"]
     tables = [tool for tool in changing if not tool.tool_id.startswith("schedule")]
-    assert len(tables) == 17
+    assert len(tables) == 19
     assert all((tool.status_query, tool.compensation) == ("step_outcome", "step_undo") for tool in tables)
 
 

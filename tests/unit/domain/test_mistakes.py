@@ -139,6 +139,7 @@ flows:
         ({"services.py": "import nothing_of_this_name\n"}, "services.py: import", "ModuleNotFoundError"),
         ({"services.py": "def broken(:\n"}, "services.py: import", "SyntaxError"),
         ({"services.py": "raise SystemExit(3)\n"}, "services.py: import", "SystemExit"),
+        ({"reader.py": "READ = 1\n"}, "reader.py", "no function `read`"),
         ({"policies/other.py": ""}, "policies/other.py", "none of the seven policy files"),
         ({"skills/book/SKILL.md": "---\nname: a\ndescription: b\n---\n"}, "skills/book/SKILL.md", "no flow"),
         ({"skills/book_flight/SKILL.md": "Do it."}, "skills/book_flight/SKILL.md", "front matter"),
