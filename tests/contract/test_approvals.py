@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -122,6 +123,32 @@ async def test_it_is_decided_once(ports: Ports, tenant: TenantId) -> None:
     assert again.status is ApprovalStatus.DENIED
 
 
+async def test_of_two_decisions_at_once_one_holds(ports: Ports, tenant: TenantId) -> None:
+    """And whoever repeats the one that holds is told so; the audit names one decider."""
+    for _ in range(5):
+        _, _, approval_id = await ask(ports, tenant)
+
+        told = await asyncio.gather(
+            *(ports.approvals.decide(tenant, approval_id, decision) for decision in (YES, NO, YES, NO)),
+            return_exceptions=True,
+        )
+
+        [status] = {one.status for one in told if isinstance(one, ApprovalRecord)}
+        assert sum(isinstance(one, Refused) for one in told) == 2
+        assert await status_of(ports, tenant, approval_id) is status
+
+
+async def test_at_the_very_moment_of_its_expiry_it_cannot_be_granted(ports: Ports, tenant: TenantId) -> None:
+    _, _, approval_id = await ask(ports, tenant)
+    moment = Decision(granted=True, decided_by="ann", now=FAR.timestamp())
+
+    with pytest.raises(Refused, match="expired"):
+        await ports.approvals.decide(tenant, approval_id, moment)
+
+    just_before = Decision(granted=True, decided_by="ann", now=FAR.timestamp() - 0.001)
+    assert (await ports.approvals.decide(tenant, approval_id, just_before)).status is ApprovalStatus.GRANTED
+
+
 async def test_the_holder_of_the_lane_learns_what_was_decided_before(ports: Ports, tenant: TenantId) -> None:
     """A click in the chat and an operator at once: the first one holds."""
     lane, lease, approval_id = await ask(ports, tenant)
@@ -165,6 +192,7 @@ async def test_the_time_may_be_the_deciders(ports: Ports, tenant: TenantId) -> N
         (YES, ApprovalStatus.VOID, ApprovalStatus.VOID),
         (None, ApprovalStatus.VOID, ApprovalStatus.VOID),
         (None, ApprovalStatus.EXPIRED, ApprovalStatus.EXPIRED),
+        (YES, ApprovalStatus.EXPIRED, ApprovalStatus.EXPIRED),
         (None, ApprovalStatus.USED, ApprovalStatus.PENDING),
         (NO, ApprovalStatus.USED, ApprovalStatus.DENIED),
         (NO, ApprovalStatus.VOID, ApprovalStatus.DENIED),

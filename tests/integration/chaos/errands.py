@@ -16,6 +16,8 @@ from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import psutil
+
 from orchestrator.testing.scripted_model import Drop, Reply, Request, ToolUse
 
 STEPS = (
@@ -60,7 +62,7 @@ class Outside:
         self.paid: dict[str, str] = {}
         self.broken_off: Counter[tuple[str, str]] = Counter()
         self.undecidable: set[str] = set()
-        self._doomed: set[int] = set()
+        self._doomed: dict[int, float | None] = {}
         self._places: dict[str, tuple[int, str]] = {}
         self._plans: dict[str, list[str]] = defaultdict(list)
         self._lock = threading.Lock()
@@ -76,7 +78,7 @@ class Outside:
     def meets(self, code: str, point: str, pid: int) -> bool:
         """Whether a worker is to die here; that point is then over."""
         with self._lock:
-            if pid in self._doomed:
+            if pid in self._doomed and _born(pid) in {None, self._doomed[pid]}:
                 return True
             self._places[code] = (pid, point)
             wanted = self._plans[code]
@@ -84,7 +86,7 @@ class Outside:
                 return False
             wanted.pop(0)
             self.kills[point] += 1
-            self._doomed.add(pid)
+            self._doomed[pid] = _born(pid)
             for other, (where, place) in self._places.items():
                 step, _, moment = place.partition("/")
                 if where == pid and moment in BROKEN_OFF:
@@ -131,6 +133,14 @@ class Outside:
             _kill(body["pid"])
             return None
         return {"found": "a parcel", "receipt": f"R-{code}", "sent": "yes", "text": "thought"}
+
+
+def _born(pid: int) -> float | None:
+    """When a process began, by which it is told from another that gets its number later; None when it has ended."""
+    try:
+        return psutil.Process(pid).create_time()
+    except psutil.NoSuchProcess:
+        return None
 
 
 def _kill(pid: int) -> None:

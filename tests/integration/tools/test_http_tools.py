@@ -238,9 +238,7 @@ async def test_huge_answers_are_cut_off_while_they_come(web: Web):
 async def test_what_calls_itself_a_stream_of_events_is_bounded_as_well(web: Web):
     async with Caller(http_tool(web.url + "/flood")) as caller:
         result = await caller.call()
-
     assert isinstance(result, ToolError)
-    assert result.category is FailureCategory.SERVER_ERROR
     assert web.sent_bytes < 10_000_000
 
 

@@ -252,3 +252,44 @@ def _pid(result: object) -> int:
 def _session_of(caller: Caller) -> object:
     (server,) = caller.transports._mcp._servers.values()
     return server._session
+
+
+async def test_garbage_between_messages_costs_nothing():
+    async with Caller(mcp_tool("text_garble"), mcp_tool("number_add", "number_add", inputs=ADD)) as caller:
+        assert await caller.call() == ToolData({"ok": True})
+        assert await caller.call("number_add", left=1) == ToolData({"total": 2})
+
+
+@pytest.mark.parametrize("tool", ["model_ask", "user_ask"])
+async def test_a_server_gets_neither_our_model_nor_our_user(tool: str):
+    """It may ask for both; nobody here answers, and its call fails."""
+    async with Caller(mcp_tool(tool), mcp_tool("number_add", "number_add", inputs=ADD)) as caller:
+        asked = await caller.call()
+        other = await caller.call("number_add", left=1)
+
+    assert isinstance(asked, ToolError)
+    assert asked.category is FailureCategory.SERVER_ERROR
+    assert "password" not in asked.message
+    assert other == ToolData({"total": 2})
+
+
+async def test_a_server_that_changes_its_tools_fails_in_those_calls_alone():
+    """One tool is gone, one takes something else by now."""
+    tools = [
+        mcp_tool("tools_change", "tools_change"),
+        mcp_tool("key_show", "key_show"),
+        mcp_tool("number_add", "number_add", inputs=ADD),
+        mcp_tool("process_show", "process_show"),
+    ]
+    async with Caller(*tools) as caller:
+        before = await caller.call("number_add", left=1)
+        await caller.call("tools_change")
+        gone = await caller.call("key_show")
+        other = await caller.call("number_add", left=1)
+        pid = _pid(await caller.call("process_show"))
+
+    assert before == ToolData({"total": 2})
+    for result in (gone, other):
+        assert isinstance(result, ToolError)
+        assert result.category in {FailureCategory.SERVER_ERROR, FailureCategory.VALIDATION_ERROR}
+    assert pid

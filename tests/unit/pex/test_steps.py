@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.specification import Family, ToolUse
 from orchestrator.pex.candidate import confirm_candidate
 from orchestrator.pex.ending import Completed, NeedsInput
@@ -25,6 +26,22 @@ async def test_a_task_without_a_frame_leaves_notes() -> None:
     assert notes[0].startswith('{"seen":"a hat"')
     assert 3 <= len(notes[1:]) <= 5
     assert setting.failed_checks == []
+
+
+async def test_a_completed_task_has_its_frame_state_flags_and_reflections() -> None:
+    """PX-14: three to five sentences about it, which are not the raw data."""
+    setting = make_setting()
+
+    assert await setting.policy.execute(setting.run) == Completed()
+
+    run, state = setting.run, setting.world.state
+    assert run.frame is not None
+    assert run.frame.flow_id == run.flow.flow_id
+    assert run.flow.standing.state is FlowState.COMPLETED
+    assert (state.flags.has_issues, state.flags.keep_going) == (False, False)
+    notes = [note.text for note in await setting.world.notes.read(10)]
+    assert 3 <= len(notes) <= 5
+    assert not any(note.startswith(("{", "[")) for note in notes)
 
 
 async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
