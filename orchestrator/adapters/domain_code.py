@@ -11,7 +11,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from orchestrator.domain.compile import POLICY_FILES, PolicyCode
 from orchestrator.domain.problems import Problems, SourceFile
@@ -40,9 +40,9 @@ def import_reader(folder: Path, problems: Problems) -> Reader | None:
     module = _import(folder, "reader", problems)
     if module is None:
         return None
-    read: Any = vars(module).get("read")
+    read = vars(module).get("read")
     if callable(read):
-        return read
+        return cast("Reader", read)
     problems.add(SourceFile("reader.py"), (), "defines no function `read`, which reads what people say")
     return None
 
