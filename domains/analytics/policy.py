@@ -205,7 +205,7 @@ def fill_own_names(run: Execution) -> None:
                 if slot is not None:
                     _give(run, slot, name)
             text = re.sub(_spoken(name), lambda hit: " " * len(hit[0]), text)
-        if entity == "table":
+        if entity == "table" and not _said_now(run, "table"):
             _repair_own_table(run, names, text)
 
 
