@@ -18,7 +18,8 @@ from pathlib import Path
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.ports.runs import ENDED, NewRun
+from orchestrator.ports.run_status import ENDED
+from orchestrator.ports.runs import NewRun
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId

@@ -13,6 +13,7 @@ BAD = {
     "deaf": "deaf to cancellation",
     "lie": "another schema",
     "huge": "10 MB",
+    "nul": "a NUL character",
 }
 CROWDS = {
     "crowd_hang": "threads that hang",
@@ -49,6 +50,9 @@ class Things(Service):
 
     async def huge(self):
         return {"text": "x" * 10_000_000}
+
+    async def nul(self):
+        return {"text": "a\\0b"}
 
     async def release(self):
         # Whatever hangs until now goes on; what comes later hangs again.

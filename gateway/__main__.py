@@ -7,15 +7,18 @@ from typing import Annotated
 
 import typer
 import uvicorn
-from pydantic import ValidationError
 
 from gateway.app import production_app
 from gateway.binding import require_safe_host, requires_callers
 from orchestrator.errors import ConfigurationError
+from orchestrator.redaction import hide_secrets
 from orchestrator.settings import known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
+from orchestrator.turns.request import MAX_INPUT_BYTES
 
 LOOPBACK = "127.0.0.1"
+MAX_SOCKET_MESSAGE_BYTES = 2 * MAX_INPUT_BYTES
+"""A message that is a little too long is answered; one that is longer ends its socket before it is held."""
 
 
 def serve(
@@ -28,10 +31,12 @@ def serve(
         set_up_logging(secrets=known_secrets(settings))
         require_safe_host(host, authenticated=requires_callers(settings))
         app = production_app(host)
-    except (ConfigurationError, ValidationError) as error:
-        print(f"parley gateway: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
+    except ConfigurationError as error:
+        print(f"parley gateway: {hide_secrets('; '.join(str(error).splitlines()))}", file=sys.stderr)  # noqa: T201
         raise typer.Exit(2) from error
-    uvicorn.run(app, host=host, port=port, log_config=None, access_log=False)
+    uvicorn.run(
+        app, host=host, port=port, log_config=None, access_log=False, ws_max_size=MAX_SOCKET_MESSAGE_BYTES
+    )
 
 
 if __name__ == "__main__":

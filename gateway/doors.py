@@ -20,7 +20,8 @@ from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.preferences import PreferenceStore
-from orchestrator.ports.runs import NewRun, Pressure, Runs, Started
+from orchestrator.ports.pressure import Pressure
+from orchestrator.ports.runs import NewRun, Runs, Started
 from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.standing import ReadStanding

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from gateway.problems import problem
 from orchestrator.errors import InputTooLarge, InvalidInput
-from orchestrator.turns.request import MAX_INPUT_BYTES
-
-MAX_DEPTH = 64
-"""Lists and objects within each other."""
-
-_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+from orchestrator.turns.request import MAX_DEPTH, MAX_INPUT_BYTES, is_too_deep
 
 
 class BodyTooLarge(Exception):
@@ -66,24 +59,6 @@ class BodyLimit:
                 raise BodyTooLarge
             if not message.get("more_body", False):
                 return body
-
-
-def is_too_deep(body: bytes) -> bool:
-    """Whether JSON is nested deeper than `MAX_DEPTH`; most bodies have too few brackets to be looked at."""
-    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
-        return False
-    depth = 0
-    for found in _STRING_OR_BRACKET.finditer(body):
-        match found[0][:1]:
-            case b"[" | b"{":
-                depth += 1
-                if depth > MAX_DEPTH:
-                    return True
-            case b"]" | b"}":
-                depth -= 1
-            case _:
-                pass
-    return False
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:

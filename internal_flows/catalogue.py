@@ -11,7 +11,8 @@ from pydantic.errors import PydanticUserError
 from internal_flows.graph import Graph, graphs_by_trigger
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import ConfigurationError, NotFound, Problem
-from orchestrator.ports.runs import NewRun, RunFacts
+from orchestrator.ports.run_work import RunFacts
+from orchestrator.ports.runs import NewRun
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId
 
 Configure = Callable[[str], JsonObject]

@@ -26,6 +26,7 @@ from internal_flows.directives import (
 )
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import DirectiveError, ParleyError
+from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject
 
@@ -73,7 +74,7 @@ AfterEnding: TypeAlias = Done | RedoAsked | StageFailed
 
 class _Failure(Exception):
     def __init__(self, stage: Stage, message: str) -> None:
-        super().__init__(f"{stage}: {message}"[:ERROR_LENGTH])
+        super().__init__(hide_secrets(f"{stage}: {message}")[:ERROR_LENGTH])
 
 
 async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> BeforeEnding:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestrator.ports.runs import RedoStanding, RunEnd, RunStatus
+from orchestrator.ports.run_status import RedoStanding, RunStatus
+from orchestrator.ports.run_work import RunEnd
 from orchestrator.types import JsonObject
 
 PACE_S: Final = 0.5

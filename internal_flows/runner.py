@@ -26,24 +26,20 @@ from internal_flows.plan import Plan, block_reason
 from internal_flows.redo import PACE_S, ceiling_of, end_with_redo
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import NotFound, Refused
-from orchestrator.ports.runs import (
+from orchestrator.ports.run_status import (
     ENDED,
     SUCCEEDED,
-    ItemRecord,
     ItemStatus,
-    NewRun,
     Node,
     Phase,
-    Progress,
     RedoStanding,
-    RunEnd,
-    RunFacts,
-    RunRecord,
     RunStatus,
     count_by_hand,
     require_run_transition,
     unblock,
 )
+from orchestrator.ports.run_work import RunEnd, RunFacts
+from orchestrator.ports.runs import ItemRecord, NewRun, Progress, RunRecord
 from orchestrator.types import Json, new_id
 
 Sleep = Callable[[float], Awaitable[None]]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from redis.asyncio import Redis
 
@@ -23,6 +24,7 @@ from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.preferences import PostgresPreferences
@@ -65,6 +67,8 @@ from orchestrator.telemetry.signals import keep
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
+PROBED_WITHIN_S = 2.0
+"""A store that needs longer does not answer: those who probe us do not wait for long either."""
 """More than a runner waits for sessions, so that an empty wait is no error."""
 
 
@@ -108,13 +112,21 @@ class Ports:
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
-        missing: dict[str, str] = {}
-        for name, ping in (("postgresql", self.database.ping), ("redis", self.live.ping)):
-            try:
-                await ping()
-            except Unavailable as error:
-                missing[name] = str(error)
-        return missing
+        pings = {"postgresql": partial(ping_schema, self.database), "redis": self.live.ping}
+        found = await asyncio.gather(*(_complaint(ping) for ping in pings.values()))
+        return {name: why for name, why in zip(pings, found, strict=True) if why is not None}
+
+
+async def _complaint(ping: Callable[[], Awaitable[None]]) -> str | None:
+    """Why a store does not answer; None when it does."""
+    try:
+        async with asyncio.timeout(PROBED_WITHIN_S):
+            await ping()
+    except TimeoutError:
+        return f"It has not answered within {PROBED_WITHIN_S:g} s."
+    except Unavailable as error:
+        return str(error)
+    return None
 
 
 @asynccontextmanager
@@ -125,7 +137,12 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
     """
     async with AsyncExitStack() as stack:
         database = await stack.enter_async_context(
-            Database(settings.database_url, size=settings.database_pool_size, tenant_bound=tenant_bound)
+            Database(
+                settings.database_url,
+                size=settings.database_pool_size,
+                pooled=settings.direct_database_url is not None,
+                tenant_bound=tenant_bound,
+            )
         )
         redis = await stack.enter_async_context(connect(settings.redis_url))
         taking = await stack.enter_async_context(
@@ -202,7 +219,7 @@ def _open_models(
 async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
     """Become a worker: others see by a lock that this process lives. Raises Unavailable."""
     settings = ports.settings
-    async with WorkerLiveness(settings.database_url) as worker:
+    async with WorkerLiveness(settings.direct_database_url or settings.database_url) as worker:
         yield PostgresLane(
             ports.database,
             worker,

@@ -153,6 +153,8 @@ class Rehearsal:
 
 @dataclass(slots=True)
 class Conversation:
+    """One session of a rehearsal; `user_id` is whose preferences are known in it."""
+
     rehearsal: Rehearsal
     session_id: SessionId
     user_id: UserId | None = None

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
+import traceback
 
 import typer
 from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
+from orchestrator.redaction import hide_secrets
+from orchestrator.settings import environment_secrets
+from orchestrator.telemetry.logs import set_up_logging
 from parley.commands import (
     bench,
     chat,
@@ -67,6 +72,7 @@ app.command("bench")(bench.bench)
 
 def main() -> None:
     """Run the command line and end the process."""
+    set_up_logging(logging.WARNING, environment_secrets())
     arguments, verbose = take_verbose(sys.argv[1:])
     sys.exit(run(arguments, verbose=verbose))
 
@@ -83,9 +89,10 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
         # Whoever read our output has gone; what is still buffered must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - every error of a command is told, and ends with a code
         if verbose:
-            raise
+            print(hide_secrets(traceback.format_exc()), file=sys.stderr, end="")
+            return 1
         if isinstance(error, ParleyError):
             return _fail(str(error), 1)
         return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)
@@ -114,6 +121,6 @@ def complete_wait(arguments: list[str]) -> list[str]:
 
 
 def _fail(message: str, code: int) -> int:
-    line = " ".join(message.split())
+    line = hide_secrets("; ".join(" ".join(part.split()) for part in message.splitlines() if part.strip()))
     print(f"parley: {line}", file=sys.stderr)
     return code

@@ -12,15 +12,17 @@ import textwrap
 from collections.abc import Iterable, Iterator
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 import orjson
 import yaml
-from pydantic import BaseModel
+from pydantic import BaseModel, SecretStr
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from orchestrator.domain.configuration import DomainConfig
-from orchestrator.settings import Settings
+from orchestrator.settings import EVERYBODY, Form, ReadBy, Settings
 
 _OF_COMMANDS = {
     "PARLEY_HOST": (
@@ -35,9 +37,13 @@ _OF_COMMANDS = {
         "",
         "Where traces are sent, by OTLP over HTTP; none are made without it.",
     ),
+    "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": ("", "The same for traces alone; goes before."),
+    "OTEL_EXPORTER_OTLP_HEADERS": ("", "`name=value,…` sent with them; their values are kept out of logs."),
     "OTEL_SERVICE_NAME": ("parley-gateway, parley-turns, …", "The service's name in traces."),
 }
 """Variables that are read outside of the settings: by commands, and by OpenTelemetry itself."""
+
+_FORMS = {str: "text", bool: "`true` or `false`", SecretStr: "secret", Path: "path"}
 
 _HEAD = """\
 # Settings
@@ -45,8 +51,9 @@ _HEAD = """\
 Made from the code by `make docs`; change it there.
 
 A process is told by its environment. Every variable may be left in a file instead: `DATABASE_URL_FILE`
-names a file that holds what `DATABASE_URL` would. What one assistant is like stands in its folder's
-`domain.yaml`, section by section over shared defaults.
+names a file that holds what `DATABASE_URL` would. A process that finds a value that it cannot use names
+the variable in one line and ends. *Read by* names the roles of `parley serve`. What one assistant is like
+stands in its folder's `domain.yaml`, section by section over shared defaults.
 """
 
 
@@ -55,7 +62,7 @@ def make_page() -> str:
     parts = [
         _HEAD,
         "## Environment\n",
-        _table(("variable", "default", "what for"), _environment()),
+        _table(("variable", "default", "unit or form", "read by", "what for"), _environment()),
         "## Environment of commands and of traces\n",
         _table(
             ("variable", "default", "what for"),
@@ -67,11 +74,32 @@ def make_page() -> str:
     return "\n".join(parts)
 
 
-def _environment() -> Iterator[tuple[str, str, str]]:
+def _environment() -> Iterator[tuple[str, ...]]:
     told = describe_fields(Settings)
     for name, field in Settings.model_fields.items():
         default = "required" if field.is_required() else _show(field.get_default(call_default_factory=True))
-        yield f"`{field.alias or name}`", default, told.get(name, "")
+        yield f"`{field.alias}`", default, describe_form(field), _readers(field), told[name]
+
+
+def describe_form(field: FieldInfo) -> str:
+    """What a value counts, or how it is written."""
+    parts = get_args(field.annotation)
+    notes = [*field.metadata, *(note for part in parts for note in getattr(part, "__metadata__", ()))]
+    for form in (note for note in notes if isinstance(note, Form)):
+        return form.name
+    origin = get_origin(field.annotation)
+    if origin is Literal:
+        return " or ".join(f"`{choice}`" for choice in parts)
+    if origin in {dict, tuple}:
+        return "JSON"
+    (kind,) = {part for part in parts or (field.annotation,) if part is not NoneType}
+    return _FORMS[kind]
+
+
+def _readers(field: FieldInfo) -> str:
+    """The roles that read it, as `parley serve` names them."""
+    (readers,) = (note for note in field.metadata if isinstance(note, ReadBy))
+    return "all" if readers == EVERYBODY else ", ".join(readers.roles)
 
 
 def _domain() -> Iterator[str]:

@@ -19,7 +19,7 @@ from pathlib import Path
 import httpx
 import orjson
 
-from orchestrator.settings import Settings
+from orchestrator.settings import read_settings
 from parley.embedded import Stores, open_database, open_redis
 from parley.embedded.lock import hold
 from parley.embedded.ports import free_port
@@ -127,7 +127,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},
     }
     # The rest of the settings is read from the environment.
-    settings = Settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)  # pyright: ignore[reportCallIssue]
+    settings = read_settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
     shutdown_s = settings.shutdown_grace_s
     if plan.private:
         shutdown_s = _PRIVATE_SHUTDOWN_S

@@ -7,6 +7,7 @@ from typing import Any
 from celery import Celery, signals
 
 from orchestrator.adapters.messages import CONNECT_TIMEOUT_S, TASK_QUEUES, transport_options
+from orchestrator.adapters.redis.address import for_celery, sentinel_options
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import ROUTES, TURNS
 from orchestrator.settings import Settings, known_secrets, load_settings
@@ -25,7 +26,7 @@ RESULT_EXPIRES_S = 600
 def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
     """An application whose workers run turns with the agents that `build` makes, and Internal `flows`."""
     broker_url = settings.broker_url or settings.redis_url
-    app = Celery("parley", broker=broker_url, backend=settings.redis_url)
+    app = Celery("parley", broker=for_celery(broker_url), backend=for_celery(settings.redis_url))
     app.conf.update(_configuration(settings, broker_url))
     app.conf.beat_scheduler = scheduler_of(settings, flows)
     host = Host(app, settings, build, flows)
@@ -50,6 +51,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "task_acks_late": True,
         "worker_prefetch_multiplier": 1,
         "worker_pool": "threads",
+        "worker_consumer": "workers.shown:DiscreetConsumer",
         "worker_concurrency": 64,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
@@ -60,6 +62,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "broker_connection_timeout": CONNECT_TIMEOUT_S,
         "broker_heartbeat": BROKER_HEARTBEAT_S,
         "broker_transport_options": transport_options(broker_url, BROKER_REPLY_TIMEOUT_S),
+        "result_backend_transport_options": sentinel_options(settings.redis_url),
         "result_expires": RESULT_EXPIRES_S,
         "result_extended": False,
         "redis_socket_timeout": 5,

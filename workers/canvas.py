@@ -15,7 +15,8 @@ from redis.exceptions import RedisError
 
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.errors import Unavailable
-from orchestrator.ports.runs import Hint, Phase
+from orchestrator.ports.run_status import Phase
+from orchestrator.ports.runs import Hint
 from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS, START_RUN
 from orchestrator.types import JsonObject
 from workers.shown import DISCREET

@@ -55,7 +55,7 @@ class Host:
             try:
                 self._open(sightings)
             except Unavailable as error:
-                _log.warning("The stores do not answer yet.", error=str(error))
+                _log.warning("The stores do not answer yet.", error=error)
                 self._pulse.beat(Condition.WAITING)
                 time.sleep(TRY_AGAIN_AFTER_S)
             else:

@@ -26,27 +26,21 @@ from internal_flows.runner import items_failed
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import NotFound, ParleyError, Unavailable
 from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.runs import (
+from orchestrator.ports.run_status import ItemStatus, Phase, RunStatus, Urgency
+from orchestrator.ports.run_work import (
     ClaimedItem,
-    Hint,
     ItemEnd,
     ItemsClaim,
-    ItemStatus,
-    NewRun,
-    Phase,
     Recorded,
     RunClaim,
     RunEnd,
     RunFacts,
-    Runs,
-    RunStatus,
     RunWork,
-    Started,
-    Urgency,
 )
+from orchestrator.ports.runs import Hint, NewRun, Runs, Started
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
-from orchestrator.telemetry.traces import span, turn_span
+from orchestrator.telemetry.traces import note_failure, span, turn_span
 from orchestrator.types import Json
 from workers.patience import Patience
 from workers.progress import ProgressNotes
@@ -253,6 +247,8 @@ class InternalExecutor:
         if hints is None:
             raise _Fenced
         RUNS.labels(claim.facts.flow, end.status.value).inc()
+        if end.status is RunStatus.FAILED:
+            note_failure(end.status.value)
         self._tell(hints)
 
     # Items.
@@ -303,6 +299,8 @@ class InternalExecutor:
         if recorded is Recorded.LOST:
             raise _Fenced
         for end in ends:
+            if end.status is ItemStatus.FAILED:
+                note_failure(end.status.value)
             RUN_ITEMS.labels(claim.facts.flow, end.status.value).inc()
         if recorded is Recorded.MORE:
             await self._progress.note(claim.facts)
@@ -339,14 +337,14 @@ class InternalExecutor:
         try:
             await self._dispatch.hint(hint)
         except Unavailable as error:
-            _log.warning("A worker could not be told of a run.", run=hint.run_id, error=str(error))
+            _log.warning("A worker could not be told of a run.", run=hint.run_id, error=error)
             await self._do_here(hint)
 
     async def _spread(self, hint: Hint, holders: int) -> None:
         try:
             await self._dispatch.spread(hint, holders)
         except Unavailable as error:
-            _log.warning("Workers could not be told of items.", run=hint.run_id, error=str(error))
+            _log.warning("Workers could not be told of items.", run=hint.run_id, error=error)
             self._do_later(self._do_here(hint))
 
     async def _do_here(self, hint: Hint) -> None:
@@ -376,7 +374,7 @@ async def _logged(what: Awaitable[None]) -> None:
     try:
         await what
     except ParleyError as error:
-        _log.warning("A run was interrupted; the reconciler comes back to it.", error=str(error))
+        _log.warning("A run was interrupted; the reconciler comes back to it.", error=error)
 
 
 def _gave_up(attempts: int) -> str:

@@ -48,6 +48,6 @@ class OutboxSender:
         try:
             await self._deliver[message.kind](message)
         except Unavailable as error:
-            _log.warning("An outbox message could not be delivered yet.", id=message.id, error=str(error))
+            _log.warning("An outbox message could not be delivered yet.", id=message.id, error=error)
             return False
         return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.ports.runs import Pressure
+from orchestrator.ports.pressure import Pressure
 from orchestrator.telemetry import get_logger
 
 _log = get_logger(__name__)

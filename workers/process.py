@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from prometheus_client import start_http_server
 
 from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
@@ -44,6 +45,7 @@ from workers.webhooks import LOOK_EVERY_S, WebhookSender
 RENEW_EVERY_S = 1.0
 LOOK_AT_TURNS_EVERY_S = 0.5
 OUTBOX_EVERY_S = 5.0
+LOOK_AROUND_EVERY_S = 2.0
 OUTBOX_GATHERS_S = 0.05
 """So long, what several turns leave is gathered, to be sent together."""
 TOLD_FOR_S = 10.0
@@ -85,6 +87,7 @@ class WorkerProcess:
         self._runs_turns = runs_turns
         self._internal = internal
         self._pulse = pulse or Pulse(None)
+        self._condition = Condition.READY
         self._presence = Presence.here("worker", queues)
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
@@ -139,6 +142,7 @@ class WorkerProcess:
 
     async def _open(self) -> None:
         self._ports = ports = await self._resources.enter_async_context(open_ports(self._settings))
+        await ping_schema(ports.database)
         self._lane = await self._resources.enter_async_context(open_lane(ports))
         self._executor = self._open_internal(ports)
         if self._executor is not None:
@@ -176,6 +180,7 @@ class WorkerProcess:
         board = PresenceBoard(ports.redis)
         self._resources.push_async_callback(self._leave, board)
         self._repeat("presence", lambda: board.announce(self._presence), ANNOUNCE_EVERY_S)
+        self._repeat("probe", self._look_around, LOOK_AROUND_EVERY_S)
         self._repeat("pulse", self._beat, BEAT_EVERY_S)
         if sightings:
             self._repeated.append(asyncio.create_task(sightings.keep_sending()))
@@ -189,7 +194,7 @@ class WorkerProcess:
         try:
             server, thread = start_http_server(port, self._settings.metrics_host)
         except OSError as error:
-            _log.error("Metrics cannot be told.", port=port, error=str(error))
+            _log.error("Metrics cannot be told.", port=port, error=error)
             return
         self._resources.callback(thread.join)
         self._resources.callback(server.server_close)
@@ -211,7 +216,7 @@ class WorkerProcess:
         try:
             catalogue = self._internal.make_catalogue(ports)
         except ParleyError as error:
-            _log.error("Internal flows cannot be used.", error=str(error))
+            _log.error("Internal flows cannot be used.", error=error)
             return None
         work = PostgresRunWork(ports.database, self._lane.worker, lease_ttl_s=self._settings.lease_ttl_s)
         return InternalExecutor(
@@ -240,7 +245,7 @@ class WorkerProcess:
         try:
             await self._agents.get(default)
         except ParleyError as error:
-            _log.error("The default domain cannot be used.", domain=default, error=str(error))
+            _log.error("The default domain cannot be used.", domain=default, error=error)
         # A third of a million objects live as long as the process: no turn shall wait while they are looked through.
         gc.collect()
         gc.freeze()
@@ -258,15 +263,25 @@ class WorkerProcess:
             await run_in_thread(self._sightings.close)
         await self._resources.aclose()
 
+    async def _look_around(self) -> None:
+        """Whether the stores answer; without them we live, and wait."""
+        missing = await self._ports.probe()
+        condition = Condition.WAITING if missing else Condition.READY
+        if condition is not self._condition:
+            _log.warning(
+                "Whether this worker is ready has changed.", condition=condition.value, missing=missing
+            )
+        self._condition = condition
+
     async def _beat(self) -> None:
-        self._pulse.beat(Condition.READY)
+        self._pulse.beat(self._condition)
 
     async def _leave(self, board: PresenceBoard) -> None:
         self._pulse.end()
         try:
             await board.leave(self._presence)
         except Unavailable as error:
-            _log.warning("This worker is seen for a little longer.", error=str(error))
+            _log.warning("This worker is seen for a little longer.", error=error)
 
     def _repeat(self, name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
         self._repeated.append(asyncio.create_task(_keep_doing(name, step, every_s), name=name))
@@ -308,7 +323,7 @@ class WorkerProcess:
         try:
             await self._start(arguments, f"outbox:{message.id}", turn_id=message.turn_id)
         except (InvalidInput, NotFound, ConfigurationError) as error:
-            _log.error("A turn asked for an Internal flow that cannot be started.", error=str(error))
+            _log.error("A turn asked for an Internal flow that cannot be started.", error=error)
 
     async def _start(self, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None) -> None:
         executor = self._required()
@@ -324,7 +339,7 @@ async def _keep_doing(name: str, step: Callable[[], Awaitable[object]], every_s:
             await step()
         except Exception as error:  # noqa: BLE001 - whatever happened, the next round may succeed
             if not failing:
-                _log.warning("A repeated job fails.", job=name, error=f"{type(error).__name__}: {error}")
+                _log.warning("A repeated job fails.", job=name, error=error)
             failing = True
             await asyncio.sleep(max(every_s, RENEW_EVERY_S))
             continue

@@ -6,7 +6,7 @@ import time
 
 from orchestrator.errors import Unavailable
 from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.runs import RunFacts, RunWork
+from orchestrator.ports.run_work import RunFacts, RunWork
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
 
@@ -31,7 +31,7 @@ class ProgressNotes:
         try:
             told = await self._work.note_progress(facts.run_id)
         except Unavailable as error:
-            _log.warning("The progress of a run could not be told.", run=facts.run_id, error=str(error))
+            _log.warning("The progress of a run could not be told.", run=facts.run_id, error=error)
             return
         if told is not None and self._live is not None:
             number, payload = told

@@ -43,7 +43,7 @@ class Pulse:
             unfinished.replace(self._path)
         except OSError as error:
             if not self._told:
-                _log.error("The file for probes cannot be written.", path=str(self._path), error=str(error))
+                _log.error("The file for probes cannot be written.", path=str(self._path), error=error)
             self._told = True
 
     def end(self) -> None:

@@ -130,7 +130,7 @@ class SessionRunner:
         try:
             taken = await self._wakeup.take(limit=min(room, TAKE_AT_ONCE), timeout_s=TAKE_FOR_S)
         except Unavailable as error:
-            _log.warning("No sessions can be taken now.", error=str(error))
+            _log.warning("No sessions can be taken now.", error=error)
             await asyncio.sleep(RECONNECT_AFTER_S)
             return []
         # While we waited for them, we may have been told to stop, or been woken with another.
@@ -153,7 +153,7 @@ class SessionRunner:
             with self._shown(session_id):
                 await self._lanes.run(session_id)
         except Unavailable as error:
-            _log.warning("A lane was interrupted.", session=session_id, error=str(error))
+            _log.warning("A lane was interrupted.", session=session_id, error=error)
         except Exception:  # noqa: BLE001 - one lane must not end the others
             _log.exception("A lane broke off.", session=session_id)
         finally:

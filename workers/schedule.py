@@ -17,6 +17,7 @@ from celery.beat import Scheduler
 from internal_flows.catalogue import Catalogue
 from internal_flows.schedule import Job, read_jobs
 from orchestrator.adapters.domain_folder import domain_folder
+from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
 from orchestrator.bootstrap import Ports, open_ports
@@ -92,6 +93,8 @@ class Firing:
 
     async def _fire_due(self) -> int:
         ports, catalogue = await self._open()
+        if not self._fired:
+            await ping_schema(ports.database)
         jobs = read_jobs(self._flows.read().get("schedule") or {})
         now = await ports.runs.now()
         due = [(job, job.due(now)) for job in jobs if job.due(now) != self._fired.get(job.name)]
@@ -121,7 +124,7 @@ class Firing:
         try:
             await PresenceBoard(ports.redis).announce(Presence.here("beat"))
         except Unavailable as error:
-            _log.warning("Beat cannot be seen.", error=str(error))
+            _log.warning("Beat cannot be seen.", error=error)
 
     async def _open(self) -> tuple[Ports, Catalogue]:
         if self._opened is None:

@@ -5,16 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Annotated, Any
 
+import orjson
 from pydantic import BaseModel as Model
 from pydantic import ConfigDict, Field, JsonValue, ValidationError, model_validator
 
 from internal_flows.catalogue import Catalogue
-from orchestrator.errors import InvalidInput
+from orchestrator.errors import InputTooLarge, InvalidInput
 from orchestrator.ports.runs import NewRun
 from orchestrator.turns.request import Identifier
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
 
 MAX_INPUTS = 100_000
+MAX_START_BYTES = 16 * 1024 * 1024
+"""Of all arguments together, encoded."""
 
 
 class StartRequest(Model):
@@ -48,7 +51,8 @@ class StartRequest(Model):
 
 
 def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun, ...]:
-    """The nodes to start. Raises InvalidInput, NotFound, ConfigurationError."""
+    """The nodes to start. Raises InvalidInput, InputTooLarge, NotFound, ConfigurationError."""
+    _require_bounded(arguments)
     try:
         request = StartRequest.model_validate(arguments)
     except ValidationError as error:
@@ -77,3 +81,13 @@ def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun,
         flight=flight,
     )
     return (replace(run, after=request.after),)
+
+
+def _require_bounded(arguments: dict[str, Any]) -> None:
+    """The encoder itself refuses what is nested hundreds deep."""
+    try:
+        size = len(orjson.dumps(arguments))
+    except orjson.JSONEncodeError as error:
+        raise InputTooLarge("The arguments are nested too deeply, or no JSON.", field="inputs") from error
+    if size > MAX_START_BYTES:
+        raise InputTooLarge(f"The arguments may have at most {MAX_START_BYTES} bytes.", field="inputs")

@@ -18,6 +18,7 @@ from pydantic import (
 from orchestrator.bootstrap import Ports
 from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavailable
 from orchestrator.telemetry import get_logger
+from orchestrator.turns.request import MAX_DEPTH, is_too_deep
 from orchestrator.turns.result import turn_object
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, UserId
@@ -101,14 +102,15 @@ def parse_request(arguments: dict[str, Any]) -> TurnRequest:
 
 
 def _require_bounded(action: object) -> None:
-    """Raises InputTooLarge; the encoder itself refuses what is nested too deeply."""
+    """Raises InputTooLarge; what is nested hundreds deep the encoder itself refuses."""
+    too_deep = f"An action may be nested {MAX_DEPTH} deep, and has to be JSON; send a flatter one."
     try:
-        size = len(orjson.dumps(action))
+        encoded = orjson.dumps(action)
     except orjson.JSONEncodeError as error:
-        raise InputTooLarge(
-            "The action is nested too deeply, or no JSON; send a simpler one.", field="action"
-        ) from error
-    if size > MAX_TEXT_BYTES:
+        raise InputTooLarge(too_deep, field="action") from error
+    if is_too_deep(encoded):
+        raise InputTooLarge(too_deep, field="action")
+    if len(encoded) > MAX_TEXT_BYTES:
         raise InputTooLarge(
             f"An action may have at most {MAX_TEXT_BYTES} bytes; send a smaller one.", field="action"
         )
@@ -135,7 +137,7 @@ async def submit(request: TurnRequest, ports: Ports, default_domain: str) -> Jso
 def error_result(error: Exception) -> JsonObject:
     """An error as the result of a task: `error` with its stable code and a message."""
     if not isinstance(error, ParleyError):
-        _log.error("A submission failed.", error=f"{type(error).__name__}: {error}", exc_info=error)
+        _log.error("A submission failed.", exc_info=error)
         error = Unavailable("The turn could not be accepted; try again.")
     told: JsonObject = {"code": error.code, "message": str(error)}
     if isinstance(error, InvalidInput):

@@ -87,7 +87,7 @@ class WebhookSender:
         self._running.pop(task, None)
         error = None if task.cancelled() else task.exception()
         if error is not None:  # its hold runs out, and it is taken up again
-            _log.warning("A webhook's delivery broke off.", error=f"{type(error).__name__}: {error}")
+            _log.warning("A webhook's delivery broke off.", error=error)
 
     async def _deliver(self, feed: HeldFeed) -> None:
         try:
@@ -100,7 +100,7 @@ class WebhookSender:
         try:
             await self._feeds.finish(feed)
         except ParleyError as error:
-            _log.info("A feed is let go when its hold runs out.", error=str(error))
+            _log.info("A feed is let go when its hold runs out.", error=error)
 
     async def _deliver_events(self, feed: HeldFeed) -> None:
         """All there is, or until one does not arrive: the next ones wait behind it."""

@@ -106,7 +106,7 @@ async def _messages(events: AsyncGenerator[Event]) -> AsyncGenerator[ServerSentE
                 async for event in events:
                     yield _message(event)
         except Unavailable as error:  # the client comes back, and goes on after the last number it saw
-            _log.warning("A stream of events was ended.", error=str(error))
+            _log.warning("A stream of events was ended.", error=error)
 
 
 def _message(event: Event) -> bytes:

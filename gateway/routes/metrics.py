@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Mapping
 
 from fastapi import APIRouter, Response
@@ -9,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from gateway.doors import TheDoors
 from orchestrator.errors import Unavailable
-from orchestrator.ports.runs import Urgency
+from orchestrator.ports.run_status import Urgency
 from orchestrator.ports.standing import Queue, Standing
 
 router = APIRouter(tags=["operate"])
@@ -27,6 +28,8 @@ RUNS = Gauge("parley_internal_runs_waiting", "Internal flows that are due and no
 RUNS_AGE = Gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
 WEBHOOKS = Gauge("parley_webhook_feeds", "Webhooks' feeds that fail, or were given up.", ["state"])
 
+READ_WITHIN_S = 2.0
+"""Less than Prometheus waits for an answer: else it would hear nothing at all of a store that is down."""
 OUTBOX_KINDS = ("internal_flow", "notes")
 
 
@@ -34,8 +37,9 @@ OUTBOX_KINDS = ("internal_flow", "notes")
 async def metrics(doors: TheDoors) -> Response:
     """In the text format of Prometheus. When the store does not answer, that is what it says."""
     try:
-        _show(await doors.standing.read())
-    except Unavailable:
+        async with asyncio.timeout(READ_WITHIN_S):
+            _show(await doors.standing.read())
+    except (Unavailable, TimeoutError):
         STORE_ANSWERS.set(0)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 

@@ -8,10 +8,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from gateway import shapes
+from gateway import run_shapes as shapes
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import NewRunBody
-from orchestrator.ports.runs import ItemRecord, RunRecord, RunStatus
+from orchestrator.ports.run_status import RunStatus
+from orchestrator.ports.runs import ItemRecord, RunRecord
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])

@@ -22,7 +22,7 @@ from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.access import Caller
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
-from orchestrator.turns.request import MAX_INPUT_BYTES
+from orchestrator.turns.request import MAX_DEPTH, MAX_INPUT_BYTES, is_too_deep
 from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnInput, TurnRecord
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
@@ -86,6 +86,7 @@ class _Talk:
                     return
                 raw: str | bytes = message.get("text") or message.get("bytes") or b""
                 try:
+                    await count_turn(self.doors.access, self.caller, self.session_id)
                     await self._submit(_read(raw, self.session_id))
                 except ParleyError as error:
                     await self.complain(error)
@@ -95,7 +96,6 @@ class _Talk:
         return self.caller.tenant_id
 
     async def _submit(self, message: SocketMessage) -> None:
-        await count_turn(self.doors.access, self.caller, self.session_id)
         receipt: Receipt = await self.doors.inbox.submit(
             Submission(
                 session_id=self.session_id,
@@ -122,7 +122,7 @@ class _Talk:
                     elif event.type in ENDINGS and event.turn_id is not None and event.number is not None:
                         await self._send(await self._answer(event.turn_id, event))
         except (Unavailable, TimeoutError) as error:
-            _log.warning("A socket was closed.", session=self.session_id, error=str(error))
+            _log.warning("A socket was closed.", session=self.session_id, error=error)
         except (WebSocketDisconnect, RuntimeError):
             return  # the client has gone
         else:
@@ -149,8 +149,11 @@ class _Talk:
 
 def _read(raw: str | bytes, session_id: SessionId) -> SocketMessage:
     """A message of the client. Raises InvalidInput naming the field."""
-    if len(raw.encode() if isinstance(raw, str) else raw) > MAX_INPUT_BYTES:
+    encoded = raw.encode() if isinstance(raw, str) else raw
+    if len(encoded) > MAX_INPUT_BYTES:
         raise InputTooLarge(f"A message may have at most {MAX_INPUT_BYTES} bytes.", field="currentMessage")
+    if is_too_deep(encoded):
+        raise InvalidInput(f"A message may be nested {MAX_DEPTH} deep; send a flatter one.", field="message")
     try:
         message = SocketMessage.model_validate(orjson.loads(raw))
     except orjson.JSONDecodeError as error:

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable
 
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.ports.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
-from orchestrator.ports.runs import ENDED, NewRun, OnFailure, Runs, RunStatus, Started, Urgency
+from orchestrator.ports.run_status import ENDED, OnFailure, RunStatus, Urgency
+from orchestrator.ports.runs import NewRun, Runs, Started
 from orchestrator.types import JsonObject, TenantId
 
 LOOK_EVERY_S = 0.02

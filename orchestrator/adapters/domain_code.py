@@ -11,7 +11,7 @@ import sys
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import Any, cast
+from typing import Any
 
 from orchestrator.domain.compile import POLICY_FILES, PolicyCode
 from orchestrator.domain.problems import Problems, SourceFile
@@ -40,11 +40,11 @@ def import_reader(folder: Path, problems: Problems) -> Reader | None:
     module = _import(folder, "reader", problems)
     if module is None:
         return None
-    read = vars(module).get("read")
-    if callable(read):
-        return cast("Reader", read)
-    problems.add(SourceFile("reader.py"), (), "defines no function `read`, which reads what people say")
-    return None
+    public = vars(module)
+    if not callable(public.get("read")):
+        problems.add(SourceFile("reader.py"), (), "defines no function `read`, which reads what people say")
+        return None
+    return public["read"]
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:

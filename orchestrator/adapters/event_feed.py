@@ -174,7 +174,7 @@ class EventFeed:
                     await asyncio.create_task(looking, context=followers[0].context)
             except Unavailable as error:
                 if answering:
-                    _log.warning("The event logs cannot be looked at.", error=str(error))
+                    _log.warning("The event logs cannot be looked at.", error=error)
                 answering = False
             else:
                 answering = True

@@ -11,6 +11,7 @@ from celery import Celery  # pyright: ignore[reportMissingTypeStubs]
 from kombu.entity import Exchange, Queue
 from kombu.exceptions import OperationalError
 
+from orchestrator.adapters.redis.address import for_celery, sentinel_options
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs import Started
@@ -42,6 +43,7 @@ def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
             "socket_keepalive": True,
             "health_check_interval": HEALTH_CHECK_EVERY_S,
             "retry_on_timeout": False,
+            **sentinel_options(broker_url),
         }
     # No time-out for reading: a worker's connection is silent as long as nothing comes. Heartbeats tell.
     return {"write_timeout": reply_timeout_s}
@@ -49,7 +51,7 @@ def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
 
 def is_redis(broker_url: str) -> bool:
     """Whether this broker is a Redis; the other one that is known is RabbitMQ (``amqp://``)."""
-    return broker_url.split(":", 1)[0] in {"redis", "rediss", "sentinel"}
+    return broker_url.startswith("redis")
 
 
 def producer_options(broker_url: str) -> JsonObject:
@@ -64,7 +66,7 @@ class Messages:
     """A producer of task messages; safe to use from any thread and loop."""
 
     def __init__(self, broker_url: str) -> None:
-        self._app: Any = Celery(set_as_current=False, broker=broker_url)
+        self._app: Any = Celery(set_as_current=False, broker=for_celery(broker_url))
         self._app.conf.update(
             task_serializer="json",
             accept_content=["json"],
@@ -97,7 +99,7 @@ class Messages:
                     QUEUE_OF[hint.urgency],
                 )
             except Unavailable as error:
-                _log.warning("No worker could be told of a run.", run=hint.run_id, error=str(error))
+                _log.warning("No worker could be told of a run.", run=hint.run_id, error=error)
 
     def close(self) -> None:
         """Close the connections to the broker."""

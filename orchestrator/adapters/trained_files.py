@@ -48,7 +48,7 @@ class TrainedFiles:
         except FileNotFoundError:
             return None
         except OSError as error:
-            _log.warning("A kept model cannot be read.", path=str(path), error=str(error))
+            _log.warning("A kept model cannot be read.", path=str(path), error=error)
             return None
 
     def put(self, key: str, content: bytes) -> None:
@@ -57,7 +57,7 @@ class TrainedFiles:
             self._write(self._path(key), content)
             self._remove_oldest()
         except OSError as error:
-            _log.info("A trained model is not kept.", folder=str(self._folder), error=str(error))
+            _log.info("A trained model is not kept.", folder=str(self._folder), error=error)
 
     def _path(self, key: str) -> Path:
         return self._folder / f"{key}{SUFFIX}"

@@ -1,11 +1,14 @@
-"""What left the stack goes to the archive; what grows is cut back; the conversation gets its lines (ST-3, FS-9)."""
+"""What left the stack is kept as history, and what grows is cut back (ST-3, FS-9). Nothing is stored here."""
 
 from __future__ import annotations
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.state import StateLimits
+from orchestrator.memory.notes import let_go
+from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import JsonObject
 
 
@@ -16,8 +19,6 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
         messages=memory.max_history_messages,
         trace=memory.max_trace_entries,
         completed=memory.completed_flows,
-        # What was done is known as long as the flows that did it: only those can be corrected (RT-12).
-        effects=memory.completed_flows,
     )
     state = turn.state
     state.archive(turn.world.finished, limits)
@@ -26,6 +27,18 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
         state.flags.natural_birth = True
     state.trace.append(_trace(turn))
     state.prune(limits)
+    let_go(state)
+
+
+def as_archived(flow: BaseFlow) -> ArchivedFlow:
+    """A flow as the lasting archive keeps it."""
+    return ArchivedFlow(
+        flow_id=flow.flow_id,
+        dact=flow.dact,
+        state=flow.state.value,
+        reason=flow.reason.value if flow.reason is not None else None,
+        body=flow.serialize(),
+    )
 
 
 def _trace(turn: RunningTurn) -> JsonObject:

@@ -72,16 +72,10 @@ def build_agent(
         ConfigurationError: a schema or a template cannot be compiled.
     """
     registry = Registry(domain.entities)
-    tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
-    skills = SkillRunner(domain, engineer) if engineer is not None and domain.skills else None
-    writer = ModelFrames(engineer) if engineer is not None else None
     nlu = NLU(domain, make_askers(domain, engineer), system1=system1)
     planner = Planner(Advisor(engineer), nlu.ground)
-    carried_out = {
-        dact: make_policy(policies.get(dact), flow, planner) for dact, flow in domain.flows.items()
-    }
-    for policy in carried_out.values():
-        policy.skills, policy.writer = skills, writer
+    carried_out = make_policies(domain, policies, planner, engineer)
+    tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
     return Agent(
         Modules(
             domain=domain,
@@ -108,6 +102,21 @@ def _find_remembering(domain: Domain) -> frozenset[str]:
         for flow in domain.flows.values()
         if any(use.tool_id in tools for use in flow.spec.tools)
     )
+
+
+def make_policies(
+    domain: Domain,
+    own: Mapping[Dact, type],
+    planner: Planner,
+    engineer: PromptEngineer | None,
+) -> dict[Dact, BasePolicy]:
+    """A policy for each flow; with a model they carry out skills and have frames rewritten."""
+    skills = SkillRunner(domain, engineer) if engineer is not None and domain.skills else None
+    writer = ModelFrames(engineer) if engineer is not None else None
+    policies = {dact: make_policy(own.get(dact), flow, planner) for dact, flow in domain.flows.items()}
+    for policy in policies.values():
+        policy.skills, policy.writer = skills, writer
+    return policies
 
 
 def make_policy(own: type | None, flow: type[BaseFlow], planner: Planner) -> BasePolicy:

@@ -25,6 +25,8 @@ class Decoded:
 
 
 class StateCache:
+    """At most `size` sessions; the one kept longest ago goes first."""
+
     def __init__(self, size: int = KEPT_STATES) -> None:
         self._size = size
         self._entries: OrderedDict[SessionId, Decoded] = OrderedDict()
@@ -35,6 +37,7 @@ class StateCache:
         return found if found is not None and found.raw == raw else None
 
     def keep(self, session_id: SessionId, decoded: Decoded) -> None:
+        """Remember what the session's next turn is likely to begin with."""
         self._entries[session_id] = decoded
         if len(self._entries) > self._size:
             self._entries.popitem(last=False)

@@ -10,6 +10,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.pex.ending import Completed, Failed, GaveUp, NeedsInput, Parked, Partial, Recover, Stacked
 from orchestrator.telemetry import SignalType
 from orchestrator.telemetry.phases import Phase
+from orchestrator.telemetry.traces import note_failure
 
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
@@ -43,7 +44,11 @@ async def _execute(turn: RunningTurn, modules: Modules) -> bool:
         begin_step(turn)
         active.note_turn(turn.work.turn_id)
         await ensure_fresh(turn, modules, active)
-    ending = await modules.pex.execute(turn.world)
+    with Phase("execute"):
+        ending = await modules.pex.execute(turn.world)
+        failure = ending.failure if isinstance(ending, Recover) else ending
+        if isinstance(failure, Failed):
+            note_failure(failure.category.value)
     match ending:
         case Stacked():
             return True

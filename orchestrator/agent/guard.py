@@ -9,7 +9,9 @@ from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import DeadlineExceeded, LaneLost, ModelUnavailable, TurnCancelled, Unavailable
+from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry import SignalType, get_logger
+from orchestrator.telemetry.traces import note_failure
 
 Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]
 
@@ -35,11 +37,16 @@ async def guarded(step: Step, turn: RunningTurn, modules: Modules) -> None:
         if isinstance(error, Unavailable) and not isinstance(error, ModelUnavailable):
             raise
         name = getattr(step, "__name__", str(step))
+        note_failure(type(error).__name__)
         _log.exception(
             "A step of a turn broke.", step=name, turn=turn.work.turn_id, session=turn.lease.session_id
         )
         turn.world.signal(
-            "agent", SignalType.CHECK, check=name, ok=False, why=f"{type(error).__name__}: {error}"
+            "agent",
+            SignalType.CHECK,
+            check=name,
+            ok=False,
+            why=hide_secrets(f"{type(error).__name__}: {error}"),
         )
         _put_back(turn, modules)
 

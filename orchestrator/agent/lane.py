@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from orchestrator.agent.durable import DurableSteps
@@ -22,10 +22,11 @@ from orchestrator.agent.endings import (
     stopped_commit,
 )
 from orchestrator.agent.hints import TurnHints
-from orchestrator.errors import DeadlineExceeded, LaneLost, ParleyError, TurnCancelled
+from orchestrator.errors import DeadlineExceeded, InvalidInput, LaneLost, ParleyError, TurnCancelled
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.wakeup import Wakeup
+from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry.logs import bind_turn, get_logger
 from orchestrator.telemetry.metrics import (
     QUEUE_SECONDS,
@@ -36,7 +37,7 @@ from orchestrator.telemetry.metrics import (
     labelled,
 )
 from orchestrator.telemetry.phases import Phase
-from orchestrator.telemetry.traces import note_queued, turn_span
+from orchestrator.telemetry.traces import note_failure, note_queued, turn_span
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.types import SessionId, TurnId
 
@@ -57,17 +58,6 @@ class TurnAgent(Protocol):
 
 Agents = Callable[[str], Awaitable[TurnAgent]]
 """Gives the agent of a domain."""
-
-
-@dataclass(slots=True)
-class Counters:
-    """What happened in this process since its start."""
-
-    committed: int = 0
-    stopped: int = 0
-    failed: int = 0
-    lost: int = 0
-    handed_back: int = 0
 
 
 class LaneRunner:
@@ -96,7 +86,6 @@ class LaneRunner:
         self._owed: dict[SessionId, tuple[Lease, str | None]] = {}
         self._retries: set[asyncio.Task[None]] = set()
         self._draining = False
-        self.counters = Counters()
 
     async def run(self, session_id: SessionId) -> None:
         """Run the session's turns until none is left. Never raises for what a turn does.
@@ -141,13 +130,16 @@ class LaneRunner:
             return Stopped(DeadlineExceeded("The turn ran out of time."))
         try:
             commit = await self._interruptible(lease)
-        except LaneLost:
+        except LaneLost as error:
+            note_failure(error.code)
             return Lost()
         except (TurnCancelled, DeadlineExceeded) as error:
+            note_failure(error.code)
             return Stopped(error)
         except asyncio.CancelledError:
             return HandedBack()
         except Exception as error:  # noqa: BLE001 - whatever an agent may raise counts as one failed attempt
+            note_failure(type(error).__name__)
             _log.exception(
                 "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts
             )
@@ -158,16 +150,11 @@ class LaneRunner:
         """Commit or give back; returns the lease of the next turn."""
         match ending:
             case Answered(commit):
-                self.counters.committed += 1
                 return await self._commit(lease, commit)
             case Stopped(error):
-                self.counters.stopped += 1
                 return await self._commit(lease, stopped_commit(lease, error))
             case Failed(error):
-                self.counters.failed += 1
-                TURNS_FAILED.inc()
-                await self._abandon(lease, error)
-                self._offer_later(lease)
+                await self._fail(lease, error)
             case HandedBack():
                 await self._hand_back(lease)
             case Lost():
@@ -180,6 +167,10 @@ class LaneRunner:
                 committed = await self._lane.commit(lease, commit)
         except LaneLost:
             self._record_loss(lease)
+            return None
+        except InvalidInput as error:  # the store has not taken it, and never will
+            _log.exception("A turn's commit was refused.", session=lease.session_id, turn=lease.work.turn_id)
+            await self._fail(lease, _describe(error))
             return None
         except (Exception, asyncio.CancelledError):
             # It may have been written or not: the fence decides whether giving back does anything.
@@ -201,8 +192,13 @@ class LaneRunner:
 
     # Giving back.
 
+    async def _fail(self, lease: Lease, error: str) -> None:
+        """One failed attempt: offered again, until the turn is set aside."""
+        TURNS_FAILED.inc()
+        await self._abandon(lease, error)
+        self._offer_later(lease)
+
     async def _hand_back(self, lease: Lease) -> None:
-        self.counters.handed_back += 1
         await self._abandon(lease, None)
         await self._wakeup.offer(lease.session_id)
 
@@ -214,7 +210,7 @@ class LaneRunner:
         except LaneLost:
             self._record_loss(lease)
         except ParleyError as problem:
-            _log.warning("A lane could not be given back yet.", session=lease.session_id, error=str(problem))
+            _log.warning("A lane could not be given back yet.", session=lease.session_id, error=problem)
             return
         self._owed.pop(lease.session_id, None)
 
@@ -229,7 +225,6 @@ class LaneRunner:
         await self._wakeup.offer(session_id)
 
     def _record_loss(self, lease: Lease) -> None:
-        self.counters.lost += 1
         TURNS_LOST.inc()
         _log.warning(
             "A lane was taken over; its work is discarded.",
@@ -277,4 +272,4 @@ class LaneRunner:
 
 def _describe(error: Exception) -> str:
     name = error.code if isinstance(error, ParleyError) else type(error).__name__
-    return f"{name}: {error}"[:ERROR_LENGTH]
+    return hide_secrets(f"{name}: {error}")[:ERROR_LENGTH]

@@ -1,4 +1,4 @@
-"""What an Agent is made of: its domain and the three modules. Put together by `bootstrap`."""
+"""What an Agent is made of: its domain and the three modules. Put together by `build`."""
 
 from __future__ import annotations
 
@@ -33,10 +33,11 @@ class MemoryPorts:
 
 @dataclass(frozen=True, slots=True)
 class Modules:
-    """One per domain and process. `clock`: unix seconds. `gather`: None: that rung is skipped.
+    """One per domain and process. `clock`: unix seconds.
 
-    `memory`: None: nothing is remembered beyond the working state.
-    `live`: hears answers while they are written; None: nobody does.
+    What may be None is left out: `gather`, the rung of recovery that looks for context; `freshener`, the
+    renewal of summaries and memories; `memory`, what is remembered beyond the working state; `live`, the
+    listeners of answers that are being written.
     """
 
     domain: Domain

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 import orjson
 
+from orchestrator.agent.archive import as_archived
 from orchestrator.agent.cache import Decoded
 from orchestrator.agent.load import decode
 from orchestrator.agent.modules import Modules
@@ -23,7 +24,7 @@ from orchestrator.dialogue.repair import repair
 from orchestrator.dialogue.state import DialogueState, Summary
 from orchestrator.pex.gate import join_labels
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
+from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 
@@ -87,7 +88,7 @@ def decide(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
         diff=orjson.dumps(diff(before, after)),
         snapshot=not before,
         result={"seq": work.seq, "epoch": lease.epoch + 1, "proposal": record},
-        archived=tuple(_archived(flow) for flow in verdict.left),
+        archived=tuple(as_archived(flow) for flow in verdict.left),
         events=(Event(lease.session_id, "proposal_decided", work.turn_id, record),),
     )
 
@@ -139,13 +140,3 @@ def _repair(state: DialogueState, proposal: _Proposal) -> Verdict:
 
 
 _KINDS: Mapping[str, _Decide] = {"summary": _summary, "abandon": _abandon, "repair": _repair}
-
-
-def _archived(flow: BaseFlow) -> ArchivedFlow:
-    return ArchivedFlow(
-        flow_id=flow.flow_id,
-        dact=flow.dact,
-        state=flow.state.value,
-        reason=flow.reason.value if flow.reason is not None else None,
-        body=flow.serialize(),
-    )

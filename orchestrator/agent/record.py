@@ -5,18 +5,19 @@ from __future__ import annotations
 import orjson
 
 from orchestrator.agent.approvals import close_approvals
+from orchestrator.agent.archive import as_archived
 from orchestrator.agent.cache import Decoded
 from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.result import make_result
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.diff import diff
-from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.planning.changes import describe
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry, TurnCommit, Utterance
+from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
@@ -47,7 +48,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         snapshot=_wants_snapshot(turn, modules),
         result=result,
         utterances=_utterances(turn, answer.message),
-        archived=tuple(_archived(flow) for flow in world.finished),
+        archived=tuple(as_archived(flow) for flow in world.finished),
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, frame.serialize()) for frame in world.frames.values()
         ),
@@ -88,16 +89,6 @@ def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
     form = given.form if given.action is None else "action"
     role = "system" if given.kind is TurnKind.SYSTEM else "user"
     return (Utterance(role, form, content or ""), Utterance("agent", "text", reply))
-
-
-def _archived(flow: BaseFlow) -> ArchivedFlow:
-    return ArchivedFlow(
-        flow_id=flow.flow_id,
-        dact=flow.dact,
-        state=flow.state.value,
-        reason=flow.reason.value if flow.reason is not None else None,
-        body=flow.serialize(),
-    )
 
 
 def _worked_on(turn: RunningTurn) -> list[PlanFlow]:

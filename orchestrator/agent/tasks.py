@@ -8,9 +8,9 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow, ProblemKind, SlotProblem
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
+from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
-from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.pex.approve import drop_grant
 from orchestrator.pex.candidate import drop_candidate

@@ -39,6 +39,7 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
         await self.close()
 
     async def close(self) -> None:
+        """Close the connections; the client cannot be used again."""
         await self._http.aclose()
 
     async def stream(self, session_id: str, after: int | None = 0) -> AsyncGenerator[SessionEvent]:

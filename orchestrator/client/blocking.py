@@ -39,6 +39,7 @@ class Client(Methods[JsonObject, list[JsonObject]]):
         self.close()
 
     def close(self) -> None:
+        """Close the connections; the client cannot be used again."""
         self._http.close()
 
     def stream(self, session_id: str, after: int | None = 0) -> Generator[SessionEvent]:

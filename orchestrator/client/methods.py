@@ -64,27 +64,35 @@ class Methods(ABC, Generic[One, Many]):
         )
 
     def turn(self, turn_id: str, wait_s: float | None = None) -> One:
+        """One turn as it is now, or with `wait_s` as it is after at most so many seconds. Raises NotFound."""
         return self._send(calls.turn(turn_id, wait_s))
 
     def turns(self, status: str | None = None, *, session_id: str | None = None, limit: int = 100) -> Many:
+        """Turns, newest first; of one status (`queued`, `running`, `done`, …), of one session or of all."""
         return self._send(calls.turns(status, session_id, limit))
 
     def cancel_turn(self, turn_id: str) -> One:
+        """Cancel a turn that waits, ask one at work to stop; a finished one stays as it is."""
         return self._send(calls.cancel_turn(turn_id))
 
     def retry_turn(self, turn_id: str) -> One:
+        """Put a quarantined turn at the end of its session's queue. Raises Refused for any other."""
         return self._send(calls.retry_turn(turn_id))
 
     def drop_turn(self, turn_id: str) -> One:
+        """Cancel a quarantined or queued turn for good. Raises Refused when it has finished."""
         return self._send(calls.drop_turn(turn_id))
 
     def sessions(self, limit: int = 100) -> Many:
+        """The tenant's sessions, newest activity first."""
         return self._send(calls.sessions(limit))
 
     def session(self, session_id: str) -> One:
+        """One session with its working state. Raises NotFound."""
         return self._send(calls.session(session_id))
 
     def close_session(self, session_id: str) -> One:
+        """Close a session; its history stays, and it takes no more turns."""
         return self._send(calls.close_session(session_id))
 
     def history(self, session_id: str, limit: int = 200, *, before: int | None = None) -> Many:
@@ -104,6 +112,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(calls.frame_page(session_id, frame_id, number))
 
     def scratchpad(self, session_id: str) -> Many:
+        """The session's shared notes, the least recently used first."""
         return self._send(calls.scratchpad(session_id))
 
     def turn_journal(self, turn_id: str) -> One:
@@ -131,6 +140,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(calls.plan(session_id))
 
     def state(self, session_id: str, epoch: int | None = None) -> One:
+        """The working state, as it is or as it was at an epoch: ``{epoch, state}``. Raises NotFound."""
         return self._send(calls.state(session_id, epoch))
 
     def effects(self, session_id: str, limit: int = 200) -> Many:
@@ -150,6 +160,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(calls.decide_approval(approval_id, decision, reason, decided_by))
 
     def rollback(self, session_id: str, epoch: int) -> One:
+        """Go back to the state of an epoch, as a new one (ST-2). Raises SessionBusy while turns are unfinished."""
         return self._send(calls.rollback(session_id, epoch))
 
     def start_run(
@@ -172,6 +183,7 @@ class Methods(ABC, Generic[One, Many]):
         status: str | None = None,
         limit: int = 100,
     ) -> Many:
+        """Runs of Internal flows, newest first; of one session, flow or status, or of all."""
         return self._send(calls.runs(session_id, flow, status, limit))
 
     def housekeeping_debt(self, *, limit: int = 100) -> One:
@@ -183,9 +195,11 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(calls.run(run_id))
 
     def run_items(self, run_id: str, *, after: int = -1, limit: int = 100) -> Many:
+        """Items of a run by position, from the one after `after`: input, status, output or error."""
         return self._send(calls.run_items(run_id, after, limit))
 
     def cancel_run(self, run_id: str) -> One:
+        """End a run that has not ended; what waits for it is blocked. Gives the run."""
         return self._send(calls.cancel_run(run_id))
 
     def redo_run(self, run_id: str) -> One:
@@ -233,6 +247,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(calls.whoami())
 
     def webhooks(self, limit: int = 100) -> Many:
+        """Where events are told, newest first; closed ones are left out."""
         return self._send(calls.webhooks(limit))
 
     def create_webhook(
@@ -242,6 +257,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(calls.create_webhook(url, session_id, events))
 
     def close_webhook(self, webhook_id: str) -> One:
+        """Tell an address nothing more. Gives the webhook. Raises NotFound."""
         return self._send(calls.close_webhook(webhook_id))
 
     def failing_webhooks(self, limit: int = 100) -> Many:

@@ -11,7 +11,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from orchestrator.dialogue.json_values import copy_json, is_list, is_object
-from orchestrator.dialogue.stack import FlowStack, LimitReached
+from orchestrator.dialogue.stack import FlowStack
 from orchestrator.types import FlowId, Json, JsonObject, TurnId
 
 MOST_OPEN = 16
@@ -140,14 +140,6 @@ def show_value(value: Json) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return str(value)
-
-
-def limit_options(reached: LimitReached, wanted: str) -> list[Option]:
-    """Choices for the user when the stack is full (FS-12): cancel one task and start `wanted`."""
-    return [
-        Option(f"Cancel {flow.title}", "cancel_flow", {"flow_id": flow.flow_id, "then": wanted})
-        for flow in reached.choices
-    ]
 
 
 @dataclass(slots=True)

@@ -88,8 +88,6 @@ class BaseFlow:
 
     spec: ClassVar[FlowSpec]
     slot_types: ClassVar[SlotTypes] = EVERY_TYPE
-    makes_frame: ClassVar[bool] = True
-    """Whether its results become a display frame (PX-12)."""
 
     def __init__(self, now: float = 0.0, *, flow_id: str | None = None, plan_id: str | None = None) -> None:
         self.flow_id = FlowId(flow_id or new_id("flow"))

@@ -17,6 +17,9 @@ from orchestrator.dialogue.slots import Rejected, SlotValue
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.types import Json, TurnId
 
+REOPENED = "reopened"
+"""The note of a flow that is carried out anew, after a correction: the completed flow that it stands for."""
+
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -157,5 +160,5 @@ def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlo
     fresh = type(flow)(now, flow_id=flow_id)
     for name, held in flow.slots.items():
         fresh.slots[name] = SlotValue.from_dict(held.serialize())
-    fresh.notes["reopened"] = flow.flow_id
+    fresh.notes[REOPENED] = flow.flow_id
     return fresh

@@ -15,9 +15,6 @@ import orjson
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.types import Json, JsonObject
 
-SNAPSHOT_DISTANCE = 20
-"""Epochs between two full snapshots."""
-
 
 def same(left: Json, right: Json) -> bool:
     """Equal to the last detail: 1, 1.0 and true differ, and so do 0.0 and -0.0; the order of keys does not count.
@@ -152,8 +149,3 @@ def rebuild(snapshot: JsonObject, patches: Iterable[JsonObject]) -> JsonObject:
     for patch in patches:
         state = apply(state, patch)
     return state
-
-
-def wants_snapshot(completed_in_turn: int, epoch: int) -> bool:
-    """Whether a full copy goes into the history: several flows completed, the first epoch, every 20th."""
-    return completed_in_turn > 1 or epoch <= 1 or epoch % SNAPSHOT_DISTANCE == 0

@@ -45,7 +45,6 @@ class PlanFlow(BaseFlow):
     """
 
     __slots__ = ("goal", "noted", "revision", "rounds", "steps")
-    makes_frame = False
 
     def __init__(self, now: float = 0.0, *, flow_id: str | None = None, plan_id: str | None = None) -> None:
         super().__init__(now, flow_id=flow_id, plan_id=plan_id)
@@ -94,14 +93,12 @@ class ConverseFlow(BaseFlow):
     """Talk: its results go to the scratchpad (PX-12)."""
 
     __slots__ = ()
-    makes_frame = False
 
 
 class InternalFlow(BaseFlow):
     """Housekeeping: never predicted from a user's words, never shown (PX-12)."""
 
     __slots__ = ()
-    makes_frame = False
 
     def needs_to_think(self) -> bool:
         """Its inputs are given by the system; there is nobody to ask."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TypeGuard
 
 import orjson
@@ -17,6 +18,20 @@ def is_object(value: Json) -> TypeGuard[JsonObject]:
 def is_list(value: Json) -> TypeGuard[list[Json]]:
     """True for a JSON array."""
     return isinstance(value, list)
+
+
+_NUL = re.compile(r"(?<!\\)((?:\\\\)*)\\u0000")
+"""As JSON is written, behind any number of escaped backslashes."""
+
+
+def holds_nul(written: bytes) -> bool:
+    """Whether a text of some written JSON has a NUL character, which databases do not store."""
+    return b"\\u0000" in written and _NUL.search(written.decode()) is not None
+
+
+def drop_nul(written: str) -> str:
+    """Written JSON, or a plain text, without its NUL characters."""
+    return _NUL.sub(r"\1", written.replace("\0", ""))
 
 
 def copy_json(value: Json) -> Json:

@@ -50,16 +50,3 @@ class LimitReached:
 
 
 PushResult: TypeAlias = Pushed | Existing | LimitReached
-
-
-@dataclass(frozen=True, slots=True)
-class Planned:
-    """What became of a plan's sub-flows.
-
-    `adopted` were waiting on the stack already and now serve the plan; `dropped` would have been
-    second flows of a dact that cannot be adopted.
-    """
-
-    pushed: tuple[BaseFlow, ...] = ()
-    adopted: tuple[BaseFlow, ...] = ()
-    dropped: tuple[BaseFlow, ...] = ()

@@ -14,11 +14,11 @@ from orchestrator.dialogue.stack import FlowStack, is_adoptable
 def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float) -> list[BaseFlow]:
     """Bring the planned steps onto the stack, the first on top and Active; a flow at work stays on top.
 
-    Does nothing while the top flow is none of the plan's: the plan waits as a whole. Returns the flows
-    that came onto the stack, in the order of their steps.
+    Does nothing while the top flow is none of the plan's, as the plan waits as a whole then, nor for a plan
+    that has ended. Returns the flows that came onto the stack, in the order of their steps.
     """
     top = stack.top
-    if top is None or (top is not plan and stack.plan_of(top) is not plan):
+    if top is None or plan.is_finished or (top is not plan and stack.plan_of(top) is not plan):
         return []
     before = {id(flow) for flow in stack.flows}
     planned = [step for step in plan.steps if step.is_planned or _is_fresh(stack, step)]
@@ -29,7 +29,7 @@ def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: fl
         flow = stack.get(step.flow_id) or _find_flow(stack, plan, step, flow_types, now, wanted)
         if flow is not None:
             wanted.append(flow)
-    if _stands(stack, wanted):
+    if _stands(stack, plan, wanted):
         stack.reactivate()
         return []
     active = stack.active
@@ -78,10 +78,10 @@ def _find_flow(
     return existing
 
 
-def _stands(stack: FlowStack, wanted: list[BaseFlow]) -> bool:
-    """Whether the flows stand on the stack in their order already."""
-    on_stack = [flow for flow in reversed(stack.flows) if flow in wanted]
-    return on_stack == wanted
+def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
+    """Whether the flows stand above their plan in their order already."""
+    above = stack.flows[stack.flows.index(plan) + 1 :]
+    return [flow for flow in reversed(above) if flow in wanted] == wanted
 
 
 def add_steps(plan: PlanFlow, steps: list[PlanStep], *, first: bool = False) -> None:

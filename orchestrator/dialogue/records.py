@@ -92,13 +92,6 @@ class PendingApproval:
     def has_expired(self, now: float) -> bool:
         return now >= self.expires_at
 
-    def covers(
-        self, *, flow_id: str, tool_id: str, arguments: JsonObject, plan_revision: int, policy_version: str
-    ) -> bool:
-        """Whether it was asked for exactly this call."""
-        asked = (self.flow_id, self.tool_id, self.plan_revision, self.policy_version)
-        return asked == (flow_id, tool_id, plan_revision, policy_version) and self.arguments == arguments
-
     def serialize(self) -> JsonObject:
         return {
             "approval_id": self.approval_id,

@@ -1,12 +1,11 @@
 """The flow stack: which flows are in progress and which one is Active (FS-8 … FS-13).
 
-It moves flows and changes their standing; when to do so is the Agent's decision, and what plans
-are allowed to change is in `plan`. Flows that left are handed out by `pop_finished`.
+It moves flows and changes their standing; when to do so is the Agent's decision. A plan's flows are put
+there by `plan_stacking`. Flows that left are handed out by `pop_finished`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, PlanStep, load_flow
@@ -30,23 +29,11 @@ from orchestrator.dialogue.outcomes import (
     Existing,
     LimitReached,
     OnLimit,
-    Planned,
     Pushed,
     PushResult,
 )
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import Json
-
-__all__ = [
-    "DepthLimit",
-    "Existing",
-    "FlowStack",
-    "LimitReached",
-    "OnLimit",
-    "Planned",
-    "PushResult",
-    "Pushed",
-]
 
 
 @dataclass(slots=True)
@@ -220,60 +207,6 @@ class FlowStack:
         flow.become(ACTIVE if flow is self.top else INTERRUPTED)
         flow.interrupted_at = None if flow is self.top else now
         self.keep_step(flow)
-
-    def plan(self, flows: Iterable[BaseFlow], plan_id: str, now: float) -> Planned:
-        """Push a plan's sub-flows above it, the first one on top and Active (PL-1).
-
-        `plan_id` is the `flow_id` of the Plan flow, which waits as `planned`. A dact that waits on
-        the stack as interrupted is adopted; any other second flow of a dact is dropped (FS-10).
-        """
-        root = self.get(plan_id)
-        if not isinstance(root, PlanFlow) or root.is_finished:
-            raise IllegalTransition(f"There is no plan {plan_id!r} in progress that could take sub-flows.")
-        active = self.active
-        if active is not None and self.root(active) is not self.root(root):
-            raise IllegalTransition(
-                f"The plan {plan_id!r} cannot take sub-flows while {active.dact} is Active."
-            )
-        pushed, adopted, dropped = self._sort_out(flows, plan_id)
-        if not pushed and not adopted:
-            return Planned(dropped=tuple(dropped))
-        self.hold_active(now)
-        wanted = [*pushed, *adopted]
-        root.steps += [PlanStep(flow.flow_id, flow.dact) for flow in wanted if not root.step_of(flow.flow_id)]
-        root.revision += 1
-        for flow in reversed(pushed):
-            self._enter(flow, PLANNED, now)
-        self._lift(adopted, root)
-        for flow in adopted:
-            self.keep_step(flow)
-        self.reactivate()
-        return Planned(tuple(pushed), tuple(adopted), tuple(dropped))
-
-    def _sort_out(
-        self, flows: Iterable[BaseFlow], plan_id: str
-    ) -> tuple[list[BaseFlow], list[BaseFlow], list[BaseFlow]]:
-        pushed: list[BaseFlow] = []
-        adopted: list[BaseFlow] = []
-        dropped: list[BaseFlow] = []
-        for flow in flows:
-            existing = self.find(flow.dact)
-            if existing is None and all(flow.dact != other.dact for other in pushed):
-                flow.plan_id = plan_id
-                pushed.append(flow)
-            elif existing is not None and is_adoptable(existing):
-                existing.plan_id = plan_id
-                adopted.append(existing)
-            else:
-                dropped.append(flow)
-        return pushed, adopted, dropped
-
-    def _lift(self, adopted: list[BaseFlow], root: BaseFlow) -> None:
-        """Adopted flows stand directly above their plan, so that they come after its new ones."""
-        for flow in adopted:
-            self.flows.remove(flow)
-        place = self.flows.index(root) + 1
-        self.flows[place:place] = reversed(adopted)
 
     def hold_active(self, now: float) -> None:
         """Put the Active flow back among the planned ones, so that the order of a plan can change."""

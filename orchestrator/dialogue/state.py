@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
-from orchestrator.dialogue.flow import BaseFlow, FlowTypes, load_flow
+from orchestrator.dialogue.correction import REOPENED
+from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.labels import LabelSource
 from orchestrator.dialogue.lifecycle import COMPLETED
@@ -28,7 +29,8 @@ class StateLimits:
     messages: int = 50
     trace: int = 100
     completed: int = 10
-    effects: int = 20
+    effects: int = 50
+    """Beyond those that have gone with their flows already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,13 +138,6 @@ class DialogueState:
         """The most recently completed flow, of this dact if one is named."""
         return next((flow for flow in reversed(self.completed) if dact in {None, flow.dact}), None)
 
-    def find_filled(self, slots: Iterable[str]) -> BaseFlow | None:
-        """The flow that a correction of these slots means: the top one, else the latest completed (IR-4)."""
-        names = list(slots)
-        top = self.stack.top
-        flows = [*self.completed, *([top] if top is not None else [])]
-        return next((flow for flow in reversed(flows) if any(name in flow.slots for name in names)), None)
-
     def void_approvals(self, flow_id: str) -> list[PendingApproval]:
         """Drop the pending approvals of a flow, after a correction, a replanning, or its end (PX-17)."""
         void = [approval for approval in self.approvals if approval.flow_id == flow_id]
@@ -151,11 +146,26 @@ class DialogueState:
         return void
 
     def prune(self, limits: StateLimits = DEFAULT_LIMITS) -> None:
-        """Drop the oldest of everything that grows (ST-3)."""
+        """Drop the oldest of everything that grows (ST-3).
+
+        What was done is known exactly as long as the flows that did it, because only those can be
+        corrected (RT-12).
+        """
         del self.messages[: max(0, len(self.messages) - limits.messages)]
         del self.trace[: max(0, len(self.trace) - limits.trace)]
         del self.completed[: max(0, len(self.completed) - limits.completed)]
-        del self.effects[: max(0, len(self.effects) - limits.effects)]
+        if self.effects:
+            at_hand = self._at_hand()
+            self.effects[:] = [note for note in self.effects if note.flow_id in at_hand]
+            del self.effects[: max(0, len(self.effects) - limits.effects)]
+
+    def _at_hand(self) -> set[str]:
+        """Flows that can still be corrected: completed ones, those on the stack, steps of a plan there."""
+        stacked = [*self.stack.flows, *self.stack.departed]
+        own = {flow.flow_id for flow in (*stacked, *self.completed)}
+        corrected = {flow.notes[REOPENED] for flow in stacked if REOPENED in flow.notes}
+        steps = {step.flow_id for flow in stacked if isinstance(flow, PlanFlow) for step in flow.steps}
+        return own | corrected | steps
 
     # JSON
 

@@ -28,7 +28,6 @@ from orchestrator.domain.reading import Reader
 from orchestrator.domain.schema import EvaluationFile, OntologyFile
 from orchestrator.types import Dact, JsonObject
 
-NAMEABLE = (Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDULE)
 POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": family for family in Family}
 
 

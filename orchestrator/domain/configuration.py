@@ -24,7 +24,7 @@ from pydantic import (
 )
 
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.domain.guarding import is_importable
+from orchestrator.domain.guarding import HARMLESS_MODULES, is_importable
 from orchestrator.types import Json, JsonObject
 
 
@@ -43,7 +43,10 @@ def _check_pattern(value: str) -> str:
 
 def _check_module(value: str) -> str:
     if not is_importable(value):
-        raise ValueError("cannot be allowed: only harmless modules of the standard library can")
+        raise ValueError(
+            "cannot be allowed: only harmless modules of the standard library can: "
+            + ", ".join(sorted(HARMLESS_MODULES))
+        )
     return value
 
 
@@ -65,7 +68,6 @@ class Persona(Section):
     name: str
     tone: str
     greeting: str
-    farewell: str
 
 
 class Language(Section):
@@ -141,12 +143,8 @@ class Thresholds(Section):
     """From here on System 1 decides alone under `auto`."""
     likely: Share
     """Below, no flow is likely enough: general ambiguity."""
-    margin: Share
-    """Two flows closer than this to each other are ambiguous."""
     answer: Share
     """A declared answer is given from here on."""
-    fuzzy: Share
-    """Similarity from which a misspelt name is repaired."""
     stream_threshold_tokens: PositiveInt
     """Answers longer than this are streamed."""
 
@@ -155,9 +153,6 @@ class Session(Section):
     deadline_s: PositiveFloat
     """The longest a turn may take."""
     if_busy: Literal["enqueue", "reject", "interrupt", "rollback", "merge"]
-    max_queued_turns: PositiveInt
-    idle_s: PositiveInt
-    """After so long without a message a session counts as closed."""
 
 
 class Memory(Section):
@@ -166,10 +161,7 @@ class Memory(Section):
     max_history_messages: PositiveInt
     max_trace_entries: PositiveInt
     completed_flows: PositiveInt
-    recent_utterances: PositiveInt
-    scratchpad_snippets: PositiveInt
     snapshot_every_turns: PositiveInt
-    summarize_after_messages: PositiveInt
 
 
 class FlowManagement(Section):

@@ -24,6 +24,8 @@ NOTE = "scratchpad"
 LONGEST = 500
 """Characters of one note."""
 KEPT_PER_FLOW = 12
+AT_HAND = 20
+"""Notes of completed flows that the working state holds; nobody is given more at once."""
 _SHOWN = frozenset({EntryKind.FINDING, EntryKind.RESULT, EntryKind.PLAYBOOK})
 
 _log = get_logger(__name__)
@@ -125,7 +127,7 @@ class SharedNotes:
         try:
             entries = await self._pad.read(self._tenant_id, self._session_id, kinds=_SHOWN)
         except Unavailable as error:
-            _log.warning("The scratchpad cannot be read.", session=self._session_id, error=str(error))
+            _log.warning("The scratchpad cannot be read.", session=self._session_id, error=error)
             return own
         shared = [
             Note(entry.text, entry.flow, 0, entry.labels, NoteKind.FINDING)
@@ -137,6 +139,20 @@ class SharedNotes:
     async def write(self, flow: BaseFlow, note: Note) -> None:
         """See `Notes`."""
         await self._own.write(flow, note)
+
+
+def let_go(state: DialogueState) -> None:
+    """Drop the oldest notes of completed flows (ST-3); those of this turn stay until they have been sent."""
+    room = AT_HAND
+    for flow in reversed(state.completed):
+        notes: list[JsonObject] = flow.notes.get(NOTE, [])
+        of_this_turn = sum(note["turn"] == state.turn for note in notes)
+        kept = notes[len(notes) - min(len(notes), max(room, of_this_turn)) :]
+        room = max(0, room - len(kept))
+        if len(kept) < len(notes):
+            flow.notes[NOTE] = kept
+        if not kept:
+            flow.notes.pop(NOTE, None)
 
 
 def entries_of_turn(flows: Iterable[BaseFlow], turn: int, turn_id: TurnId, at: float) -> list[Entry]:

@@ -15,7 +15,14 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.situation import Situation
 from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system2 import Asker, describe_flows, read_scores, read_slots, show_history
+from orchestrator.nlu.system2 import (
+    SCORED_FLOWS,
+    Asker,
+    describe_flows,
+    read_scores,
+    read_slots,
+    show_history,
+)
 from orchestrator.prompting.calling import CallContext
 from orchestrator.types import Dact, Json, JsonObject
 
@@ -28,15 +35,7 @@ _PLAN_BONUS = 0.05
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
-        "flows": {
-            "type": "array",
-            "maxItems": 10,
-            "items": {
-                "type": "object",
-                "properties": {"dact": {"type": "string"}, "score": {"type": "number"}},
-                "required": ["dact", "score"],
-            },
-        },
+        "flows": SCORED_FLOWS,
         "slots": {"type": "object"},
         "reason": {"type": "string"},
     },

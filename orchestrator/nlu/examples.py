@@ -160,13 +160,6 @@ _BOTH_FORMS = ("from {%s} to {%t}", "to {%t} from {%s}", "{%s} to {%t}", "{%s} -
                "get me from {%s} to {%t}")  # fmt: skip
 
 
-def implied_phrases(examples: Iterable[Example]) -> Iterator[tuple[str, str, str]]:
-    """(text, slot, value) of every value that a message implies as a whole."""
-    for example in examples:
-        for slot, value in example.implied.items():
-            yield example.text, slot, value
-
-
 def lower_words(texts: Iterable[str]) -> frozenset[str]:
     """The words written in small letters somewhere: they are ordinary words, not names."""
     return frozenset(word for text in texts for word in re.findall(r"[^\W\d_]+", text) if word.islower())

@@ -79,7 +79,6 @@ LATER = {
     "status": "how far is the plan|which steps are still to come|how is the plan going|what is left of the plan",
 }
 
-DIGRESSIONS = ("question", "clarification", "help", "status")
 _BY_KIND = {
     "correction": CORRECTION,
     "confirmation": CONFIRMATION,

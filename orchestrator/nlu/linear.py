@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 Features = Mapping[str, float]
-Weights = "np.ndarray[Any, np.dtype[np.float64]]"
 _FOLDS_TRIED = 1
 _TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.3)
 

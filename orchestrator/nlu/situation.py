@@ -15,7 +15,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import INTERRUPTED
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.types import FlowId, Json
+from orchestrator.types import Json
 
 _PAST_AT_HAND = 3
 
@@ -40,7 +40,6 @@ class Situation:
 
     today: date
     active: FlowSpec | None = None
-    active_id: FlowId | None = None
     values: Mapping[str, Json] = field(default_factory=dict[str, Json])
     asked: str | None = None
     confirming: bool = False
@@ -67,7 +66,6 @@ def read_situation(state: DialogueState, now: float) -> Situation:
     return Situation(
         today=day_of(now),
         active=None if active is None else active.spec,
-        active_id=None if active is None else active.flow_id,
         values={} if active is None else values_of(active),
         asked=None if current is None or confirming else current.slot,
         confirming=confirming or bool(state.approvals and active is not None and _awaits(state, active)),

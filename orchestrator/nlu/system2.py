@@ -29,6 +29,17 @@ THINK = "nlu_think"
 _EXAMPLES_SHOWN = 3
 _MESSAGES_SHOWN = 7
 
+SCORED_FLOWS: JsonObject = {
+    "type": "array",
+    "maxItems": 10,
+    "items": {
+        "type": "object",
+        "properties": {"dact": {"type": "string"}, "score": {"type": "number"}},
+        "required": ["dact", "score"],
+    },
+}
+"""How a model names flows, likeliest first; `read_scores` reads it."""
+
 SCHEMA: JsonObject = {
     "type": "object",
     "properties": {
@@ -37,15 +48,7 @@ SCHEMA: JsonObject = {
             "enum": [kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE],
         },
         "intent": {"type": ["string", "null"]},
-        "flows": {
-            "type": "array",
-            "maxItems": 10,
-            "items": {
-                "type": "object",
-                "properties": {"dact": {"type": "string"}, "score": {"type": "number"}},
-                "required": ["dact", "score"],
-            },
-        },
+        "flows": SCORED_FLOWS,
         "slots": {"type": "object"},
         "target": {"type": ["string", "null"]},
         "digression": {"type": ["string", "null"], "enum": [*(kind.value for kind in Digression), None]},

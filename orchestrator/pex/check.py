@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import NamedTuple, TypeVar
 
+from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Failed
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.gate import tools_to_approve
 from orchestrator.pex.toolbox import Tool
-from orchestrator.types import FlowId
+from orchestrator.types import Dact, FlowId
 from orchestrator.world.world import World
+
+Policy = TypeVar("Policy")
 
 
 class Check(NamedTuple):
     name: str
     find_fault: Callable[[Execution], str | None]
+
+
+def find_work(world: World, policies: Mapping[Dact, Policy]) -> tuple[BaseFlow, Policy] | Failed:
+    """The first two checks: the active flow and its policy, without which there is nothing to carry out."""
+    flow = world.state.stack.active
+    if flow is None:
+        return _refuse(world, ACTIVE_FLOW, "There is no active flow.")
+    policy = policies.get(flow.spec.dact)
+    if policy is None:
+        return _refuse(world, POLICY_REGISTERED, "The flow has no policy.", flow.flow_id)
+    return flow, policy
 
 
 def check(run: Execution) -> Failed | None:
@@ -34,23 +48,15 @@ def _first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
     for name, find_fault in checks:
         fault = find_fault(run)
         if fault is not None:
-            return refuse(run.world, name, fault, run.flow.flow_id)
+            return _refuse(run.world, name, fault, run.flow.flow_id)
     return None
 
 
-def refuse(world: World, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
+def _refuse(world: World, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
     """End an execution because of a check that did not hold; the Agent hears of it (AG-5)."""
     world.failed_check("pex", name, fault, flow_id)
     world.state.flags.has_issues = True
     return Failed(FailureCategory.SERVER_ERROR, "I cannot do that at the moment.", check=name)
-
-
-def _active_flow(run: Execution) -> str | None:
-    return None if run.world.state.stack.active is run.flow else "The flow is not the active one."
-
-
-def _policy_registered(run: Execution) -> str | None:
-    return None if run.flow.spec.dact in run.world.domain.flows else "The domain does not have this flow."
 
 
 def _required_slots(run: Execution) -> str | None:
@@ -82,12 +88,10 @@ def _trifecta_gate(run: Execution) -> str | None:
     return None
 
 
-NO_ACTIVE_FLOW = "active_flow"
-NO_POLICY = "policy_registered"
+ACTIVE_FLOW = "active_flow"
+POLICY_REGISTERED = "policy_registered"
 
 BEFORE_REVIEW = (
-    Check(NO_ACTIVE_FLOW, _active_flow),
-    Check(NO_POLICY, _policy_registered),
     Check("tools_in_manifest", _tools_in_manifest),
     Check("time_outs", _time_outs),
     Check("trifecta_gate", _trifecta_gate),
@@ -98,4 +102,4 @@ AFTER_REVIEW = (
     Check("elective_slots", _elective_slots),
 )
 
-CHECKS = (*BEFORE_REVIEW, *AFTER_REVIEW)
+CHECKS = (ACTIVE_FLOW, POLICY_REGISTERED, *(check.name for check in (*BEFORE_REVIEW, *AFTER_REVIEW)))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.pex.check import NO_ACTIVE_FLOW, NO_POLICY, refuse
+from orchestrator.pex.check import find_work
 from orchestrator.pex.compensate import undo_first
-from orchestrator.pex.ending import Ending
+from orchestrator.pex.ending import Ending, Failed
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.tools import ToolRunner
@@ -22,12 +22,10 @@ class PEX:
 
     async def execute(self, world: World) -> Ending:
         """Carry out the active flow."""
-        flow = world.state.stack.active
-        if flow is None:
-            return refuse(world, NO_ACTIVE_FLOW, "There is no active flow.")
-        policy = self._policies.get(flow.spec.dact)
-        if policy is None:
-            return refuse(world, NO_POLICY, "The flow has no policy.", flow.flow_id)
+        work = find_work(world, self._policies)
+        if isinstance(work, Failed):
+            return work
+        flow, policy = work
         settle_questions(world, flow)
         run = Execution(flow, world, self._tools)
         ending = await undo_first(run) or await policy.execute(run)

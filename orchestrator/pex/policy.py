@@ -183,7 +183,7 @@ class BasePolicy:
                 summary=self.summarise(run, tool, data),
                 compensation=tool.spec.compensation,
                 turn_id=run.world.turn_id,
-                result={name: value for name, value in data.items() if _is_short(value)},
+                result=_needed_to_undo(run, tool, data),
                 fingerprint=make_effect(run.world, run.flow.flow_id, tool, arguments).fingerprint,
             ),
         )
@@ -191,6 +191,15 @@ class BasePolicy:
 
 def _known(run: Execution, name: str) -> bool:
     return name in run.data or name in run.flow.spec.slots
+
+
+def _needed_to_undo(run: Execution, tool: Tool, data: JsonObject) -> JsonObject:
+    """What a compensation can be called with, and judged by: the bounds above which it needs an approval."""
+    undo = run.tools.find(tool.spec.compensation) if tool.spec.compensation is not None else None
+    if undo is None:
+        return {}
+    wanted = {*undo.inputs, *undo.spec.approval_above}
+    return {name: value for name, value in data.items() if name in wanted and _is_short(value)}
 
 
 def _is_short(value: Json) -> bool:

@@ -42,6 +42,6 @@ class SharedStore:
 
     def _note_failure(self, error: Unavailable) -> None:
         if not self._is_away:
-            _log.warning("A shared store is away.", store=self._name, instead=self._instead, error=str(error))
+            _log.warning("A shared store is away.", store=self._name, instead=self._instead, error=error)
         self._is_away = True
         self._try_at = self._clock() + TRY_AGAIN_AFTER_S

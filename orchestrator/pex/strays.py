@@ -58,7 +58,7 @@ class Strays:
 
     def _hear(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         if not future.cancelled() and (error := future.exception()) is not None:
-            _log.warning("A tool that nobody waited for broke.", tool=tool_id, error=str(error))
+            _log.warning("A tool that nobody waited for broke.", tool=tool_id, error=error)
 
 
 class ToolThreads:

@@ -21,6 +21,9 @@ from orchestrator.types import Json, JsonObject, TenantId, ToolId
 Services = Callable[[TenantId], Mapping[str, object]]
 """Gives a tenant's service instances by class name."""
 
+MASKED = "it"
+"""What a mistake calls the value: contents are not for logs."""
+
 Check = Callable[[Json], str | None]
 """Says what is wrong with a value, or None."""
 
@@ -92,7 +95,7 @@ def _fingerprint(spec: ToolSpec) -> str:
 
 def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: list[Problem]) -> Check:
     try:
-        validator = validator_for(schema, validate_formats=True)
+        validator = validator_for(schema, validate_formats=True, mask=MASKED)
     except (ValidationError, ValueError) as error:
         problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
         return lambda _: "its schema is broken"

@@ -29,7 +29,7 @@ from orchestrator.pex.toolbox import Tool, Toolbox
 from orchestrator.pex.wrappers import ToolPorts, ToolRequest, wrap_calls
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.telemetry.metrics import TOOL_SECONDS, labelled
-from orchestrator.telemetry.traces import span
+from orchestrator.telemetry.traces import note_failure, span
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject, ToolId
 from orchestrator.world.world import ToolUsed, World
@@ -73,7 +73,7 @@ class ToolRunner:
         tool_id = tool.spec.tool_id
         mistake = tool.check_input(arguments)
         if mistake is not None:
-            return self._finish(world, flow_id, tool, arguments, _bad_input(tool, mistake))
+            return _finish(world, flow_id, tool, arguments, _bad_input(tool, mistake))
         number = 1 + sum(used.tool_id == tool_id for used in world.tools)
         world.event("tool_started", tool_id=tool_id, flow_id=flow_id)
         answer = await world.steps.call(
@@ -87,29 +87,13 @@ class ToolRunner:
             else make_effect(world, flow_id, tool, arguments, again=again, compensates=compensates),
         )
         if isinstance(answer, UnknownOutcome):
-            return self._finish(world, flow_id, tool, arguments, answer)
+            return _finish(world, flow_id, tool, arguments, answer)
+        carry_labels(world.state, tool.spec, flow_id)  # its words may be in an error as well
         result = read_envelope(answer)
         if isinstance(result, ToolError) and result.undecided and not tool.spec.idempotent:
             unknown = UnknownOutcome(f"tool:{tool_id}:{number}", answer["idempotency_key"])
-            return self._finish(world, flow_id, tool, arguments, unknown)
-        return self._finish(world, flow_id, tool, arguments, result)
-
-    def _finish(
-        self, world: World, flow_id: FlowId, tool: Tool, arguments: JsonObject, result: ToolResult
-    ) -> ToolResult:
-        match result:
-            case ToolData():
-                status = "ok"
-                carry_labels(world.state, tool.spec, flow_id)
-            case ToolError(category):
-                status = category.value
-            case UnknownOutcome():
-                status = "unknown"
-        tool_id = tool.spec.tool_id
-        world.tools.append(ToolUsed(tool_id, arguments, status))
-        world.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)
-        world.signal("pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status)
-        return result
+            return _finish(world, flow_id, tool, arguments, unknown)
+        return _finish(world, flow_id, tool, arguments, result)
 
     async def _attempt(self, world: World, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; gives the envelope."""
@@ -117,6 +101,8 @@ class ToolRunner:
         began = time.perf_counter()
         with span("tool", tool_id=tool.spec.tool_id):
             result = await self._handle(ToolRequest(tool, arguments, call))
+            if isinstance(result, ToolError):
+                note_failure(result.category.value)
         labelled(TOOL_SECONDS, tool.spec.tool_id).observe(time.perf_counter() - began)
         return {**write_envelope(result), "idempotency_key": key}
 
@@ -157,6 +143,23 @@ class ToolRunner:
             message = f"Nothing here calls tools over {request.spec.implementation.value}."
             raise ConfigurationError([Problem(f"tools.yaml: tools.{request.spec.tool_id}", message)])
         return await self._transport.send(request.spec, request.arguments, request.call)
+
+
+def _finish(
+    world: World, flow_id: FlowId, tool: Tool, arguments: JsonObject, result: ToolResult
+) -> ToolResult:
+    match result:
+        case ToolData():
+            status = "ok"
+        case ToolError(category):
+            status = category.value
+        case UnknownOutcome():
+            status = "unknown"
+    tool_id = tool.spec.tool_id
+    world.tools.append(ToolUsed(tool_id, arguments, status))
+    world.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)
+    world.signal("pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status)
+    return result
 
 
 def _bad_input(tool: Tool, mistake: str) -> ToolError:

@@ -15,6 +15,7 @@ from typing import Protocol, TypeAlias
 
 import orjson
 
+from orchestrator.dialogue.json_values import holds_nul
 from orchestrator.domain.configuration import DomainConfig, Resilience
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.services import ToolCall
@@ -230,9 +231,12 @@ class CheckOutput:
         if longest > self._max_bytes:  # it need not be written out to be seen
             return f"It has more than {longest} bytes, and {self._max_bytes} are taken in."
         try:
-            size = len(orjson.dumps(data))
+            written = orjson.dumps(data)
         except TypeError as error:
             return f"It is no JSON: {error}"
+        size = len(written)
+        if holds_nul(written):
+            return "It holds a NUL character, which no store takes."
         if size > self._max_bytes:
             return f"It has {size} bytes, and {self._max_bytes} are taken in."
         return tool.check_output(data)

@@ -17,6 +17,8 @@ guarded by tenant. Doors set it once they know who asks."""
 
 
 class ApiKeys(Protocol):
+    """Keys of callers; only their hashes are kept. Every method raises Unavailable."""
+
     async def create(
         self,
         tenant_id: TenantId,
@@ -49,7 +51,9 @@ class ApiKeys(Protocol):
 class Tickets(Protocol):
     """Stand for a caller where no header can be sent; valid for a minute or two."""
 
-    async def issue(self, caller: Caller, *, lives_s: int) -> str: ...
+    async def issue(self, caller: Caller, *, lives_s: int) -> str:
+        """A new ticket for a caller, valid for so many seconds."""
+        ...
 
     async def redeem(self, ticket: str) -> Caller | None:
         """Whose ticket it is; None when it is unknown or too old."""
@@ -66,6 +70,8 @@ class Limit:
 
 
 class RequestLimits(Protocol):
+    """Counts requests, over all gateways together."""
+
     async def take(self, tenant_id: TenantId, limits: Sequence[Limit]) -> float:
         """Count a request against all limits, or against none and give the seconds until it may be made.
 

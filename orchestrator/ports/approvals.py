@@ -9,6 +9,8 @@ from orchestrator.types import SessionId, TenantId
 
 
 class Approvals(Protocol):
+    """Questions for approval as operators see them (PX-17). Every method raises Unavailable."""
+
     async def list(
         self,
         tenant_id: TenantId,

@@ -59,10 +59,12 @@ class Finding:
     labels: tuple[str, ...] = ()
 
     def to_json(self) -> JsonObject:
+        """Its JSON form."""
         return {**asdict(self), "labels": list(self.labels)}
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Finding:
+        """The inverse of `to_json`."""
         return cls(body["source"], body["text"], body["values"], body["score"], tuple(body["labels"]))
 
 

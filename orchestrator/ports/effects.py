@@ -9,6 +9,8 @@ from orchestrator.types import SessionId, TenantId
 
 
 class Effects(Protocol):
+    """The ledger of a session: what tools changed outside (RT-10)."""
+
     async def list(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
     ) -> list[LedgerEntry]:

@@ -40,6 +40,8 @@ class LiveEvents(Protocol):
 
 
 class EventLog(Protocol):
+    """What happened in sessions, numbered without a hole from 1 on. Every method raises Unavailable."""
+
     async def read(
         self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
     ) -> list[Event]:

@@ -31,6 +31,8 @@ class SlotUse:
 
 
 class Housekeeping(Protocol):
+    """What only housekeeping reads and removes, over all tenants. Every method raises Unavailable."""
+
     async def state(self, tenant_id: TenantId, session_id: SessionId) -> SessionState | None:
         """None: the session is not there, or nothing has happened in it."""
         ...
@@ -61,7 +63,9 @@ class Housekeeping(Protocol):
         """Remove events, journal entries, sent messages, runs and firings that are old; counts by table."""
         ...
 
-    async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]: ...
+    async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]:
+        """The user's values of completed tasks, with how often each was used."""
+        ...
 
     async def unsummarised(
         self, *, idle_s: float, least_turns: int, limit: int = 100
@@ -71,6 +75,8 @@ class Housekeeping(Protocol):
 
 
 class Proposals(Protocol):
+    """How Internal flows suggest a change of a session that they do not hold."""
+
     async def propose(
         self,
         tenant_id: TenantId,

@@ -9,6 +9,8 @@ from orchestrator.types import SessionId, TenantId, TurnId
 
 
 class Inbox(Protocol):
+    """Turns as those who submit them see them. Every method raises Unavailable."""
+
     async def submit(self, submission: Submission) -> Receipt:
         """Accept one turn, or return the earlier one of the same idempotency key.
 

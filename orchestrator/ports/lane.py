@@ -8,11 +8,13 @@ from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.lease import Committed, Lease, TurnCommit
 from orchestrator.turns.step import Step
-from orchestrator.types import Epoch, FlowId, SessionId, TurnId
+from orchestrator.types import FlowId, SessionId, TurnId
 
 
 class Lane(Protocol):
-    async def claim(self, session_id: SessionId, *, cached_epoch: Epoch | None = None) -> Lease | None:
+    """A session's queue of turns as a worker sees it. Every method raises Unavailable."""
+
+    async def claim(self, session_id: SessionId) -> Lease | None:
         """Lease the lane and take up its next turn in one round trip.
 
         Marks the turn running and counts the attempt. A turn whose attempts are used up is

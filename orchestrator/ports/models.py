@@ -17,6 +17,8 @@ MODEL_FAILURES = (ModelUnavailable, ModelOutputInvalid, BudgetExceeded)
 
 
 class ChatRole(StrEnum):
+    """Who speaks in a chat-completions request."""
+
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
@@ -44,6 +46,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
+    """One message of a request; `tool_call_id` names the call that a message of a tool answers."""
+
     role: ChatRole
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
@@ -94,11 +98,14 @@ class ChatRequest:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
+    """Tokens as the endpoint counted them."""
+
     prompt_tokens: int
     completion_tokens: int
 
     @property
     def total_tokens(self) -> int:
+        """Both together: what budgets count."""
         return self.prompt_tokens + self.completion_tokens
 
 

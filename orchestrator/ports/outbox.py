@@ -21,13 +21,17 @@ class OutboxMessage:
 
 
 class Outbox(Protocol):
+    """Every method raises Unavailable."""
+
     async def take_due(
         self, kinds: tuple[str, ...], *, again_after_s: float, limit: int = 100
     ) -> list[OutboxMessage]:
-        """Messages never sent, or sent so long ago and not acknowledged; marks them as sent now.
+        """Messages of these kinds never sent, or sent so long ago and not acknowledged, oldest first.
 
-        Two callers do not get the same message within `again_after_s` seconds.
+        They are marked as sent now. Two callers do not get the same message within `again_after_s` seconds.
         """
         ...
 
-    async def acknowledge(self, ids: list[int]) -> None: ...
+    async def acknowledge(self, ids: list[int]) -> None:
+        """Note that these have arrived: they are not given out again. Unknown numbers do no harm."""
+        ...

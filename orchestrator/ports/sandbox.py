@@ -60,6 +60,8 @@ SandboxResult: TypeAlias = Returned | Stopped
 
 
 class Sandbox(Protocol):
+    """Runs code that a model wrote, where it can reach nothing (PX-10)."""
+
     async def run_python(
         self,
         function_source: str,

@@ -16,6 +16,8 @@ NO_EPOCH: Final = Epoch(0)
 
 
 class EntryKind(StrEnum):
+    """What a snippet is (RT-13)."""
+
     FINDING = "finding"
     SUMMARY = "summary"
     PROPOSAL = "proposal"
@@ -46,6 +48,7 @@ class Entry:
     entry_id: str = ""
 
     def to_json(self) -> JsonObject:
+        """Its JSON form."""
         return {
             "flow": self.flow,
             "origin": self.origin,
@@ -60,11 +63,13 @@ class Entry:
 
     @classmethod
     def from_json(cls, body: JsonObject) -> Entry:
+        """The inverse of `to_json`."""
         members: JsonObject = {**body, "kind": EntryKind(body["kind"]), "labels": tuple(body["labels"])}
         return cls(**members)
 
 
 def new_entry_id() -> str:
+    """An identifier for a snippet that nobody has yet."""
     return new_id("note")
 
 
@@ -108,14 +113,18 @@ class Scratchpad(Protocol):
 class ScratchpadArchive(Protocol):
     """The durable copy, from which a scratchpad is filled again when Redis comes back empty."""
 
-    async def save(self, tenant_id: TenantId, session_id: SessionId, entries: tuple[Entry, ...]) -> None: ...
+    async def save(self, tenant_id: TenantId, session_id: SessionId, entries: tuple[Entry, ...]) -> None:
+        """Add entries, or replace those of the same identifiers."""
+        ...
 
     async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
         """The least recently saved first, at most `CAPACITY`."""
         ...
 
-    async def remove(
-        self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]
-    ) -> None: ...
+    async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> None:
+        """Take these out; unknown ones do no harm."""
+        ...
 
-    async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None: ...
+    async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
+        """Take out all of a session."""
+        ...

@@ -9,6 +9,8 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 
 class Sessions(Protocol):
+    """Sessions as clients and operators see them. Every method raises Unavailable."""
+
     async def create(
         self,
         tenant_id: TenantId,

@@ -12,13 +12,17 @@ class Spent:
     cost_micros: int = 0
 
     def plus(self, other: "Spent") -> "Spent":
+        """Both together."""
         return Spent(self.tokens + other.tokens, self.cost_micros + other.cost_micros)
 
     def minus(self, other: "Spent") -> "Spent":
+        """This without the other; it may be negative."""
         return Spent(self.tokens - other.tokens, self.cost_micros - other.cost_micros)
 
 
 class SpendingStore(Protocol):
+    """Counters of tokens and money that all processes share."""
+
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
         """Add to a counter, atomically, and return its new value. Negative amounts give back.
 

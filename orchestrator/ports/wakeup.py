@@ -8,6 +8,8 @@ from orchestrator.types import SessionId
 
 
 class Wakeup(Protocol):
+    """Where hints are left and taken."""
+
     async def offer(self, *session_ids: SessionId) -> bool:
         """Say that sessions have work; never raises for a store or broker that is down.
 

@@ -54,7 +54,9 @@ class WebhookFeeds(Protocol):
         """Feeds with something to deliver now, held for this process: some of each host, of busy ones none."""
         ...
 
-    async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]: ...
+    async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
+        """What is to be delivered next: events with numbers above `after`, in order."""
+        ...
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
         """All events up to `number` arrived; False when the hold was lost, so that others go on."""

@@ -9,6 +9,8 @@ from orchestrator.types import Json, JsonObject, SessionId
 
 
 class Writer(Protocol):
+    """A model for one question of an Internal flow."""
+
     async def write(
         self,
         prompt_id: str,
@@ -37,6 +39,8 @@ class Writer(Protocol):
 
 
 class Triggers(Protocol):
+    """How code that is no Internal flow starts some."""
+
     async def start(self, trigger: str, tenant_id: str, session_id: SessionId, *, key: str) -> None:
         """Start the flows of a trigger for a session; once per `key`, and one of each at a time."""
         ...

@@ -72,6 +72,11 @@ class CallLog:
     """What happened on the way to an answer, for its signal."""
 
     model: str | None = None
+    """Who answered, as the endpoint names it."""
+    asked: str | None = None
+    """Who was asked last, as it is configured."""
+    refused_by: str | None = None
+    """The scope of the budget that forbade the call."""
     requests: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     """Model and error code of each request that got no answer."""
@@ -188,6 +193,7 @@ class ModelCaller:
     async def _complete_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> ChatReply:
+        log.asked = choice.model
         request = self._addressed(request, choice, call)
         price = self._config.prices.get(choice.model, _FREE)
         async with self._paid(request, price, call, log) as payment:
@@ -202,9 +208,9 @@ class ModelCaller:
     async def _stream_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
+        log.asked = log.model = choice.model
         request = self._addressed(request, choice, call)
         price = self._config.prices.get(choice.model, _FREE)
-        log.model = choice.model
         usage = Usage(prompt_tokens(request), 0)
         async with self._paid(request, price, call, log) as payment:
             with _guarded(self._breaker(choice)):
@@ -252,7 +258,7 @@ class ModelCaller:
                 await self._budgets.settle(reservation, payment.actual)
             except Unavailable as error:
                 # The reservation stays: the counters show too much, never too little.
-                _logger.warning("What a model call spent could not be counted.", error=str(error))
+                _logger.warning("What a model call spent could not be counted.", error=error)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from orchestrator.errors import ModelOutputInvalid, ParleyError
+from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ParleyError
 from orchestrator.ports.models import (
     CallMetadata,
     ChatMessage,
@@ -300,6 +300,7 @@ class PromptEngineer:
                 yield log
         except ParleyError as error:
             outcome = error.code
+            log.refused_by = error.scope if isinstance(error, BudgetExceeded) else None
             raise
         except BaseException as error:
             outcome = type(error).__name__
@@ -347,6 +348,8 @@ def _call_signal(prompt: Prompt, call: CallContext, log: CallLog, outcome: str, 
             "prompt_digest": prompt.digest,
             "outcome": outcome,
             "model": log.model,
+            "asked": log.asked,
+            "refused_by": log.refused_by,
             "requests": log.requests,
             "failures": [list(failure) for failure in log.failures],
             "repaired": log.repaired,

@@ -12,6 +12,7 @@ import orjson
 from jsonschema import Draft202012Validator
 from jsonschema import exceptions as jsonschema_exceptions
 
+from orchestrator.dialogue.json_values import drop_nul
 from orchestrator.ports.models import (
     ChatMessage,
     ChatReply,
@@ -164,7 +165,7 @@ def read_json(text: str) -> Json:
     """Read JSON, also when it stands alone in a Markdown fence; None when it is none (or null)."""
     fenced = _FENCED.match(text)
     try:
-        return orjson.loads(fenced.group(1) if fenced else text)
+        return orjson.loads(drop_nul(fenced.group(1) if fenced else text))
     except orjson.JSONDecodeError:
         return None
 

@@ -120,21 +120,6 @@ def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
     return {"label": label, "name": "show_page", "payload": payload}
 
 
-def turn_page(frame: JsonObject, page: int) -> JsonObject:
-    """The block of a table's frame at another page (from 1), with the ways on and back.
-
-    Raises ValueError when the table has no such page.
-    """
-    block: JsonObject = frame["block"]
-    pages = block["pages"]
-    if not 1 <= page <= pages:
-        raise ValueError(f"The table has {pages} pages.")
-    shown = Frame(frame["frame_id"], frame["flow_id"], None, table_id=frame["table_id"])
-    ways = [("Previous page", page - 1)] if page > 1 else []
-    ways += [("Next page", page + 1)] if page < pages else []
-    return {**block, "page": page, "actions": [_page_action(shown, label, to) for label, to in ways]}
-
-
 def _read_columns(rows: list[JsonObject]) -> list[JsonObject]:
     names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name in row)
     return [

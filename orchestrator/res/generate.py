@@ -118,7 +118,7 @@ def _try(
     try:
         text = templates.render(name, **values)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        _log.warning("A template failed.", template=name, error=str(error), turn=world.turn_id)
+        _log.warning("A template failed.", template=name, error=error, turn=world.turn_id)
         world.signal("res", SignalType.TEMPLATE, flow.flow_id, template=name, ok=False, why=str(error))
         return None
     return text

@@ -2,25 +2,35 @@
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Generator
-from typing import Any
+from collections.abc import Generator
+from types import TracebackType
+from typing import Any, Final
 
 import structlog
 from opentelemetry import trace
 from structlog.typing import EventDict
 
 from orchestrator.errors import ParleyError
+from orchestrator.redaction import hide_secrets, learn_secrets
 from orchestrator.types import SessionId, TurnId
 
-HIDDEN = "[secret]"
+OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"})
+CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
+"""Libraries that carry what users, models and tools say; our adapters log what fails in them."""
+WARNINGS: Final = "py.warnings"
+"""What warns may quote an error; its place and kind are told."""
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
     return structlog.get_logger(name)
+
+
+_log = get_logger(__name__)
 
 
 def bind_turn(session_id: SessionId, turn_id: TurnId) -> None:
@@ -36,15 +46,33 @@ def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
     return event
 
 
-def _format_error(_logger: Any, _method: str, event: EventDict) -> EventDict:
-    """A traceback without what the errors say: that may be what a user or a tool said.
+def _tell_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
+    """Errors without what they say: that may be what a user or a tool said, or an address with its password.
 
     Errors of our own family say nothing of that kind, and are told whole.
     """
     error = _error_of(event.pop("exc_info", None))
     if error is not None:
+        event["event"] = _without_words(str(event["event"]), error)
         event["exception"] = "".join(_lines_of(error))
+    if event.get("logger") == WARNINGS:
+        event["event"] = str(event["event"]).partition("Warning: ")[0] + "Warning"
+    for name, value in event.items():
+        if isinstance(value, BaseException):
+            event[name] = name_error(value)
     return event
+
+
+def name_error(error: BaseException) -> str:
+    """What a log may tell of an error in one line: ours with their message, others by their type."""
+    kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
+    match error:
+        case ParleyError():
+            return str(error)
+        case OSError(errno=int(number)):
+            return f"{kind}: {os.strerror(number)}"
+        case _:
+            return kind
 
 
 def _error_of(given: Any) -> BaseException | None:
@@ -54,35 +82,50 @@ def _error_of(given: Any) -> BaseException | None:
     return given if isinstance(given, BaseException) else given[1] if given else None
 
 
-def _lines_of(error: BaseException) -> Generator[str]:
+def _chain_of(error: BaseException) -> Generator[BaseException]:
+    """What led to an error, the first cause first, and the error itself."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
-        yield from _lines_of(cause)
-        yield "which led to:\n"
-    yield from traceback.format_tb(error.__traceback__)
-    told = f": {error}" if isinstance(error, ParleyError) else ""
-    yield f"{type(error).__module__}.{type(error).__qualname__}{told}\n"
+        yield from _chain_of(cause)
+    yield error
 
 
-def _hiding(secrets: frozenset[str]) -> Callable[[Any, str, Any], str]:
+def _without_words(told: str, error: BaseException) -> str:
+    """A library's message without the errors' own words, which it likes to repeat."""
+    for each in _chain_of(error):
+        if not isinstance(each, ParleyError) and str(each):
+            told = told.replace(repr(each), name_error(each)).replace(str(each), name_error(each))
+    return told
+
+
+def _lines_of(error: BaseException) -> Generator[str]:
+    for number, each in enumerate(_chain_of(error)):
+        if number:
+            yield "which led to:\n"
+        yield from traceback.format_tb(each.__traceback__)
+        told = f": {each}" if isinstance(each, ParleyError) else ""
+        yield f"{type(each).__module__}.{type(each).__qualname__}{told}\n"
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Libraries that carry contents quote them; when they are debugged, all others do."""
+    library = record.name.partition(".")[0]
+    if library in OURS:
+        return True
+    return record.levelno >= logging.INFO and library not in CARRIERS
+
+
+def _hide(_logger: Any, _method: str, line: Any) -> str:
     """The last guard: libraries may log what they were configured with."""
-    written = {json.dumps(secret, ensure_ascii=False)[1:-1] for secret in secrets}
-    hidden = sorted(secrets | written, key=len, reverse=True)
-
-    def hide(_logger: Any, _method: str, line: Any) -> str:
-        for secret in hidden:
-            if secret in line:
-                line = line.replace(secret, HIDDEN)
-        return line
-
-    return hide
+    return hide_secrets(line)
 
 
 def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = frozenset()) -> None:
-    """Send what we and the libraries log through structlog.
+    """Send what we and the libraries log, and what ends this process unexpectedly, through structlog.
 
     `level`: a number, or a name in capitals. `secrets`: what no line may hold, whoever says it.
     """
+    learn_secrets(secrets)
     shared = [
         structlog.contextvars.merge_contextvars,
         _add_trace,
@@ -107,12 +150,27 @@ def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = fr
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _format_error,
+                _tell_errors,
                 structlog.processors.JSONRenderer(ensure_ascii=False),
-                _hiding(secrets),
+                _hide,
             ],
         )
     )
+    handler.addFilter(_is_told)
+    logging.captureWarnings(True)
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
+    sys.excepthook = _log_end
+    threading.excepthook = _log_end_of_thread
+
+
+def _log_end(kind: type[BaseException], error: BaseException, trace_back: TracebackType | None) -> None:
+    if issubclass(kind, KeyboardInterrupt):
+        return
+    _log.critical("This process ends of an error that nobody expected.", exc_info=(kind, error, trace_back))
+
+
+def _log_end_of_thread(ended: threading.ExceptHookArgs) -> None:
+    if ended.exc_value is not None and not isinstance(ended.exc_value, SystemExit):
+        _log.error("A thread ends of an error that nobody expected.", exc_info=ended.exc_value)

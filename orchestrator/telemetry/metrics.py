@@ -33,7 +33,14 @@ MODEL_SECONDS = Histogram(
 )
 MODEL_TOKENS = Counter("parley_model_tokens", "Tokens that were paid for.", ["model"])
 MODEL_COST = Counter("parley_model_cost", "Cost, in the currency of the domain's prices.", ["model"])
-MODEL_OPEN = Gauge("parley_model_breaker_open", "1 while this process leaves a model alone.", ["model"])
+BUDGET_REFUSALS = Counter(
+    "parley_model_budget_refusals", "Questions to models that a budget forbade, by whose it is.", ["scope"]
+)
+MODEL_OPEN = Gauge(
+    "parley_model_breaker_open",
+    "1 from a model's failures in a row until it answers this process.",
+    ["model"],
+)
 
 TOOL_CALLS = Counter("parley_tool_calls", "Calls of tools, by what came of them.", ["tool", "status"])
 TOOL_SECONDS = Histogram("parley_tool_seconds", "Time of calls that reached a tool.", ["tool"], buckets=_FAST)
@@ -60,6 +67,10 @@ PROBLEMS = Counter("parley_http_problems", "Requests that were not granted, by t
 LISTENERS = Gauge("parley_event_listeners", "Clients that follow a session at the moment.", ["kind"])
 
 
+for _scope in ("call", "turn", "session", "day"):
+    # Told from the start: Prometheus does not see the first event of a series that begins with it.
+    BUDGET_REFUSALS.labels(_scope)
+
 _Labelled = TypeVar("_Labelled", Counter, Gauge, Histogram)
 _labelled: dict[tuple[Any, ...], Any] = {}
 
@@ -79,7 +90,7 @@ def count_signal(signal: Signal) -> None:
         case SignalType.MODEL_CALL:
             _count_model_call(told)
         case SignalType.BREAKER:
-            MODEL_OPEN.labels(told["model"]).set(told["state"] == "open")
+            MODEL_OPEN.labels(told["model"]).set(told["state"] != "closed")
         case SignalType.TOOL_CALL:
             labelled(TOOL_CALLS, told["tool_id"], told["status"]).inc()
         case SignalType.RECOVERY:
@@ -91,8 +102,11 @@ def count_signal(signal: Signal) -> None:
 
 
 def _count_model_call(told: Json) -> None:
-    model = told["model"] or "none"
+    # As it is configured: an endpoint may answer by other names, and one that fails gives none.
+    model = told["asked"] or "none"
     MODEL_CALLS.labels(model, told["prompt_id"], told["outcome"]).inc()
     MODEL_SECONDS.labels(model).observe(told["duration_ms"] / 1000)
     MODEL_TOKENS.labels(model).inc(told["tokens"])
     MODEL_COST.labels(model).inc(told["cost_micros"] * _MICROS)
+    if told["refused_by"] is not None:
+        BUDGET_REFUSALS.labels(told["refused_by"]).inc()

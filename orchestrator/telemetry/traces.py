@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
@@ -18,7 +18,11 @@ from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, TraceFlags
 
+from orchestrator.redaction import hide_secrets
 from orchestrator.types import TurnId
+
+_ADDRESSES = frozenset({"http.target", "http.url", "url.full"})
+"""Attributes of requests that hold an address."""
 
 Attributes = Mapping[str, str | int | float | bool]
 
@@ -49,7 +53,7 @@ def set_up_tracing(role: str, environment: Mapping[str, str]) -> bool:
 
     name = environment.get("OTEL_SERVICE_NAME", f"parley-{role}")
     provider = TracerProvider(resource=Resource.create({SERVICE_NAME: name}), id_generator=_make_ids())
-    provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
+    provider.add_span_processor(BatchSpanProcessor(make_discreet(OTLPSpanExporter())))
     trace.set_tracer_provider(provider)
     _State.tracer = provider.get_tracer("parley")
     return True
@@ -76,6 +80,15 @@ def turn_span(name: str, turn_id: TurnId, **attributes: str | float | bool) -> A
         return _NOTHING
     parent = trace.set_span_in_context(NonRecordingSpan(root_of(turn_id)))
     return _open(_State.tracer, name, parent, {**attributes, "turn_id": turn_id})
+
+
+def note_failure(kind: str) -> None:
+    """Mark the span that is open here as failed, where an error is an answer and does not leave the block.
+
+    `kind`: a code or the error's type; its message may hold what a user said.
+    """
+    if _State.tracer is not None:
+        trace.get_current_span().set_status(trace.StatusCode.ERROR, kind)
 
 
 def note_accepted(turn_id: TurnId, session_id: str) -> None:
@@ -126,6 +139,45 @@ def _open(
             # The message may hold what a user said.
             opened.set_status(trace.StatusCode.ERROR, type(error).__name__)
             raise
+
+
+def make_discreet(exporter: Any) -> Any:
+    """An exporter that gives spans on without what is asked for in an address, where tickets and contents are."""
+    from opentelemetry.sdk.trace import ReadableSpan  # noqa: PLC0415
+    from opentelemetry.sdk.trace.export import SpanExporter  # noqa: PLC0415
+
+    def hide(name: str, value: Any) -> Any:
+        if name == "url.query":
+            return ""
+        if not isinstance(value, str):
+            return value
+        return hide_secrets(value.partition("?")[0] if name in _ADDRESSES else value)
+
+    class DiscreetExporter(SpanExporter):
+        def export(self, spans: Sequence[ReadableSpan]) -> Any:
+            return exporter.export([self._hidden(span) for span in spans])
+
+        def shutdown(self) -> None:
+            exporter.shutdown()
+
+        def _hidden(self, span: ReadableSpan) -> ReadableSpan:
+            told = {name: hide(name, value) for name, value in (span.attributes or {}).items()}
+            return ReadableSpan(
+                span.name,
+                span.context,
+                span.parent,
+                span.resource,
+                told,
+                span.events,
+                span.links,
+                span.kind,
+                status=span.status,
+                start_time=span.start_time,
+                end_time=span.end_time,
+                instrumentation_scope=span.instrumentation_scope,
+            )
+
+    return DiscreetExporter()
 
 
 def _make_ids() -> Any:

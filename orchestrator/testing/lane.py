@@ -44,7 +44,7 @@ class MemoryLane:
         """Be dead in the eyes of the others, as a process whose connection closed."""
         self._store.live_workers.discard(self._worker)
 
-    async def claim(self, session_id: SessionId, *, cached_epoch: Epoch | None = None) -> Lease | None:
+    async def claim(self, session_id: SessionId) -> Lease | None:
         session = self._store.sessions.get(session_id)
         if session is None or session_id in self._held or session.pending == 0 or not self._free(session):
             return None
@@ -60,7 +60,7 @@ class MemoryLane:
             domain=session.domain,
             token=session.lease_token,
             epoch=session.epoch,
-            state=None if cached_epoch == session.epoch else session.state,
+            state=session.state,
             work=work,
         )
 
@@ -140,7 +140,7 @@ class MemoryLane:
             session.framed[frame.flow_id] = (turn.turn_id, self._store.clock())
         keep_approvals(self._store, lease.tenant_id, commit)
         _keep_plans(session, turn.turn_id, commit, now)
-        self._store.outbox.extend((session.session_id, entry) for entry in commit.outbox)
+        self._store.leave(session, turn.turn_id, commit.outbox)
         events = tuple(
             session.append(replace(event, turn_id=event.turn_id or turn.turn_id)) for event in commit.events
         )

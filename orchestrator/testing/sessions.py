@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import orjson
 
-from orchestrator.dialogue.diff import apply, diff
+from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.errors import InvalidInput, NotFound, SessionBusy
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision
 from orchestrator.turns.plan import show_plan, show_revision
@@ -90,9 +90,7 @@ class MemorySessions:
         start = max(e for e, kept in session.revisions.items() if e <= epoch and kept.snapshot is not None)
         state = session.revisions[start].snapshot
         assert state is not None
-        for later in range(start + 1, epoch + 1):
-            state = apply(state, session.revisions[Epoch(later)].diff)
-        return state
+        return rebuild(state, (session.revisions[Epoch(later)].diff for later in range(start + 1, epoch + 1)))
 
     async def rollback(self, tenant_id: TenantId, session_id: SessionId, epoch: Epoch) -> SessionRecord:
         session = self._store.session(tenant_id, session_id)

@@ -5,11 +5,12 @@ Holds data and the rules on it, as the tables and their statements do; one event
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 
 from orchestrator.errors import NotFound
+from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.turns.approval import ApprovalRecord
 from orchestrator.turns.effect import LedgerEntry
 from orchestrator.turns.event import Event
@@ -170,7 +171,9 @@ class MemoryStore:
 
     clock: Callable[[], datetime] = field(default_factory=ManualClock)
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])
-    outbox: list[tuple[SessionId, OutboxEntry]] = field(default_factory=list[tuple[SessionId, OutboxEntry]])
+    outbox: list[OutboxMessage] = field(default_factory=list[OutboxMessage])
+    outbox_sent: dict[int, datetime | None] = field(default_factory=dict[int, datetime | None])
+    """By message, when it was sent last; None: it was acknowledged."""
     documents: dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]] = field(
         default_factory=dict[tuple[TenantId, str], dict[str, dict[str, JsonObject]]]
     )
@@ -194,6 +197,20 @@ class MemoryStore:
         if found is None or found.tenant_id != tenant_id:
             raise NotFound("session", session_id)
         return found
+
+    def leave(self, session: MemorySession, turn_id: TurnId, entries: Iterable[OutboxEntry]) -> None:
+        """Put what a turn leaves to be sent into the outbox."""
+        for entry in entries:
+            self.outbox.append(
+                OutboxMessage(
+                    id=len(self.outbox) + 1,
+                    tenant_id=session.tenant_id,
+                    session_id=session.session_id,
+                    turn_id=turn_id,
+                    kind=entry.kind,
+                    payload=entry.payload,
+                )
+            )
 
     def turn(self, tenant_id: TenantId, turn_id: TurnId) -> tuple[MemorySession, MemoryTurn]:
         """Raises NotFound, also for a turn of another tenant."""

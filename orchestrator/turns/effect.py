@@ -28,9 +28,6 @@ class LedgerStatus(StrEnum):
     """It was undone by the tool's compensation."""
 
 
-REPEATABLE = frozenset({LedgerStatus.FAILED, LedgerStatus.COMPENSATED})
-"""An effect in these may be had without asking anybody."""
-
 OPEN = frozenset({LedgerStatus.STARTED, LedgerStatus.UNKNOWN})
 """Nobody knows whether an effect in these was had."""
 

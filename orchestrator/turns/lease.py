@@ -35,8 +35,7 @@ class Work:
 class Lease:
     """A claimed lane: the right to commit while `token` and `epoch` are current (RT-2, RT-3).
 
-    `state` is the serialised working state (None for a new session or when the caller's cached
-    epoch is current).
+    `state` is the serialised working state; None for a new session.
     """
 
     session_id: SessionId

@@ -59,6 +59,27 @@ Key = Annotated[str, StringConstraints(min_length=1, max_length=255, pattern=r"^
 
 MAX_INPUT_BYTES = 64 * 1024
 """Of one request, encoded."""
+MAX_DEPTH = 64
+"""Lists and objects within each other."""
+_STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]|\\.)*"?|[\[{]|[\]}]', re.DOTALL)
+
+
+def is_too_deep(body: bytes) -> bool:
+    """Whether JSON is nested deeper than `MAX_DEPTH`; most bodies have too few brackets to be looked at."""
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
+        return False
+    depth = 0
+    for found in _STRING_OR_BRACKET.finditer(body):
+        match found[0][:1]:
+            case b"[" | b"{":
+                depth += 1
+                if depth > MAX_DEPTH:
+                    return True
+            case b"]" | b"}":
+                depth -= 1
+            case _:
+                pass
+    return False
 
 
 class Request(BaseModel):

@@ -31,16 +31,7 @@ def unanswered(
         "status": status.value,
         "text": text,
         "reply": SAFE_REPLIES[status],
-        "flows": [],
-        "completed": [],
-        "tools": [],
-        "frame": None,
-        "actions": [],
-        "interaction": {"kind": "none"},
-        "code_snippet": None,
-        "properties": {},
-        "ambiguity": None,
-        "flags": {},
+        **_nothing_yet(),
         "duration_ms": 0,
     }
 
@@ -60,6 +51,20 @@ def turn_object(record: TurnRecord) -> JsonObject:
         "status": record.status.value,
         "text": record.input.text,
         "reply": None,
+        **_nothing_yet(),
+        "duration_ms": None,
+    }
+    if record.result is not None:
+        body.update(record.result)
+    body["status"] = record.status.value
+    if record.error is not None:
+        body["error"] = record.error
+    return body
+
+
+def _nothing_yet() -> JsonObject:
+    """The parts of a turn object that only an answer fills."""
+    return {
         "flows": [],
         "completed": [],
         "tools": [],
@@ -70,11 +75,4 @@ def turn_object(record: TurnRecord) -> JsonObject:
         "properties": {},
         "ambiguity": None,
         "flags": {},
-        "duration_ms": None,
     }
-    if record.result is not None:
-        body.update(record.result)
-    body["status"] = record.status.value
-    if record.error is not None:
-        body["error"] = record.error
-    return body

@@ -78,8 +78,6 @@ class RemarkKind(StrEnum):
     PLAN_STATUS = "plan_status"
     NO_SUCH_STEP = "no_such_step"
     """The user wants to change a step that the plan does not have (any more)."""
-    BREAKDOWN = "breakdown"
-    """An unexpected error; the user learns only that it was ours."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,9 @@ _LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
 
 @contextmanager
 def some_database(data_dir: Path) -> Iterator[str]:
-    """The address of DATABASE_URL, of the running `up`, or of the folder's database, started for the block."""
-    found = read_variable("DATABASE_URL") or running_database(data_dir.resolve())
+    """The server that the environment names, that of the running `up`, or the folder's, started for the block."""
+    found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
+    found = found or running_database(data_dir.resolve())
     if found is not None:
         yield found
         return

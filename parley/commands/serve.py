@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.settings import read_environment
+from orchestrator.settings import load_settings, read_environment
 from parley.roles import ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
 
 
@@ -35,7 +35,8 @@ def serve(
 
 
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:
-    """The environment of the role. Raises InvalidInput for one that it must not start in."""
+    """The environment of the role. Raises InvalidInput, ConfigurationError for one that it must not start in."""
+    load_settings()
     environment = {**ONE_THREAD_EACH, **read_environment()}
     if role is Role.FLOWER:
         check_flower(seat, environment)

@@ -9,7 +9,7 @@ import typer
 
 from gateway.binding import require_safe_host, requires_callers
 from orchestrator.errors import Unavailable
-from orchestrator.settings import Settings, read_variable
+from orchestrator.settings import NO_STORES, read_settings, read_variable
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, settle_domain
 from parley.commands.output import note_models, say
 from parley.embedded.ports import is_free
@@ -51,7 +51,7 @@ def up(
 
 def _require_safe_host(host: str) -> None:
     """Say so before anything is started. Raises ConfigurationError."""
-    settings = Settings(DATABASE_URL="", REDIS_URL="")  # pyright: ignore[reportCallIssue]  # the rest: environment
+    settings = read_settings(**NO_STORES)
     require_safe_host(host, authenticated=requires_callers(settings))
 
 

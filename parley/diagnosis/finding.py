@@ -9,17 +9,24 @@ import psycopg
 import redis
 
 from orchestrator.errors import ParleyError
+from orchestrator.redaction import hide_secrets
 from orchestrator.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`fine` is None where nothing is wrong, only worth knowing. `remedy`: what to do; empty when all is well."""
+    """`fine` is None where nothing is wrong, only worth knowing. `remedy`: what to do; empty when all is well.
+
+    Secrets, which addresses and errors carry, are hidden in `message`.
+    """
 
     name: str
     fine: bool | None
     message: str
     remedy: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "message", hide_secrets(self.message))
 
     def as_json(self) -> JsonObject:
         state = {True: "ok", False: "bad", None: "note"}[self.fine]

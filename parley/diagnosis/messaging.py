@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 import redis
 from kombu.connection import Connection
 
+from orchestrator.adapters.redis.client import connect_blocking
 from orchestrator.adapters.redis.presence import PRESENT, Presence, read_presence
 from parley.diagnosis.database import look_at_clock
 from parley.diagnosis.finding import Finding, bad, note, well
@@ -125,5 +127,5 @@ def _server_time(client: redis.Redis) -> float:
     return seconds + micros / 1e6
 
 
-def _open(url: str) -> redis.Redis:
-    return redis.Redis.from_url(url, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S)
+def _open(url: str) -> AbstractContextManager[redis.Redis]:
+    return connect_blocking(url, timeout_s=_TIMEOUT_S)

@@ -11,11 +11,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
-from pydantic import ValidationError
 
 from gateway.tokens import read_tokens
 from orchestrator.errors import ConfigurationError
-from orchestrator.settings import OPENAI_URL, Settings
+from orchestrator.settings import NO_STORES, OPENAI_URL, Settings, read_settings
 from parley.diagnosis.finding import Finding, bad, note, well
 
 _TIMEOUT_S = 3
@@ -54,7 +53,7 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield note("model", "no OPENAI_API_KEY: System 1 and direct mode only")
     try:
         endpoints = _settings(environment).model_endpoints
-    except ValidationError:
+    except ConfigurationError:
         return  # told by the settings' own finding
     for name, endpoint in endpoints.items():
         secret = endpoint.api_key.get_secret_value() if endpoint.api_key else None
@@ -90,10 +89,10 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
 def _look_at_values(environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
         _settings(environment)
-    except ValidationError as error:
-        for problem in error.errors(include_url=False, include_input=False):
-            name = ".".join(str(part) for part in problem["loc"])
-            yield bad("settings", f"{name}: {problem['msg']}", f"correct or unset {name}")
+    except ConfigurationError as error:
+        for problem in error.problems:
+            what, _, todo = problem.message.rpartition("; ")
+            yield bad("settings", f"{problem.place} {what}", todo)
 
 
 def _look_at_doors(environment: Mapping[str, str]) -> Iterator[Finding]:
@@ -115,14 +114,16 @@ def _look_at_doors(environment: Mapping[str, str]) -> Iterator[Finding]:
 def _look_at_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
     """A gateway does not start with a secret that can be guessed, or with tokens meant for anybody."""
     try:
-        read_tokens(_settings(environment))
+        settings = _settings(environment)
+    except ConfigurationError:
+        return  # told by the settings' own finding
+    try:
+        read_tokens(settings)
     except ConfigurationError as error:
         for problem in error.problems:
             yield bad(
                 "tokens", f"{problem.place} {problem.message}", "correct it: the gateway does not start so"
             )
-    except ValidationError:
-        return  # told by the settings' own finding
 
 
 def _look_at_password(name: str, url: str | None) -> Iterator[Finding]:
@@ -184,5 +185,4 @@ def _ask_endpoint(name: str, address: str, key: str | None, model: str | None) -
 
 def _settings(environment: Mapping[str, str]) -> Settings:
     """The settings as processes would read them; the stores' addresses may be missing here."""
-    stores = {name: environment.get(name, "not-set") for name in ("DATABASE_URL", "REDIS_URL")}
-    return Settings(**stores)  # pyright: ignore[reportArgumentType]
+    return read_settings(**{name: environment.get(name, instead) for name, instead in NO_STORES.items()})

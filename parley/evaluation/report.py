@@ -63,13 +63,6 @@ def as_json(report: Report) -> JsonObject:
     }
 
 
-def as_markdown(report: Report) -> str:
-    """The table as Markdown."""
-    lines = ["| " + " | ".join(COLUMNS) + " |", "| --- |" + " ---: |" * (len(COLUMNS) - 1)]
-    lines += ["| " + " | ".join(row) + " |" for row in rows(report)]
-    return "\n".join(lines)
-
-
 def _row(name: str, tally: Tally) -> tuple[str, ...]:
     return (
         name,

@@ -7,10 +7,14 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
+
+from parley.stack import TRAINED_FOLDER
 
 ROOT = Path(__file__).parents[2]
 TURN_KEYS = {
@@ -21,19 +25,27 @@ TURN_KEYS = {
 pytestmark = pytest.mark.timeout(300)
 
 
-def make_environment(tmp_path: Path) -> dict[str, str]:
-    """A user's environment without stores or key; TMPDIR marks every process that descends from it."""
+def make_environment(tmp_path: Path, trained: Path | None = None) -> dict[str, str]:
+    """A user's environment without stores or key; TMPDIR marks every process that descends from it.
+
+    `trained`: what an earlier run has trained, to start sooner.
+    """
     hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL", "PARLEY_URL"}
     kept = {name: value for name, value in os.environ.items() if name not in hidden}
-    return {**kept, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
+    at_hand = {} if trained is None else {TRAINED_FOLDER: str(trained)}
+    return {**kept, **at_hand, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
 
 
 def converse(
-    tmp_path: Path, lines: bytes, *options: str, command: tuple[str, ...] | None = None
+    tmp_path: Path,
+    lines: bytes,
+    *options: str,
+    command: tuple[str, ...] | None = None,
+    trained: Path | None = None,
 ) -> subprocess.CompletedProcess[bytes]:
     chat = command or (sys.executable, "-m", "parley", "chat", "--data-dir", str(tmp_path / "data"), *options)
     return subprocess.run(
-        chat, input=lines, capture_output=True, check=False, cwd=ROOT, env=make_environment(tmp_path)
+        chat, input=lines, capture_output=True, check=False, cwd=ROOT, env=make_environment(tmp_path, trained)
     )
 
 
@@ -49,8 +61,43 @@ def survivors(tmp_path: Path) -> list[str]:
     return found
 
 
-def test_a_piped_line_is_answered_and_nothing_is_left(tmp_path: Path) -> None:
-    done = converse(tmp_path, b"Book a flight from Oslo to Madrid tomorrow\n")
+@dataclass(frozen=True)
+class Conversation:
+    """What came of one run over all these lines: the turns that `--json` prints, and what stands beside them."""
+
+    turns: list[dict[str, Any]]
+    reports: list[str]
+    left: list[str]
+    trained: Path
+
+
+BAD = (b"\xff\xfe", b"a" * 1_000_000, b"")
+BOOKING = (
+    b"I want to fly to Madrid",
+    b"from Oslo",
+    b"show me my bookings",
+    b"tomorrow",
+    b"yes",
+    b"show me my bookings",
+)
+
+
+@pytest.fixture(scope="module")
+def conversation(tmp_path_factory: pytest.TempPathFactory) -> Conversation:
+    place = tmp_path_factory.mktemp("chat")
+    done = converse(place, b"\n".join((b"Hello", *BAD, *BOOKING)), "--json")
+
+    assert done.returncode == 0, done.stderr.decode()
+    return Conversation(
+        [json.loads(line) for line in done.stdout.splitlines()],
+        [line for line in done.stderr.decode().splitlines() if line.startswith("parley: line ")],
+        survivors(place),
+        place / "data" / "trained",
+    )
+
+
+def test_a_piped_line_is_answered_and_nothing_is_left(tmp_path: Path, conversation: Conversation) -> None:
+    done = converse(tmp_path, b"Book a flight from Oslo to Madrid tomorrow\n", trained=conversation.trained)
 
     assert done.returncode == 0, done.stderr.decode()
     you, parley = done.stdout.decode().splitlines()[:2]
@@ -71,37 +118,47 @@ def test_make_run_prints_the_conversation_alone(tmp_path: Path) -> None:
     assert survivors(tmp_path) == []
 
 
-def test_bad_lines_are_reported_one_by_one_and_the_conversation_goes_on(tmp_path: Path) -> None:
-    lines = b"\n".join(
-        (b"Hello", b"\xff\xfe", b"a" * 1_000_000, b"", b"Book a flight from Oslo to Madrid", b"")
-    )
-    done = converse(tmp_path, lines, "--json")
-
-    assert done.returncode == 0, done.stderr.decode()
-    turns = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [turn["status"] for turn in turns] == ["done", "rejected", "rejected", "rejected", "done"]
-    assert [turn["error"]["code"] for turn in turns[1:4]] == [
-        "invalid_input",
-        "input_too_large",
-        "invalid_input",
-    ]
-    for turn in (turns[0], turns[4]):
+def test_bad_lines_are_reported_one_by_one_and_the_conversation_goes_on(conversation: Conversation) -> None:
+    hello, *bad, following = conversation.turns[:5]
+    assert [turn["status"] for turn in bad] == ["rejected"] * 3
+    assert [turn["error"]["code"] for turn in bad] == ["invalid_input", "input_too_large", "invalid_input"]
+    for turn in (hello, following):
+        assert turn["status"] == "done"
         assert set(turn) >= TURN_KEYS
         assert turn["reply"]
-    assert [turns[0]["seq"], turns[4]["seq"]] == [1, 2]
-    reports = [line for line in done.stderr.decode().splitlines() if line.startswith("parley: line ")]
-    assert [report.split(":")[1] for report in reports] == [" line 2", " line 3", " line 4"]
-    assert survivors(tmp_path) == []
+    assert [hello["seq"], following["seq"]] == [1, 2]
+    assert [report.split(":")[1] for report in conversation.reports] == [" line 2", " line 3", " line 4"]
+    assert conversation.left == []
 
 
-def test_a_terminated_chat_cleans_up(tmp_path: Path) -> None:
+def test_of_the_stack_only_what_was_trained_remains(conversation: Conversation) -> None:
+    data = conversation.trained.parent
+    assert list(data.iterdir()) == [conversation.trained]
+    assert {path.suffix for path in conversation.trained.iterdir()} == {".npz"}
+
+
+def test_a_booking_with_an_interruption_is_carried_out_and_stored(conversation: Conversation) -> None:
+    """UI-1: request, missing slot, another task in between, resumption, confirmation, yes."""
+    turns = conversation.turns[4:]
+    assert [turn["seq"] for turn in turns] == [2, 3, 4, 5, 6, 7]
+    assert {turn["status"] for turn in turns} == {"done"}
+    in_between = turns[2]
+    assert [flow["dact"] for flow in in_between["flows"]] == ["book_flight"]
+    assert turns[3]["ambiguity"] is not None
+    assert "book_flight" in turns[4]["completed"]
+    assert [(call["tool_id"], call["status"]) for call in turns[4]["tools"]] == [("flight_book", "ok")]
+    assert "OSL" in turns[5]["reply"]
+    assert "MAD" in turns[5]["reply"]
+
+
+def test_a_terminated_chat_cleans_up(tmp_path: Path, conversation: Conversation) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "parley", "chat", "--data-dir", str(tmp_path / "data")],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         cwd=ROOT,
-        env=make_environment(tmp_path),
+        env=make_environment(tmp_path, conversation.trained),
     ) as chat:
         assert chat.stdin is not None
         assert chat.stdout is not None
@@ -112,30 +169,3 @@ def test_a_terminated_chat_cleans_up(tmp_path: Path) -> None:
         assert chat.wait() != 0
     assert survivors(tmp_path) == []
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_booking_with_an_interruption_is_carried_out_and_stored(tmp_path: Path) -> None:
-    """UI-1: request, missing slot, another task in between, resumption, confirmation, yes."""
-    lines = b"\n".join(
-        (
-            b"I want to fly to Madrid",
-            b"from Oslo",
-            b"show me my bookings",
-            b"tomorrow",
-            b"yes",
-            b"show me my bookings",
-        )
-    )
-    done = converse(tmp_path, lines, "--json")
-
-    assert done.returncode == 0, done.stderr.decode()
-    turns = [json.loads(line) for line in done.stdout.splitlines()]
-    assert [turn["seq"] for turn in turns] == [1, 2, 3, 4, 5, 6]
-    assert {turn["status"] for turn in turns} == {"done"}
-    in_between = turns[2]
-    assert [flow["dact"] for flow in in_between["flows"]] == ["book_flight"]
-    assert turns[3]["ambiguity"] is not None
-    assert "book_flight" in turns[4]["completed"]
-    assert [(call["tool_id"], call["status"]) for call in turns[4]["tools"]] == [("flight_book", "ok")]
-    assert "OSL" in turns[5]["reply"]
-    assert "MAD" in turns[5]["reply"]

@@ -1,8 +1,8 @@
-"""Every port of durability twice: in memory and on PostgreSQL, behind one set of names."""
+"""Every port of durability thrice: in memory, on PostgreSQL, and on it through a pooler, behind one set of names."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +18,7 @@ from orchestrator.adapters.postgres.feedback import PostgresFeedback
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
@@ -29,6 +30,7 @@ from orchestrator.ports.events import EventLog
 from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.lane import Lane
+from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.records import Records
 from orchestrator.ports.sessions import Sessions
 from orchestrator.testing.approvals import MemoryApprovals
@@ -38,14 +40,17 @@ from orchestrator.testing.events import MemoryEventLog
 from orchestrator.testing.feedback import MemoryFeedback
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.outbox import MemoryOutbox
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
+from tests.integration.deploy.pooler import PROGRAM, pooler
 
 _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),
     "turns": ("accepted_at", "deadline_at"),
+    "outbox": ("sent_at",),
 }
 
 
@@ -60,6 +65,7 @@ class Ports:
     approvals: Approvals
     archive: Archive
     feedback: FeedbackStore
+    outbox: Outbox
     make_inbox: Callable[..., Inbox]
     make_lane: Callable[..., Awaitable[Lane]]
     kill: Callable[[Lane], Awaitable[None]]
@@ -89,6 +95,7 @@ def _memory_ports() -> Ports:
         approvals=MemoryApprovals(store),
         archive=MemoryArchive(store),
         feedback=MemoryFeedback(store),
+        outbox=MemoryOutbox(store),
         make_inbox=lambda **limits: MemoryInbox(store, **limits),
         make_lane=make_lane,
         kill=kill,
@@ -133,6 +140,7 @@ def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Port
         approvals=PostgresApprovals(database),
         archive=PostgresArchive(database),
         feedback=PostgresFeedback(database),
+        outbox=PostgresOutbox(database),
         make_inbox=lambda **limits: PostgresInbox(database, **limits),
         make_lane=make_lane,
         kill=kill,
@@ -141,7 +149,16 @@ def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Port
     )
 
 
-@pytest.fixture(params=["memory", "postgres"])
+@pytest.fixture(scope="module")
+def pooled_url(database_url: str) -> Iterator[str]:
+    """The module's database through a pooler."""
+    if not PROGRAM.exists():
+        pytest.skip("Debian's package pgbouncer is not installed")
+    with pooler([database_url]) as (url,):
+        yield url
+
+
+@pytest.fixture(params=["memory", "postgres", "pooler"])
 async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
     if request.param == "memory":
         yield _memory_ports()
@@ -149,8 +166,12 @@ async def ports(request: pytest.FixtureRequest) -> AsyncIterator[Ports]:
     url = request.getfixturevalue("database_url")
     migrate(url)
     async with AsyncExitStack() as stack:
-        database = await stack.enter_async_context(Database(url))
-        yield _postgres_ports(url, database, stack)
+        described = (
+            Database(url)
+            if request.param == "postgres"
+            else Database(request.getfixturevalue("pooled_url"), pooled=True)
+        )
+        yield _postgres_ports(url, await stack.enter_async_context(described), stack)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from orchestrator.turns.lease import ArchivedFlow, Committed, FrameRecord, Lease
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
-from orchestrator.types import Epoch, SessionId, TenantId
+from orchestrator.types import SessionId, TenantId
 from tests.contract.conftest import Ports
 from tests.contract.factories import commit_for, new_session_id, submission
 
@@ -65,21 +65,6 @@ async def test_a_released_lane_goes_to_whoever_claims_next(ports: Ports, tenant:
     assert other is not None
     assert (other.epoch, other.state, other.work.input.text) == (1, b'{"a":1}', "two")
     assert other.token > lease.token
-
-
-async def test_a_cached_state_is_not_sent_again(ports: Ports, tenant: TenantId) -> None:
-    session = await _session_with(ports, tenant, "one")
-    lane = await ports.make_lane()
-    lease = await _claim(lane, session)
-    await lane.commit(lease, commit_for(lease))
-    await ports.inbox.submit(submission(tenant, session, "two"))
-    cached = await lane.claim(session, cached_epoch=Epoch(1))
-    assert cached is not None
-    assert (cached.epoch, cached.state) == (1, None)
-    await lane.abandon(cached)
-    stale = await lane.claim(session, cached_epoch=Epoch(0))
-    assert stale is not None
-    assert stale.state is not None
 
 
 async def test_a_commit_writes_everything_at_once(ports: Ports, tenant: TenantId) -> None:

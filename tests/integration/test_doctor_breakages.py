@@ -71,7 +71,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     ),
     "a secret for tokens that is too short": (told(PARLEY_JWT_KEY="short", **TOKENS), {"tokens"}, "correct it"),
     "tokens meant for anybody": (told(PARLEY_JWT_KEY="k" * 32), {"tokens"}, "correct it"),
-    "a setting that is no number": (told(PARLEY_LEASE_TTL_S="soon"), {"settings"}, "unset PARLEY_LEASE_TTL_S"),
+    "a setting that is no number": (told(PARLEY_LEASE_TTL_S="soon"), {"settings"}, "unset it for the default"),
     "no model": (told(OPENAI_BASE_URL=f"http://{NOBODY}/v1"), {"model"}, "check the address"),
     "a model's key that is refused": (breakages.endpoint_that_refuses, {"model"}, "put a valid key"),
     "Flower open to all": (breakages.open_flower, {"flower"}, "set FLOWER_BASIC_AUTH"),

@@ -14,7 +14,7 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.ports.context import CONTEXT_READY, GATHER_CONTEXT, HAND_OVER_CONTEXT
-from orchestrator.ports.runs import RunStatus
+from orchestrator.ports.run_status import RunStatus
 from orchestrator.ports.scratchpad import EntryKind
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import TurnKind

@@ -21,7 +21,8 @@ from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.labels import Label, LabelSource
 from orchestrator.ports.documents import NewDocument, Owned, Passage
 from orchestrator.ports.preferences import PreferenceKind
-from orchestrator.ports.runs import ENDED, NewRun, RunRecord, RunStatus
+from orchestrator.ports.run_status import ENDED, RunStatus
+from orchestrator.ports.runs import NewRun, RunRecord
 from orchestrator.ports.scratchpad import Entry, EntryKind
 from orchestrator.settings import Settings
 from orchestrator.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel

@@ -11,7 +11,8 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.errors import ConfigurationError
-from orchestrator.ports.runs import ENDED, NewRun, RunStatus
+from orchestrator.ports.run_status import ENDED, RunStatus
+from orchestrator.ports.runs import NewRun
 from orchestrator.types import DEFAULT_TENANT
 from tests.integration.chaos.fleet import fleet
 from workers.catalogue import own_flows

@@ -10,7 +10,8 @@ import psutil
 import pytest
 
 from orchestrator.adapters.sandbox import Layer, PythonSandbox, worker
-from orchestrator.pex.guardrails import Rejected, run_guarded
+from orchestrator.domain.guarding import HARMLESS_MODULES
+from orchestrator.pex.guardrails import PythonRules, Rejected, run_guarded
 from orchestrator.pex.guardrails.python_names import SAFE_BUILTINS
 from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
 from tests.unit.pex.guardrail_samples import RULES, Sample, read_benign, read_hostile
@@ -139,6 +140,50 @@ async def test_only_the_modules_of_this_run_can_be_imported() -> None:
 
     assert allowed == Returned(1)
     assert outcome(refused) == "forbidden"
+
+
+OF_EACH_MODULE = {
+    "base64": "base64.b64encode(b'x').decode()",
+    "binascii": "binascii.hexlify(b'x').decode()",
+    "bisect": "bisect.bisect([1, 2], 1)",
+    "calendar": "calendar.TextCalendar().formatmonth(2024, 1)",
+    "cmath": "cmath.sqrt(-1).imag",
+    "collections": "collections.deque([1]).pop()",
+    "colorsys": "colorsys.rgb_to_hsv(1, 0, 0)",
+    "datetime": "datetime.datetime.strptime('2024', '%Y').isoformat()",
+    "decimal": "str(decimal.Decimal('1.10').quantize(decimal.Decimal('0.1')))",
+    "difflib": "difflib.get_close_matches('a', ['ab'])",
+    "fractions": "str(fractions.Fraction(1, 3))",
+    "graphlib": "list(graphlib.TopologicalSorter({1: [2]}).static_order())",
+    "hashlib": "hashlib.sha256(b'x').hexdigest()",
+    "heapq": "heapq.nlargest(1, [1, 2])",
+    "html": "html.unescape('&lt;')",
+    "itertools": "list(itertools.chain([1]))",
+    "json": "json.dumps({'a': 1}, indent=1)",
+    "math": "math.pi",
+    "numbers": "isinstance(1, numbers.Number)",
+    "random": "random.Random(3).gauss(0, 1)",
+    "re": "re.sub('a', 'b', 'a')",
+    "statistics": "statistics.linear_regression([1, 2], [1, 2]).slope",
+    "textwrap": "textwrap.fill('a b c', 3)",
+    "time": "time.strptime('2024', '%Y').tm_year",
+    "unicodedata": "unicodedata.normalize('NFKC', 'x')",
+}
+
+
+def test_each_module_that_a_domain_may_allow_is_tried() -> None:
+    assert HARMLESS_MODULES - set(OF_EACH_MODULE) == {"collections.abc"}
+
+
+@pytest.mark.parametrize("module", OF_EACH_MODULE)
+async def test_each_module_that_a_domain_may_allow_computes_without_rights(module: str) -> None:
+    code = f"import {module}\ndef f():\n    return {OF_EACH_MODULE[module]}"
+    rules = PythonRules(allowed_imports=(module,))
+
+    result = await run_guarded(code, {}, PythonSandbox(), rules=rules, limits=QUICK)
+
+    assert isinstance(result, Returned), result
+    assert result.value
 
 
 async def test_the_wall_clock_ends_what_waits_or_computes() -> None:

@@ -74,14 +74,14 @@ def beats(database_url: str, domain: Path, tmp_path: Path) -> Iterator[list[subp
         yield started
 
 
-def firings(database_url: str) -> list[tuple[float, float]]:
+def firings(database_url: str, job: str = "every_second") -> list[tuple[float, float]]:
     """Due times and when they were fired, in order."""
     with psycopg.connect(database_url) as connection:
         query = (
             "SELECT extract(epoch FROM due_at)::float8, extract(epoch FROM fired_at)::float8"
-            " FROM schedule_firings ORDER BY due_at"
+            " FROM schedule_firings WHERE job = %s ORDER BY due_at"
         )
-        return connection.execute(query).fetchall()
+        return connection.execute(query, (job,)).fetchall()
 
 
 def started_runs(database_url: str) -> list[float]:
@@ -114,6 +114,44 @@ async def test_firings_go_on_and_happen_once(beats, database_url: str, tmp_path:
     # Nothing carries these runs out, so every later firing is coalesced with the first one (IF-11).
     assert len(started_runs(database_url)) == 1
     assert started_runs(database_url)[0] in due
+
+
+async def test_what_was_missed_while_no_beat_was_there_is_fired_once(
+    beats, database_url: str, domain: Path, tmp_path: Path
+) -> None:
+    """Beats that are killed and started again neither double nor lose a schedule."""
+    await asyncio.to_thread(
+        wait_until, lambda: firings(database_url), within_s=40, what="the first job is fired"
+    )
+    for beat in beats:
+        beat.kill()
+        beat.wait()
+    before = firings(database_url)
+    rare_at = time.time() // 1 + 2
+    settings = domain / "internal_flows.yaml"
+    settings.write_text(
+        f"{SETTINGS}  rare: {{trigger: by_hand, every_s: 86400, offset_s: {rare_at % 86400:.0f}}}\n"
+    )
+    await asyncio.to_thread(
+        wait_until, lambda: time.time() > rare_at + 1, within_s=20, what="nobody is there when it is due"
+    )
+    assert firings(database_url) == before
+
+    with ExitStack() as stack:
+        for number in range(2):
+            again = start_beat(database_url, domain, tmp_path / f"again{number}.log")
+            stack.callback(again.wait)
+            stack.callback(again.kill)
+        await asyncio.to_thread(
+            wait_until,
+            lambda: len(firings(database_url)) >= len(before) + 4 and firings(database_url, "rare"),
+            within_s=40,
+            what="jobs are fired again",
+        )
+    after = [due for due, _ in firings(database_url)][len(before) :]
+    assert after == [after[0] + number for number in range(len(after))], "none is missed once they are back"
+    assert after[0] > before[-1][0] + 1, "of several that were missed, the last one is fired"
+    assert [due for due, _ in firings(database_url, "rare")] == [rare_at]
 
 
 def test_due_times_do_not_depend_on_who_works_them_out() -> None:

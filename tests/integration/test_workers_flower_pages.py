@@ -14,15 +14,36 @@ import orjson
 import pytest
 from celery import Celery
 
+from orchestrator.adapters.messages import TASK_QUEUES
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import ROOT, fleet, wait_until
+from tests.integration.rabbit import is_installed, rabbit
 
 pytestmark = pytest.mark.timeout(400)
 
 PASSWORD = "flower:open-sesame"
 SAID = "wait 0 my-card-number-is-4111"
+CLOSED = (
+    *(
+        ("GET", path)
+        for path in ("/", "/workers", "/worker/any", "/tasks", "/task/any", "/tasks/datatable", "/broker")
+    ),
+    *(
+        ("GET", f"/api/{path}")
+        for path in ("tasks", "workers", "task/types", "task/info/any", "queues/length")
+    ),
+    *(
+        ("POST", f"/api/task/{path}")
+        for path in ("send-task/any", "apply/any", "revoke/any", "rate-limit/any")
+    ),
+    *(
+        ("POST", f"/api/worker/{path}")
+        for path in ("shutdown/any", "pool/grow/any", "queue/add-consumer/any")
+    ),
+)
+"""All but `/healthcheck` and `/metrics`, which name tasks and workers and count them."""
 
 
 @contextmanager
@@ -54,8 +75,19 @@ def answers(url: str) -> bool:
         return False
 
 
+@pytest.fixture(params=["redis", pytest.param("rabbitmq", marks=pytest.mark.slow)])
+def broker_url(request: pytest.FixtureRequest, redis_url: str, tmp_path: Path) -> Iterator[str]:
+    if request.param == "redis":
+        yield redis_url
+        return
+    if not is_installed():
+        pytest.skip("Debian's package rabbitmq-server is not installed")
+    with rabbit(tmp_path / "rabbit") as node:
+        yield node.url
+
+
 def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
-    database_url: str, redis_url: str, tmp_path: Path
+    database_url: str, redis_url: str, broker_url: str, tmp_path: Path
 ) -> None:
     migrate(database_url)
     secret = tmp_path / "flower"
@@ -63,18 +95,20 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
     environment = {
         "DATABASE_URL": database_url,
         "REDIS_URL": redis_url,
+        "PARLEY_BROKER_URL": broker_url,
         "FLOWER_BASIC_AUTH_FILE": str(secret),
         "PARLEY_HOST": "0.0.0.0",
     }
     user = tuple(PASSWORD.split(":"))
     with (
-        fleet(database_url, redis_url, tmp_path) as crew,
+        fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": broker_url}) as crew,
         flower(environment, tmp_path / "flower.log") as url,
-        Celery(set_as_current=False, broker=redis_url, backend=redis_url) as sender,
+        Celery(set_as_current=False, broker=broker_url, backend=redis_url) as sender,
     ):
-        for path in ("/workers", "/tasks", "/api/tasks", "/api/workers"):
-            assert httpx.get(f"{url}{path}").status_code == 401, path
-            assert httpx.get(f"{url}{path}", auth=("flower", "wrong")).status_code == 401, path
+        sender.conf.task_queues = TASK_QUEUES
+        for method, path in CLOSED:
+            for given in (None, ("flower", "wrong")):
+                assert httpx.request(method, f"{url}{path}", auth=given).status_code == 401, path
 
         crew.start(1, options=("-E",))
         arguments = {"session_id": "seen", "text": SAID, "domain": "counting", "wait": 60}
@@ -83,11 +117,16 @@ def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
         wait_until(lambda: succeeded(url, user), within_s=60, what="Flower shows the submission as done")
         shown = httpx.get(f"{url}/api/tasks", auth=user).text
         pages = shown + httpx.get(f"{url}/tasks", auth=user).text
+        metrics = httpx.get(f"{url}/metrics").text
+        for path in ("/", "/workers", "/broker", "/api/workers", "/api/task/types"):
+            assert httpx.get(f"{url}{path}", auth=user).is_success, path
         log = crew.workers[0].log.read_text()
 
     (task,) = [task for task in listed(shown) if task["name"] == SUBMIT_TURN]
     assert task["kwargs"] == "{session_id: seen}"
     assert "4111" not in pages
+    assert SUBMIT_TURN in metrics
+    assert "seen" not in metrics, "open to everybody, so it names no session"
     assert "4111" not in log
     assert str(result["reply"]) not in (task["result"] or "")
 

@@ -6,20 +6,31 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
 from celery import Celery
 
 from orchestrator.adapters.messages import TASK_QUEUES, producer_options
+from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.bootstrap import open_ports
+from orchestrator.ports.runs import RunStatus
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
 from orchestrator.settings import Settings
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.diagnosis.messaging import examine_broker
+from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
+from tests.integration.deploy.manifests import named
 from tests.integration.rabbit import Rabbit, is_installed, rabbit
+from workers.canvas import Canvas
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
@@ -42,6 +53,11 @@ def backend(node: Rabbit, redis_url: str) -> Iterator[Celery]:
             task_default_queue="submissions",
             broker_transport_options=producer_options(node.url),
         )
+        with app.connection_for_write() as connection:
+            for queue in TASK_QUEUES:
+                # What workers of another test were killed over would come back to those of this one.
+                queue.bind(connection.default_channel).declare()
+                queue.bind(connection.default_channel).purge()
         yield app
 
 
@@ -76,6 +92,81 @@ def test_turns_and_internal_flows_go_through_it(
             within_s=30,
             what="the flow that was asked for has run",
         )
+
+
+def test_scalers_and_doctor_ask_it_what_waits(node: Rabbit, backend: Celery) -> None:
+    """RT-21: the queues that KEDA is told to count are those in which messages wait; doctor sees the broker."""
+    for queue, count in (("submissions", 7), ("internal", 3), ("urgent", 2)):
+        for _ in range(count):
+            backend.send_task(START_RUN, kwargs={"flow": "nothing"}, queue=queue, ignore_result=True)
+    told: dict[str, int] = {}
+    with backend.connection_for_read() as connection:
+        for scaled in ("parley-turns", "parley-internal"):
+            for trigger in named("prod-rabbitmq", "ScaledObject", scaled)["spec"]["triggers"]:
+                if trigger["type"] == "rabbitmq":
+                    name = trigger["metadata"]["queueName"]
+                    # As KEDA's scaler does in the mode QueueLength.
+                    told[name] = connection.default_channel.queue_declare(name, passive=True).message_count
+    assert told == {"submissions": 7, "internal": 3, "urgent": 2}
+
+    (finding,) = examine_broker(node.url)
+    assert (finding.name, finding.fine) == ("broker", True)
+    assert str(urlsplit(node.url).password) not in str(finding)
+
+
+async def test_a_turn_outlives_the_worker_that_is_killed_in_the_middle_of_it(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    migrate(database_url)
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
+    running = "SELECT count(*) FROM lanes WHERE session_id = 'cut-off' AND lease_owner IS NOT NULL"
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
+        (first,) = crew.start(1)
+        async with open_ports(settings) as ports:
+            await Submitter(ports).submit("cut-off", f"until {tmp_path / 'go'}")
+        await asyncio.to_thread(
+            wait_until, lambda: count(database_url, running), within_s=30, what="the turn is at work"
+        )
+        crew.start(1)
+        first.kill()
+        (tmp_path / "go").touch()
+        again = await asyncio.to_thread(submit, backend, "cut-off", "say")
+    assert (again["status"], again["reply"]) == ("done", "2"), "the first one was counted, and once"
+
+
+async def test_what_a_turn_waits_for_overtakes_housekeeping(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """IF-14, with queues of RabbitMQ: housekeeping is put off, what is urgent is not."""
+    migrate(database_url)
+    environment = {
+        "PARLEY_BROKER_URL": node.url,
+        "PARLEY_SHUTDOWN_GRACE_S": "0.3",
+        "PARLEY_DEFER_ABOVE_S": "0.2",
+        "PARLEY_DEFER_AT_MOST_S": "600",
+    }
+    with fleet(database_url, redis_url, tmp_path, environment) as crew:
+        (worker,) = crew.start(1, application=STAND_IN, queues="internal,urgent", threads=4)
+        async with Database(database_url) as database:
+            waiting = Submission(
+                SessionId("waits"), TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="travel"
+            )
+            receipt = await PostgresInbox(database).submit(waiting)
+            await asyncio.to_thread(
+                wait_until,
+                lambda: "Housekeeping is put off." in worker.log.read_text(),
+                within_s=30,
+                what="it stands back",
+            )
+            on_workers = OnWorkers(PostgresRuns(database), Canvas(backend))
+            put_off = await on_workers.start((on_workers.catalogue.new_run("doubling", inputs=(1, 2)),))
+            urgent = await on_workers.run(on_workers.catalogue.new_run("pressing", inputs=(1, 2)))
+            housekeeping = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
+            assert (urgent[-1].status, housekeeping.status) == (RunStatus.DONE, RunStatus.READY)
+
+            await PostgresInbox(database).cancel(DEFAULT_TENANT, receipt.turn_id)
+            chain = await on_workers.chain_ended(put_off.runs["doubling"])
+            assert chain[-1].status is RunStatus.DONE
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Sc
 from tests.transcripts.test_transcripts import trained
 
 SKILL = "pex_skill"
+QUERY = "SELECT name FROM parts WHERE stock = 0"
 
 
 def call(tool: str, /, **arguments: Any) -> ToolUse:
@@ -38,6 +39,14 @@ def answer(**data: Any) -> ToolUse:
 
 def judged(*faults: str) -> Answer:
     return Answer(json={"good": not faults, "faults": list(faults)})
+
+
+def judge(*verdicts: Reply) -> tuple[Rule, ...]:
+    return (Rule(prompt="pex_reflect", replies=verdicts),)
+
+
+DRAFT = answer(report="There are parts.")
+REVISED = answer(report="There are a bolt and a lens.")
 
 
 @dataclass

@@ -22,7 +22,7 @@ from orchestrator.agent.record import NOTES
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.labels import Label, LabelSource
 from orchestrator.dialogue.slots import SlotSource, SlotValue
-from orchestrator.domain.services import ServiceContext
+from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.nlu.system1 import System1
 from orchestrator.pex.skills.components import write_note
@@ -112,6 +112,33 @@ async def test_two_of_the_three_are_free(system1: System1, name: str) -> None:
         assert service.calls == [("mail", "bob")]
 
 
+async def test_what_a_tool_says_in_an_error_is_labelled_as_well(system1: System1) -> None:
+    """The page speaks by the failure of the tool that reads it."""
+    async with mailroom(system1) as (t, service):
+        service.troubles["page"] = [ToolFailure(FailureCategory.NOT_FOUND, f"No page: {PAGE}")]
+        turn = await t.say("read the web page")
+        assert [used["status"] for used in turn["tools"]] == ["not_found"]
+        await t.say("list the salaries")
+
+        turn = await t.say("send a mail to Eve")
+
+        assert service.calls == []
+        assert "text from outside came in (Read a web page)" in turn["reply"]
+
+
+async def test_a_label_outlives_the_flow_and_the_frame_that_it_came_with(system1: System1) -> None:
+    """Whoever turns the pages of an old frame has seen what it is about; no length of talk washes that off."""
+    async with mailroom(system1) as (t, service):
+        await t.say("read the web page")
+        for _ in range(15):
+            await t.say("list the salaries")
+
+        turn = await t.say("send a mail to Eve")
+
+        assert service.calls == []
+        assert "text from outside came in (Read a web page)" in turn["reply"]
+
+
 # The passages. Each row: what the skill of the second turn looks up, and how the label gets there.
 
 Arrange = Callable[[Talk], Awaitable[None]]
@@ -198,7 +225,7 @@ async def test_what_a_skill_notes_leaves_with_the_labels_of_the_session(system1:
         await t.say("read the web page")
         await t.say("draft a reply")
 
-        sent = [entry.payload for _, entry in t.rehearsal.store.outbox if entry.kind == NOTES]
+        sent = [message.payload for message in t.rehearsal.store.outbox if message.kind == NOTES]
         [note] = [
             note for payload in sent for note in payload["entries"] if note["text"].startswith("The page")
         ]

@@ -60,7 +60,7 @@ class Talk:
     @property
     def outbox(self) -> list[JsonObject]:
         """What was sent beside the session's notes."""
-        return [entry.payload for _, entry in self.rehearsal.store.outbox if entry.kind != NOTES]
+        return [sent.payload for sent in self.rehearsal.store.outbox if sent.kind != NOTES]
 
 
 def standing(turn: JsonObject) -> list[tuple[str, str | None]]:

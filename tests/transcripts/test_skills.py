@@ -1,4 +1,4 @@
-"""Skills in whole conversations: the loop, how it ends, what it asks first, and how a turn recovers."""
+"""Skills in whole conversations: the loop and its end, what a skill can reach, and what it may change."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ import pytest
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.documents import NewDocument
 from orchestrator.rehearsal import Rehearsal
-from orchestrator.testing.scripted_model import Answer, Fail, Reply, Request, Rule, ToolUse
+from orchestrator.testing.scripted_model import Answer, Reply, Request, ToolUse
 from orchestrator.types import DEFAULT_TENANT
-from tests.transcripts.skilled import SKILL, answer, call, finish, judged, talk
+from tests.transcripts.skilled import QUERY, SKILL, answer, call, talk
 from tests.transcripts.test_transcripts import trained
-
-QUERY = "SELECT name FROM parts WHERE stock = 0"
-
 
 # The loop and its end.
 
@@ -143,124 +140,6 @@ async def test_a_flow_that_needs_a_model_says_so_without_one() -> None:
     assert (await conversation.say("list the parts"))["completed"] == ["list_parts"]
 
 
-# Code.
-
-
-@pytest.mark.parametrize(
-    ("sql", "category"),
-    [
-        ("DROP TABLE parts", "not_read_only"),
-        ("SELECT 1; SELECT 2", "not_one_statement"),
-        ("SELECT * FROM read_csv('/etc/passwd')", "forbidden_"),
-        ("SELECT colour FROM parts", "unknown_entity"),
-        ("SELECT * FROM partz", "unknown_entity"),
-        ("ATTACH 'x.db'", "forbidden_statement"),
-    ],
-)
-async def test_sql_that_is_rejected_reaches_no_tool_and_comes_back_as_a_reason(
-    sql: str, category: str
-) -> None:
-    """PX-10: with its category; the registry's tables and columns are what may be named."""
-    async with talk(call("data_query", sql=sql), call("data_query", sql=QUERY), answer(answer="it")) as t:
-        turn = await t.say("ask the data")
-
-        assert turn["reply"] == "Answer: it"
-        assert category in t.told(1)
-        assert len(t.lab.queries) == 1
-        assert any(check == "guardrail" and why.startswith(category) for check, why in t.failed_checks)
-
-
-async def test_a_tool_gets_the_code_that_was_judged_and_not_what_was_written() -> None:
-    """PX-10: fences, prose and comments are gone."""
-    written = f"Here you are:\n```sql\n{QUERY} -- and more\n```"
-    async with talk(call("data_query", sql=written), answer(answer="it")) as t:
-        await t.say("ask the data")
-
-        assert t.lab.queries == [QUERY]
-
-
-TOTAL = "def total(numbers):\n    return sum(numbers)\n"
-READS_A_FILE = "def total(numbers):\n    return open('/etc/passwd').read()\n"
-IMPORTS = "import os\n\ndef total(numbers):\n    return os.getpid()\n"
-NEVER_ENDS = "def total(numbers):\n    while True:\n        pass\n"
-
-
-async def test_python_of_a_model_runs_in_the_sandbox() -> None:
-    """PX-10."""
-    async with talk(call("number_compute", code=TOTAL, numbers=[1, 2, 39]), answer(value=42)) as t:
-        assert (await t.say("compute a number"))["reply"] == "The number is 42."
-        assert '"value":42' in t.told()
-
-
-@pytest.mark.parametrize(
-    ("code", "category"),
-    [(READS_A_FILE, "forbidden_name"), (IMPORTS, "forbidden_import"), ("x = 1", "not_one")],
-)
-async def test_python_that_is_rejected_comes_back_as_a_reason(code: str, category: str) -> None:
-    """PX-10."""
-    wrong, right = (call("number_compute", code=one, numbers=[1]) for one in (code, TOTAL))
-    async with talk(wrong, right, answer(value=1)) as t:
-        assert (await t.say("compute a number"))["reply"] == "The number is 1."
-        assert category in t.told(1)
-
-
-async def test_python_that_never_ends_is_stopped_by_the_sandbox() -> None:
-    """PX-10: with its category."""
-    async with talk(call("number_compute", code=NEVER_ENDS, numbers=[1]), answer(value=0)) as t:
-        await t.say("compute a number")
-        assert '"category":"timeout"' in t.told()
-
-
-async def test_code_in_a_result_is_judged_and_shown_on_the_frame() -> None:
-    """PX-10, PX-12."""
-    bad, good = answer(answer="x", code="DROP TABLE parts"), answer(answer="x", code=f"{QUERY} -- hidden")
-    async with talk(bad, good) as t:
-        turn = await t.say("ask the data")
-
-        assert "not_read_only" in t.told()
-        assert turn["frame"]["code"] == QUERY
-
-
-# Reflection.
-
-DRAFT = answer(report="There are parts.")
-REVISED = answer(report="There are a bolt and a lens.")
-
-
-def judge(*verdicts: Reply) -> tuple[Rule, ...]:
-    return (Rule(prompt="pex_reflect", replies=verdicts),)
-
-
-async def test_a_result_with_faults_is_revised_once() -> None:
-    """PX-11: generate, evaluate, revise; the revision is not judged again."""
-    async with talk(DRAFT, REVISED, rules=judge(judged("It names no part."))) as t:
-        turn = await t.say("write a report")
-
-        assert turn["reply"] == "There are a bolt and a lens."
-        assert len(t.model.requests_for("pex_reflect")) == 1
-        assert "It names no part." in t.told()
-
-
-async def test_a_good_result_is_left_alone() -> None:
-    """PX-11."""
-    async with talk(REVISED, rules=judge(judged())) as t:
-        assert (await t.say("write a report"))["reply"] == "There are a bolt and a lens."
-        assert len(t.asked) == 1
-
-
-@pytest.mark.parametrize("verdict", [Fail(400), Answer(text="fine by me")])
-async def test_a_result_that_nobody_could_judge_stands(verdict: Reply) -> None:
-    """PX-11: a judge that fails costs nothing."""
-    async with talk(DRAFT, rules=judge(verdict)) as t:
-        assert (await t.say("write a report"))["reply"] == "There are parts."
-
-
-async def test_a_revision_that_fails_leaves_the_draft() -> None:
-    """PX-11."""
-    async with talk(DRAFT, Fail(400), rules=judge(judged("It names no part."))) as t:
-        assert (await t.say("write a report"))["reply"] == "There are parts."
-
-
 # Effects.
 
 
@@ -309,107 +188,6 @@ async def test_an_approval_is_asked_for_and_exactly_that_call_is_made() -> None:
 
         assert t.lab.mails == ["hello"]
         assert turn["completed"] == ["send_report"]
-
-
-# Recovery.
-
-
-async def test_partial_data_are_shown_with_a_warning() -> None:
-    """PX-13: the flow stays Active, and the whole may be tried again."""
-    part = finish(
-        "failure",
-        error_category="timeout",
-        message="The second table did not answer.",
-        partial_data={"answer": "7"},
-    )
-    async with talk(part, answer(answer="7 and 9")) as t:
-        turn = await t.say("ask the data")
-
-        assert turn["reply"].startswith("Answer: 7\n\nThe second table did not answer.")
-        assert turn["frame"]["warning"] == "The second table did not answer."
-        assert turn["flags"]["has_issues"]
-        assert [flow["state"] for flow in turn["flows"]] == ["Active"]
-        assert (await t.say("yes"))["reply"] == "Answer: 7 and 9"
-
-
-async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
-    """PX-16, first rung: what it noted is there for the second run."""
-    note = call("memory_manager", operation="write", text="Stock is what matters.")
-    unsure = finish("uncertain", reason="Which year?")
-    read = call("memory_manager", operation="read")
-    async with talk(note, unsure, read, answer(answer="all years")) as t:
-        turn = await t.say("ask the data")
-
-        assert turn["reply"] == "Answer: all years"
-        assert t.rungs == ["retry"]
-        assert "Stock is what matters." in t.told()
-
-
-async def test_without_a_gatherer_that_rung_is_left_out() -> None:
-    """PX-16, second rung: nobody gathers in a rehearsal, so the next one follows."""
-    async with talk(finish("uncertain", reason="Which year?")) as t:
-        await t.say("ask the data")
-        assert "gather" not in [s.payload.get("rung") for s in t.rehearsal.signals]
-
-
-async def test_what_stays_uncertain_goes_to_another_flow() -> None:
-    """PX-16, third rung: NLU finds the edge flow, whose words are near the request."""
-    async with talk(finish("uncertain", reason="I cannot query that.")) as t:
-        turn = await t.say("ask the data")
-
-        assert t.rungs[:2] == ["retry", "reroute"]
-        assert turn["completed"] == ["list_parts"]
-        assert "I cannot query that." in turn["reply"]
-
-
-async def test_no_other_flow_changes_things_instead_of_the_one_that_was_wanted() -> None:
-    """PX-16: a re-route reaches flows that change nothing, and those that are declared."""
-    async with talk(finish("uncertain", reason="Which numbers?")) as t:
-        turn = await t.say("compute a number")
-
-        assert "order_part" not in [flow["dact"] for flow in turn["flows"]]
-        assert turn["ambiguity"]["level"] != "confirmation"
-
-
-async def test_at_last_the_user_is_asked_and_any_words_answer() -> None:
-    """PX-16, last rung: the reason is the question; the skill reads the answer."""
-    unsure = finish("uncertain", reason="Do you mean this year or all years?")
-    async with talk(unsure, unsure, answer(value=9), resilience={"max_recovery_attempts": 0}) as t:
-        turn = await t.say("compute a number")
-
-        assert turn["reply"] == "Do you mean this year or all years?"
-        assert [flow["state"] for flow in turn["flows"]] == ["Active"]
-        assert turn["frame"] is None
-        assert t.rungs[-1] == "escalate"
-
-        turn = await t.say("every single one please")
-
-        assert turn["completed"] == ["compute_number"]
-        assert t.asked[-1].data["utterance"] == "every single one please"
-
-
-async def test_a_yes_or_a_no_answers_what_a_skill_asked() -> None:
-    """PX-16: the skill sees its own question before the answer."""
-    unsure = finish("uncertain", reason="Shall all years count?")
-    replies = (unsure, unsure, unsure, unsure, answer(value=9))
-    async with talk(*replies, resilience={"max_recovery_attempts": 0}) as t:
-        await t.say("compute a number")
-        assert (await t.say("no"))["reply"] == "Shall all years count?"
-        turn = await t.say("yes")
-
-        assert turn["completed"] == ["compute_number"]
-        assert "Shall all years count?" in t.asked[-1].data["history"]
-        assert t.asked[-1].data["utterance"] == "yes"
-
-
-async def test_a_model_that_is_down_is_a_failure_of_the_skill() -> None:
-    """PX-6, UI-2."""
-    async with talk(Fail(500), resilience={"backoff_base_s": 0}) as t:
-        turn = await t.say("ask the data")
-
-        assert turn["status"] == "done"
-        assert turn["flags"]["degraded"]
-        assert "Shall I try again?" in turn["reply"]
 
 
 # What a skill can reach.

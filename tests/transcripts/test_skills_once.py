@@ -11,8 +11,7 @@ from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.lease import TurnCommit
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from tests.transcripts.skilled import Talk, answer, call, judged, talk
-from tests.transcripts.test_skills import DRAFT, QUERY, REVISED, judge
+from tests.transcripts.skilled import DRAFT, QUERY, REVISED, Talk, answer, call, judge, judged, talk
 
 
 def two_workers(t: Talk) -> tuple[MemoryLane, MemoryLane]:

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 from celery import Celery
-from pydantic import ValidationError
 from redis.asyncio.connection import SSLConnection
 
 from orchestrator.adapters.postgres.pool import engine_url
 from orchestrator.adapters.redis.client import connect
 from orchestrator.bootstrap import build_agent
 from orchestrator.errors import ConfigurationError
-from orchestrator.settings import Settings, read_variable
+from orchestrator.settings import NO_STORES, Settings, load_settings, read_settings, read_variable
+from parley.main import run
+from parley.roles import Role
 from workers.app import create_app
 
 SECRETS = ("DATABASE_URL", "REDIS_URL", "PARLEY_JWT_KEY", "OPENAI_API_KEY", "PARLEY_CORS_ORIGINS")
@@ -65,9 +66,76 @@ def test_a_file_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch, tmp_
         Settings()  # type: ignore[call-arg]
 
 
-def test_what_is_missing_is_named() -> None:
-    with pytest.raises(ValidationError, match="DATABASE_URL"):
-        Settings()  # type: ignore[call-arg]
+def test_everything_that_is_missing_is_named() -> None:
+    with pytest.raises(ConfigurationError) as told:
+        read_settings()
+    assert [problem.place for problem in told.value.problems] == ["DATABASE_URL", "REDIS_URL"]
+    assert (
+        told.value.problems[0].message == "is not set; set it, or DATABASE_URL_FILE to a file that holds it"
+    )
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("DATABASE_URL", "mysql://hush@db/parley", "should begin with postgresql://"),
+        ("REDIS_URL", "hush:6379", "should begin with redis:// or rediss://"),
+        ("PARLEY_BROKER_URL", "http://hush", "should begin with redis:// or rediss:// or"),
+        ("OPENAI_BASE_URL", "hush/v1", "should begin with http:// or https://"),
+        ("PARLEY_FLOWER_URL", "hush:5555", "should begin with http:// or https://"),
+        ("PARLEY_METRICS_PORT", "hush", "should be a valid integer"),
+        ("PARLEY_METRICS_PORT", "70000", "should be less than or equal to 65535"),
+        ("PARLEY_LEASE_TTL_S", "0", "should be greater than 0"),
+        ("PARLEY_SWEEP_GRACE_S", "hush", "should be a valid number"),
+        ("PARLEY_HOUSEKEEPING_NICE", "20", "should be less than or equal to 19"),
+        ("PARLEY_MAX_ATTEMPTS", "", "should be a valid integer"),
+        ("PARLEY_DOCS", "hush", "should be a valid boolean"),
+        ("PARLEY_AUTH", "hush", "should be 'open' or 'required'"),
+        ("PARLEY_CORS_ORIGINS", "https://hush.example", "should be JSON"),
+        ("PARLEY_CORS_ORIGINS", '{"hush": 1}', "should be a valid tuple"),
+        ("PARLEY_WEBHOOK_NETWORKS", '["hush"]', "should be a network such as 10.1.0.0/16"),
+        ("PARLEY_MODEL_ENDPOINTS", "hush", "should be JSON"),
+        ("PARLEY_MODEL_ENDPOINTS", '{"near": {"api_key": "hush"}}', "field required"),
+    ],
+)
+def test_a_wrong_value_of_each_kind_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    """Which variable, what it should be, and what to do; never the value, which may be a secret."""
+    for name, address in NO_STORES.items():
+        monkeypatch.setenv(name, address)
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(ConfigurationError) as told:
+        read_settings()
+    (problem,) = told.value.problems
+    assert problem.place.startswith(variable)
+    assert problem.message.startswith(said)
+    assert "; correct it" in problem.message
+    assert "hush" not in str(told.value)
+    assert len(str(told.value).splitlines()) == 1
+
+
+@pytest.mark.parametrize("variable", ["PARLEY_BROKER_URL", "OPENAI_BASE_URL", "PARLEY_FLOWER_URL"])
+def test_an_address_may_be_left_empty(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, variable: str) -> None:
+    """As the secret of a deployment that has to name a file."""
+    place(monkeypatch, tmp_path, **NO_STORES, **{variable: "\n"})
+    found = {field.alias: getattr(read_settings(), name) for name, field in Settings.model_fields.items()}
+    assert found[variable] is None
+
+
+@pytest.mark.parametrize("role", list(Role))
+def test_no_role_starts_with_a_wrong_value(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], role: Role
+) -> None:
+    for name, address in NO_STORES.items():
+        monkeypatch.setenv(name, address)
+    monkeypatch.setenv("PARLEY_LEASE_TTL_S", "soon")
+    load_settings.cache_clear()
+    assert run(["serve", role.value]) == 1
+    assert capsys.readouterr().err == (
+        "parley: PARLEY_LEASE_TTL_S: should be a valid number, unable to parse string as a number; "
+        "correct it, or unset it for the default\n"
+    )
 
 
 def test_secrets_are_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:

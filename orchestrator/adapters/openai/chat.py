@@ -106,4 +106,6 @@ class OpenAIChat:
             ) from error
         except (httpx2.HTTPError, ValueError) as error:
             # While a stream is read the client lets errors of its transport and of JSON through.
-            raise ModelFailed(f"The model endpoint {self._endpoint} broke off: {error!r}") from error
+            raise ModelFailed(
+                f"The model endpoint {self._endpoint} broke off: {type(error).__name__}."
+            ) from error

@@ -49,7 +49,7 @@ class OpenAIEmbedder:
         except TimeoutError as error:
             raise ModelTimedOut(f"{shown} embedded nothing within {WITHIN_S:g} s.") from error
         except (httpx2.HTTPError, ValueError) as error:
-            raise ModelFailed(f"The model endpoint {shown} broke off: {error!r}") from error
+            raise ModelFailed(f"The model endpoint {shown} broke off: {type(error).__name__}.") from error
         try:
             found = sorted(answer.data, key=lambda one: one.index)
             vectors = tuple(_normal([float(value) for value in one.embedding]) for one in found)

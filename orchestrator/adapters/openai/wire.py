@@ -1,5 +1,6 @@
 """Between the records of `orchestrator.ports.models` and the OpenAI API: requests, replies, errors."""
 
+import re
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 _FINISH_REASONS = {reason.value: reason for reason in FinishReason}
 _WORTH_A_RETRY = frozenset({408, 409, 425})
+_NAME = re.compile(r"[a-z][a-z0-9_.]{2,60}")
 _NOT_ALLOWED = frozenset({401, 403, 404})
 
 
@@ -81,7 +83,7 @@ def read_reply(completion: "ChatCompletion") -> ChatReply:
             if call.type == "function"
         )
         return ChatReply(
-            text="".join([choice.message.content or choice.message.refusal or ""]),
+            text="".join([choice.message.content or choice.message.refusal or ""]).replace("\0", ""),
             finish_reason=_finish_reason(choice.finish_reason),
             model=completion.model,
             tool_calls=calls,
@@ -97,7 +99,7 @@ def read_delta(chunk: "ChatCompletionChunk") -> ChatDelta:
             return ChatDelta(usage=usage)
         choice = chunk.choices[0]
         reason = _finish_reason(choice.finish_reason) if choice.finish_reason else None
-        return ChatDelta("".join([choice.delta.content or ""]), reason, usage)
+        return ChatDelta("".join([choice.delta.content or ""]).replace("\0", ""), reason, usage)
 
 
 @contextmanager
@@ -106,7 +108,7 @@ def _expected_shape() -> Generator[None, None, None]:
     try:
         yield
     except (AttributeError, IndexError, TypeError) as error:
-        raise ModelFailed(f"The model endpoint answered in a shape that is not the API's: {error}") from error
+        raise ModelFailed("The model endpoint answered in a shape that is not the API's.") from error
 
 
 def _finish_reason(name: str) -> FinishReason:
@@ -123,18 +125,19 @@ def translate(error: openai.OpenAIError, endpoint: str) -> ModelUnavailable:
         case openai.APITimeoutError():
             return ModelTimedOut(f"The model endpoint {endpoint} did not answer in time.")
         case openai.APIConnectionError():
-            return ModelFailed(f"The model endpoint {endpoint} cannot be reached: {error.message}")
+            return ModelFailed(f"The model endpoint {endpoint} cannot be reached.")
         case openai.APIStatusError():
             return _of_status(error, endpoint)
         case _:
+            kind = type(error).__name__
             return ModelFailed(
-                f"The model endpoint {endpoint} answered in a way that cannot be read: {error}"
+                f"The model endpoint {endpoint} answered in a way that cannot be read: {kind}."
             )
 
 
 def _of_status(error: openai.APIStatusError, endpoint: str) -> ModelUnavailable:
     status = error.status_code
-    said = f"The model endpoint {endpoint} answered {status}: {error.message[:500]}"
+    said = f"The model endpoint {endpoint} answered {status}{_reason(error)}."
     if status == 429:
         return RateLimited(said, retry_after_s=retry_after_s(error.response.headers))
     if status >= 500 or status in _WORTH_A_RETRY:
@@ -142,6 +145,12 @@ def _of_status(error: openai.APIStatusError, endpoint: str) -> ModelUnavailable:
     if status in _NOT_ALLOWED:
         return ModelNotAllowed(said)
     return ModelRejected(said)
+
+
+def _reason(error: openai.APIStatusError) -> str:
+    """The API's name for what is wrong. Its message is left out: it may quote the key, or what was asked."""
+    named = error.code or error.type
+    return f" ({named})" if isinstance(named, str) and _NAME.fullmatch(named) else ""
 
 
 def retry_after_s(headers: Mapping[str, str]) -> float | None:

@@ -88,21 +88,20 @@ class PostgresLane:
         """In whose name leases are taken."""
         return self._worker
 
-    async def claim(self, session_id: SessionId, *, cached_epoch: Epoch | None = None) -> Lease | None:
+    async def claim(self, session_id: SessionId) -> Lease | None:
         if session_id in self._held or session_id in self._claiming:
             return None
         self._claiming.add(session_id)
         try:
-            return await self._claim_free(session_id, cached_epoch)
+            return await self._claim_free(session_id)
         finally:
             self._claiming.discard(session_id)
 
-    async def _claim_free(self, session_id: SessionId, cached_epoch: Epoch | None) -> Lease | None:
+    async def _claim_free(self, session_id: SessionId) -> Lease | None:
         arguments = {
             "session_id": session_id,
             "worker_id": self._worker.worker_id,
             "ttl_s": self._ttl_s,
-            "cached_epoch": -1 if cached_epoch is None else cached_epoch,
             "max_attempts": self._max_attempts,
             "deadline_s": self._deadline_s,
         }
@@ -117,7 +116,7 @@ class PostgresLane:
             settled = Settled(await self._work(turn), turn[7])
         if settled is None:
             return None
-        if state_epoch != epoch and epoch > 0 and cached_epoch != epoch:
+        if state_epoch != epoch and epoch > 0:
             body = await self._read_state(session_id)
         self._held[session_id] = _Held(token, settled.work.turn_id, settled.merges)
         return Lease(
@@ -127,7 +126,7 @@ class PostgresLane:
             domain=domain,
             token=token,
             epoch=Epoch(epoch),
-            state=None if body is None or cached_epoch == epoch else body.encode(),
+            state=None if body is None else body.encode(),
             work=settled.work,
         )
 

@@ -7,10 +7,10 @@ from typing import Any
 import psycopg
 from sqlalchemy import create_engine
 
-from orchestrator.adapters.postgres.pool import engine_url
+from orchestrator.adapters.postgres.pool import Database, engine_url
 from orchestrator.errors import Unavailable
 
-HEAD = "0008"
+HEAD = "0009"
 """The newest revision; a test compares it with the scripts."""
 _LOCK = 0x5041524C4D494752
 
@@ -35,6 +35,19 @@ def check_schema(database_url: str) -> None:
             found = current_revision(connection)
     except psycopg.OperationalError as error:
         raise Unavailable("The database does not answer; check DATABASE_URL.") from error
+    _require(found)
+
+
+async def ping_schema(database: Database) -> None:
+    """The same over a pool, for probes: whether the server answers and can be worked with. Raises Unavailable."""
+    there = await database.fetch_one("SELECT to_regclass('alembic_version') IS NOT NULL", {})
+    found = (
+        await database.fetch_one("SELECT version_num FROM alembic_version", {}) if there == (True,) else None
+    )
+    _require(None if found is None else found[0])
+
+
+def _require(found: str | None) -> None:
     if found is None or found < HEAD:
         raise Unavailable(
             f"The database is at {found or 'no schema'}, this release needs {HEAD}; run `parley migrate`."

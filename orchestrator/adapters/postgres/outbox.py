@@ -9,12 +9,15 @@ from orchestrator.types import SessionId, TenantId, TurnId
 
 
 class PostgresOutbox:
+    """Implements `ports.outbox.Outbox`."""
+
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def take_due(
         self, kinds: tuple[str, ...], *, again_after_s: float, limit: int = 100
     ) -> list[OutboxMessage]:
+        """See `Outbox`."""
         arguments = {"kinds": list(kinds), "again_after_s": again_after_s, "limit": limit}
         with translated():
             rows = await self._database.fetch_all(statement("take_outbox"), arguments)
@@ -31,5 +34,6 @@ class PostgresOutbox:
         ]
 
     async def acknowledge(self, ids: list[int]) -> None:
+        """See `Outbox`."""
         with translated():
             await self._database.fetch_all(statement("acknowledge_outbox"), {"ids": ids})

@@ -35,7 +35,9 @@ _KEEPALIVE = {
     "keepalives_count": 3,
     "tcp_user_timeout": 10_000,
 }
-_LIMITS = "-c statement_timeout=15s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s"
+LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
+"""What no statement of a process may take."""
+_LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
 _NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(tenant)s, true)"
 _PLANS = (
     "-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off"
@@ -46,8 +48,17 @@ the plan that is right for any size is made the only one."""
 
 
 def connection_options(application: str) -> dict[str, Any]:
-    """What every connection of ours is opened with, beside the address."""
+    """What every connection of ours to the server itself is opened with, beside the address."""
     return {**_KEEPALIVE, "options": _LIMITS, "application_name": application}
+
+
+def pooled_options(application: str) -> dict[str, Any]:
+    """The same for connections to a pooler, which gives each transaction to any connection of its own.
+
+    What is set for a session would be another's, or refused: nothing is prepared, and the limits are the login's
+    (`roles.make_login`). Statements are planned as they come, so the hot path needs no plans forced upon it.
+    """
+    return {**_KEEPALIVE, "prepare_threshold": None, "application_name": application}
 
 
 @contextmanager
@@ -77,7 +88,7 @@ class Database:
         size: int = 8,
         reading_size: int = 4,
         application: str = "parley",
-        prepared: bool = True,
+        pooled: bool = False,
         timeout_s: float = 10.0,
         tenant_bound: bool = False,
     ) -> None:
@@ -88,12 +99,14 @@ class Database:
             size: connections of the hot path.
             reading_size: further connections for reads and rare writes.
             application: how the connections are named in ``pg_stat_activity``.
-            prepared: off behind a pooler that shares connections between transactions.
+            pooled: `database_url` is a pooler's, which shares its connections between transactions.
             timeout_s: how long a caller waits for a connection.
             tenant_bound: every transaction says for which tenant it is (see `acting_tenant`), which the
                 policies of the gateway's role ask for.
         """
         self.url = database_url
+        options = pooled_options(application) if pooled else connection_options(application)
+        hot = {} if pooled else {"options": f"{_LIMITS} {_PLANS}", "prepare_threshold": 0}
         self._tenant_bound = tenant_bound
         self.pool: psycopg_pool.AsyncConnectionPool[Connection] = psycopg_pool.AsyncConnectionPool(
             database_url,
@@ -101,13 +114,7 @@ class Database:
             min_size=min(2, size),
             max_size=size,
             timeout=timeout_s,
-            kwargs={
-                **connection_options(application),
-                "options": f"{_LIMITS} {_PLANS}",
-                "autocommit": True,
-                "prepare_threshold": 0 if prepared else None,
-                "cursor_factory": psycopg.AsyncRawCursor,
-            },
+            kwargs={**options, **hot, "autocommit": True, "cursor_factory": psycopg.AsyncRawCursor},
             configure=_configure,
             check=_check,
             name=application,
@@ -118,9 +125,10 @@ class Database:
             max_overflow=0,
             pool_timeout=timeout_s,
             pool_pre_ping=True,
-            connect_args=connection_options(application),
+            connect_args=options,
             json_serializer=_dump_json,
             json_deserializer=orjson.loads,
+            hide_parameters=True,
         )
 
     async def __aenter__(self) -> Self:

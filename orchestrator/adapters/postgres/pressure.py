@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.sql import statement
-from orchestrator.ports.runs import Debt
+from orchestrator.ports.pressure import Debt
 from orchestrator.types import SessionId, TenantId
 
 SINCE_S = 5.0
@@ -13,7 +13,7 @@ LOOKED_AT = 200
 
 
 class PostgresPressure:
-    """Implements `ports.runs.Pressure`."""
+    """Implements `ports.pressure.Pressure`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -11,6 +11,7 @@ import psycopg
 from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
+from orchestrator.adapters.postgres.pool import LIMITS
 from orchestrator.errors import InvalidInput, NotFound, Refused, Unavailable
 from orchestrator.types import TenantId
 
@@ -106,12 +107,18 @@ def _make_role(connection: psycopg.Connection[Any], name: str) -> bool:
 
 
 def _set_login(connection: psycopg.Connection[Any], user: str, password: str, role: str) -> None:
-    """The server, and its log, are given a digest of the password only."""
+    """The server, and its log, are given a digest of the password only.
+
+    The limits are the login's own, because a pooler passes on none that a connection asks for.
+    """
     digest = connection.pgconn.encrypt_password(password.encode(), user.encode(), b"scram-sha-256").decode()
     verb = sql.SQL("ALTER" if _exists(connection, user) else "CREATE")
     statement = sql.SQL("{} ROLE {} LOGIN PASSWORD {}")
     connection.execute(statement.format(verb, sql.Identifier(user), sql.Literal(digest)))
     connection.execute(sql.SQL("GRANT {} TO {}").format(sql.Identifier(role), sql.Identifier(user)))
+    for name, value in LIMITS.items():
+        limit = sql.SQL("ALTER ROLE {} SET {} TO {}")
+        connection.execute(limit.format(sql.Identifier(user), sql.Identifier(name), sql.Literal(value)))
 
 
 def _passes_by(connection: psycopg.Connection[Any], user: str) -> bool:

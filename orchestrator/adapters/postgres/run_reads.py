@@ -15,25 +15,20 @@ from orchestrator.adapters.postgres.models_internal import internal_items, inter
 from orchestrator.adapters.postgres.pool import Connection, Database, translated
 from orchestrator.adapters.postgres.runs import block, execute, next_number, store, transaction
 from orchestrator.errors import NotFound, Refused
-from orchestrator.ports.runs import (
+from orchestrator.ports.run_status import (
     ENDED,
     SUCCEEDED,
-    Hint,
-    ItemRecord,
     ItemStatus,
-    NewRun,
     Node,
     OnFailure,
     Phase,
-    Progress,
     RedoStanding,
-    RunRecord,
     RunStatus,
-    Started,
     Urgency,
     count_by_hand,
     unblock,
 )
+from orchestrator.ports.runs import Hint, ItemRecord, NewRun, Progress, RunRecord, Started
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, new_id
 
 _UNFINISHED = [status.value for status in RunStatus if status not in ENDED]

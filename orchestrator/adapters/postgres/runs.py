@@ -14,24 +14,9 @@ from psycopg.rows import TupleRow
 
 from orchestrator.adapters.postgres.pool import Connection, Database, translated
 from orchestrator.adapters.postgres.sql import statement
-from orchestrator.ports.runs import (
-    SUCCEEDED,
-    ClaimedItem,
-    Hint,
-    ItemEnd,
-    ItemsClaim,
-    NewRun,
-    OnFailure,
-    Phase,
-    Progress,
-    Recorded,
-    RedoStanding,
-    RunClaim,
-    RunEnd,
-    RunFacts,
-    RunStatus,
-    Urgency,
-)
+from orchestrator.ports.run_status import SUCCEEDED, OnFailure, Phase, RedoStanding, RunStatus, Urgency
+from orchestrator.ports.run_work import ClaimedItem, ItemEnd, ItemsClaim, Recorded, RunClaim, RunEnd, RunFacts
+from orchestrator.ports.runs import Hint, NewRun, Progress
 from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId, WorkerId, new_id
 
 GRACE_S = 1.0
@@ -50,7 +35,7 @@ class Owner(Protocol):
 
 
 class PostgresRunWork:
-    """Implements `ports.runs.RunWork`."""
+    """Implements `ports.run_work.RunWork`."""
 
     def __init__(self, database: Database, owner: Owner, *, lease_ttl_s: float = 15.0) -> None:
         self._database = database

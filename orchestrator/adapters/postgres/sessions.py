@@ -22,7 +22,7 @@ from orchestrator.adapters.postgres.models import (
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import session_record
 from orchestrator.adapters.postgres.webhooks import add_webhook
-from orchestrator.dialogue.diff import apply, diff
+from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.errors import InvalidInput, NotFound, SessionBusy
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord
@@ -252,7 +252,4 @@ async def _rebuild(
     ).all()
     if not rows or rows[-1].epoch != epoch:
         raise NotFound("state", f"{session_id} at epoch {epoch}")
-    state = orjson.loads(rows[0].snapshot)
-    for row in rows[1:]:
-        state = apply(state, orjson.loads(row.diff))
-    return state
+    return rebuild(orjson.loads(rows[0].snapshot), (orjson.loads(row.diff) for row in rows[1:]))

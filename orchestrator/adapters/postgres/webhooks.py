@@ -6,10 +6,23 @@ A feed is held by a token, like a lane: who lost it changes nothing any more.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Row, RowMapping, Update, case, delete, func, insert, select, text, update
+from sqlalchemy import (
+    Column,
+    Row,
+    RowMapping,
+    Select,
+    Update,
+    case,
+    delete,
+    func,
+    insert,
+    select,
+    text,
+    update,
+)
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.locked import NOW
@@ -151,7 +164,7 @@ class PostgresWebhooks:
     async def rotate_secret(self, tenant_id: TenantId) -> str:
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
-            kept = [row.secret_id for row in await _newest_secrets(connection, tenant_id)]
+            kept = _newest_secrets(tenant_id, webhook_secrets.c.secret_id)
             await connection.execute(
                 delete(webhook_secrets).where(
                     webhook_secrets.c.tenant_id == tenant_id, webhook_secrets.c.secret_id.not_in(kept)
@@ -178,7 +191,10 @@ class PostgresWebhookFeeds:
         async with self._database.transaction() as connection:
             rows = (await connection.execute(_TAKE_DUE, arguments)).mappings().all()
             tenants = {TenantId(row["tenant_id"]) for row in rows}
-            signing = {tenant: await _newest_secrets(connection, tenant) for tenant in tenants}
+            signing = {
+                tenant: (await connection.scalars(_newest_secrets(tenant, webhook_secrets.c.secret))).all()
+                for tenant in tenants
+            }
         return [
             HeldFeed(
                 _webhook(row, row["of_session"]),
@@ -186,7 +202,7 @@ class PostgresWebhookFeeds:
                 row["delivered"],
                 row["attempts"],
                 row["token"],
-                tuple(each.secret for each in signing[row["tenant_id"]]),
+                tuple(signing[row["tenant_id"]]),
             )
             for row in rows
         ]
@@ -273,14 +289,14 @@ async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:
     return secret
 
 
-async def _newest_secrets(connection: AsyncConnection, tenant_id: TenantId) -> Sequence[Row[Any, Any]]:
-    query = (
-        select(webhook_secrets.c.secret_id, webhook_secrets.c.secret)
+def _newest_secrets(tenant_id: TenantId, column: Column[str]) -> Select[str]:
+    """One column of them: the gateway may not read the secrets themselves."""
+    return (
+        select(column)
         .where(webhook_secrets.c.tenant_id == tenant_id)
         .order_by(webhook_secrets.c.created_at.desc())
         .limit(SECRETS_IN_USE)
     )
-    return (await connection.execute(query)).all()
 
 
 def _webhook(row: RowMapping, session_id: str | None) -> Webhook:

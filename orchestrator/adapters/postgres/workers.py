@@ -79,7 +79,7 @@ class WorkerLiveness:
                 async for _ in self._connection.notifies():
                     pass
             except psycopg.Error as error:
-                _log.warning("The liveness connection broke.", error=str(error), worker_id=self._worker_id)
+                _log.warning("The liveness connection broke.", error=error, worker_id=self._worker_id)
                 await self._forget()
                 await self._wait_for_server()
 

@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import ExitStack, contextmanager
 from importlib import resources
+from typing import Any
 
+import redis.sentinel
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
+
+from orchestrator.adapters.redis.address import Watched, read_watched
 
 CONNECT_TIMEOUT_S = 1.0
 REPLY_TIMEOUT_S = 2.0
 HEALTH_CHECK_EVERY_S = 5
+
+
+class _WatchedPool(SentinelConnectionPool, BlockingConnectionPool):
+    """Connections to whoever is the master, of which callers wait for a free one."""
+
+    async def disconnect(self, inuse_connections: bool = True) -> None:
+        """The connections to the sentinels go with the last of ours."""
+        await super().disconnect(inuse_connections)
+        if inuse_connections:
+            manager: Any = self.sentinel_manager  # pyright: ignore[reportUnknownMemberType]  # untyped
+            for sentinel in manager.sentinels:
+                await sentinel.connection_pool.disconnect()
 
 
 def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connections: int = 32) -> Redis:
@@ -19,17 +38,62 @@ def connect(url: str, *, reply_timeout_s: float = REPLY_TIMEOUT_S, max_connectio
     Callers wait for a free connection. A reply that was lost may belong to a command that was carried
     out, so nothing is retried here (redis-py's own ten retries would apply a script twice).
     """
-    pool = BlockingConnectionPool.from_url(  # pyright: ignore[reportUnknownMemberType]  # untyped arguments
-        url,
-        max_connections=max_connections,
-        timeout=reply_timeout_s,
-        socket_connect_timeout=CONNECT_TIMEOUT_S,
-        socket_timeout=reply_timeout_s,
-        socket_keepalive=True,
-        retry=Retry(NoBackoff(), 0),
-        health_check_interval=HEALTH_CHECK_EVERY_S,
+    options: dict[str, Any] = {
+        "max_connections": max_connections,
+        "timeout": reply_timeout_s,
+        "socket_connect_timeout": CONNECT_TIMEOUT_S,
+        "socket_timeout": reply_timeout_s,
+        "socket_keepalive": True,
+        "retry": Retry(NoBackoff(), 0),
+        "health_check_interval": HEALTH_CHECK_EVERY_S,
+    }
+    watched = read_watched(url)
+    if watched is not None:
+        return _connect_to_master(watched, options)
+    pool = BlockingConnectionPool.from_url(url, **options)  # pyright: ignore[reportUnknownMemberType]  # untyped arguments
+    return Redis.from_pool(pool)
+
+
+def _connect_to_master(watched: Watched, options: dict[str, Any]) -> Redis:
+    sentinels = Sentinel(
+        watched.sentinels,
+        sentinel_kwargs={
+            "socket_connect_timeout": CONNECT_TIMEOUT_S,
+            "socket_timeout": CONNECT_TIMEOUT_S,
+            "retry": Retry(NoBackoff(), 0),
+        },
+    )
+    pool = _WatchedPool(
+        watched.master,
+        sentinels,
+        db=watched.database,
+        username=watched.user,
+        password=watched.password,
+        **options,
     )
     return Redis.from_pool(pool)
+
+
+@contextmanager
+def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
+    """A client for commands, which have no event loop."""
+    limits: dict[str, Any] = {"socket_timeout": timeout_s, "socket_connect_timeout": timeout_s}
+    watched = read_watched(url)
+    with ExitStack() as stack:
+        if watched is None:
+            server: Any = redis.Redis.from_url(url, **limits)  # pyright: ignore[reportUnknownMemberType]  # untyped arguments
+        else:
+            sentinels = redis.sentinel.Sentinel(watched.sentinels, sentinel_kwargs=limits)
+            for sentinel in sentinels.sentinels:
+                stack.callback(sentinel.close)
+            server = sentinels.master_for(  # pyright: ignore[reportUnknownMemberType]  # untyped arguments
+                watched.master,
+                db=watched.database,
+                username=watched.user,
+                password=watched.password,
+                **limits,
+            )
+        yield stack.enter_context(server)
 
 
 def read_script(name: str) -> str:

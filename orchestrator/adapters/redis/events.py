@@ -81,7 +81,7 @@ class RedisEvents:
             await self._publish(session_id, events)
         except (RedisError, OSError) as error:
             self.failures += 1
-            _log.warning("Live events could not be published.", session=session_id, error=str(error))
+            _log.warning("Live events could not be published.", session=session_id, error=error)
 
     async def _publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
         channel, message = CHANNEL + session_id, orjson.dumps([_encode(event) for event in events])
@@ -103,7 +103,7 @@ class RedisEvents:
         try:
             turn_id, text, stamp = await self._redis.hmget(STREAMED + session_id, "turn", "text", "stamp")
         except (RedisError, OSError) as error:
-            _log.warning("A streamed text could not be read.", session=session_id, error=str(error))
+            _log.warning("A streamed text could not be read.", session=session_id, error=error)
             return None
         if turn_id is None:
             return None
@@ -160,7 +160,7 @@ class RedisEvents:
                     await self._connect()
                 await self._read()
             except (RedisError, OSError) as error:
-                _log.warning("Live events are interrupted.", error=str(error))
+                _log.warning("Live events are interrupted.", error=error)
                 await self._disconnect()
                 await asyncio.sleep(RECONNECT_AFTER_S)
 

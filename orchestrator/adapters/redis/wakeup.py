@@ -65,7 +65,7 @@ class RedisWakeup:
                 await self._send(session_ids[0])
         except (RedisError, OSError, Unavailable) as error:
             self.failures += 1
-            _log.warning("A wake-up could not be left.", sessions=len(session_ids), error=str(error))
+            _log.warning("A wake-up could not be left.", sessions=len(session_ids), error=error)
             return False
         return True
 
@@ -83,7 +83,7 @@ class RedisWakeup:
             retired = await self._retire(keys=[READY, AWAKE], args=[self._runner, "1" if force else "0"])
         except (RedisError, OSError) as error:
             # The entry runs out by itself; until then a wake-up may be missed, which the sweep finds.
-            _log.warning("A runner could not retire.", error=str(error))
+            _log.warning("A runner could not retire.", error=error)
             return True
         self._attended_at = 0.0
         return bool(retired)

@@ -56,6 +56,7 @@ LOADED_LATE = {
     "datetime": ("_strptime", "time"),
     "json": ("json.decoder", "json.encoder"),
     "random": ("hashlib",),
+    "time": ("_strptime",),
 }
 
 BUILTIN_NAMES = """abs all any ascii bin bool bytes callable chr complex dict divmod enumerate filter float format

@@ -46,11 +46,17 @@ class AddressGuard:
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
-    """`max_bytes`: of an answer that is no event stream; longer ones raise AnswerTooLong."""
+    """`max_bytes`: of an answer; longer ones raise AnswerTooLong.
 
-    def __init__(self, guard: AddressGuard, *, max_bytes: int, look_up: LookUp | None = None) -> None:
+    `listens`: an event stream has no bound, for its reader takes one event at a time and bounds that.
+    """
+
+    def __init__(
+        self, guard: AddressGuard, *, max_bytes: int, listens: bool = False, look_up: LookUp | None = None
+    ) -> None:
         self._guard = guard
         self._max_bytes = max_bytes
+        self._listens = listens
         self._look_up = look_up or _look_up
         self._of_host: dict[str, httpx2.AsyncHTTPTransport] = {}
 
@@ -61,7 +67,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         if response.headers.get("content-encoding", "identity").lower() != "identity":
             await response.aclose()
             raise AnswerEncoded("The answer is compressed.", request=request)
-        if "text/event-stream" not in response.headers.get("content-type", ""):
+        is_stream = "text/event-stream" in response.headers.get("content-type", "")
+        if not (self._listens and is_stream):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Bounded(response.stream, self._max_bytes)
         return response

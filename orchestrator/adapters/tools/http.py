@@ -81,7 +81,7 @@ class HttpTools:
         try:
             status, headers, body = await self._exchange(request)
         except (httpx2.HTTPError, AnswerTooLong) as error:
-            _log.warning("A tool's endpoint failed.", tool=tool.tool_id, error=_describe(error))
+            _log.warning("A tool's endpoint failed.", tool=tool.tool_id, error=error)
             raise _translate(tool, error) from error
         return _read(tool, status, headers, body)
 
@@ -121,7 +121,7 @@ def _read(tool: ToolSpec, status: int, headers: httpx2.Headers, body: bytes) -> 
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        _log.error("A tool's endpoint gave no JSON.", tool=tool.tool_id, error=str(error))
+        _log.error("A tool's endpoint gave no JSON.", tool=tool.tool_id, error=error)
         raise _unusable(tool) from error
     wrap_as: str | None = tool.options["wrap_as"]
     return value if wrap_as is None or is_object(value) else {wrap_as: value}
@@ -171,10 +171,6 @@ def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolF
             return _failure(tool, FailureCategory.VALIDATION_ERROR, undecided=False)
         case _:
             return _failure(tool, FailureCategory.SERVER_ERROR, undecided=True)
-
-
-def _describe(error: httpx2.HTTPError | AnswerTooLong) -> str:
-    return f"{type(error).__name__}: {error}"
 
 
 def _retry_after_s(value: str | None) -> float | None:

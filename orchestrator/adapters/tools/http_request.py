@@ -14,6 +14,7 @@ from orchestrator.domain.check_outside import body_texts
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders, input_placeholders, sole_input
 from orchestrator.errors import FailureCategory, ToolFailure
+from orchestrator.redaction import learn_secrets
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject
 
@@ -155,6 +156,7 @@ class _Filler:
             _log.error("A tool needs a variable of the environment.", tool=self._tool.tool_id, variable=name)
             message = f"{self._tool.name} is not set up completely."
             raise ToolFailure(FailureCategory.AUTH_ERROR, message)
+        learn_secrets([value])
         return value
 
     def _refuse(self) -> ToolFailure:

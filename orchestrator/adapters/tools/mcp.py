@@ -25,6 +25,7 @@ from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders, variable_placeholders
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory, ToolFailure, Unavailable
+from orchestrator.redaction import learn_secrets
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject
 
@@ -58,7 +59,7 @@ class McpTools:
         except Unavailable as error:  # there was no session, so nothing was sent
             raise ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} cannot be reached.") from error
         except MCPError as error:
-            _log.warning("An MCP server refused a call.", tool=tool.tool_id, error=error.message)
+            _log.warning("An MCP server refused a call.", tool=tool.tool_id, code=error.code)
             raise _translate(tool, error) from error
         if result.is_error:
             raise _told_failure(tool, read_result(result))
@@ -103,11 +104,13 @@ class McpTools:
 
     def _check_environment(self, tool: ToolSpec) -> None:
         texts: list[str] = list(tool.options["headers"].values())
-        needed = [*tool.options["environment"], *chain.from_iterable(map(variable_placeholders, texts))]
+        secrets = list(chain.from_iterable(map(variable_placeholders, texts)))
+        needed = [*tool.options["environment"], *secrets]
         missing = [name for name in needed if name not in self._environment]
         if missing:
             _log.error("A tool needs variables of the environment.", tool=tool.tool_id, variables=missing)
             raise ToolFailure(FailureCategory.AUTH_ERROR, f"{tool.name} is not set up completely.")
+        learn_secrets(self._environment[name] for name in secrets)
 
     async def _check_fit(self, server: McpServer, tool: ToolSpec) -> None:
         """The server must have the tool, and take what the manifest would send."""
@@ -127,7 +130,7 @@ async def _open_http(
     url: str, headers: Mapping[str, str], network: Network, max_bytes: int
 ) -> AsyncGenerator[tuple[Any, Any]]:
     """A guarded client, and the library's transport over it."""
-    transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes)
+    transport = GuardedTransport(AddressGuard(network.private_networks), max_bytes=max_bytes, listens=True)
     async with AsyncExitStack() as stack:
         client = await stack.enter_async_context(
             httpx2.AsyncClient(
@@ -153,9 +156,10 @@ def _translate(tool: ToolSpec, error: MCPError) -> ToolFailure:
 
 
 def _told_failure(tool: ToolSpec, told: Json) -> ToolFailure:
-    """A failure that the tool itself reports; its words are for the log, a known category is taken over."""
-    _log.warning("An MCP tool reports a failure.", tool=tool.tool_id, told=str(told)[:500])
+    """A failure that the tool itself reports: a known category is taken over, its words are told to nobody."""
     category = told.get("category") if is_object(told) else None
-    if isinstance(category, str) and category in set(FailureCategory):
-        return ToolFailure(category, f"{tool.name} did not work.")
+    known = isinstance(category, str) and category in set(FailureCategory)
+    _log.warning("An MCP tool reports a failure.", tool=tool.tool_id, category=category if known else None)
+    if known:
+        return ToolFailure(str(category), f"{tool.name} did not work.")
     return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} did not work.", undecided=True)

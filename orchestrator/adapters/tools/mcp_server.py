@@ -131,7 +131,7 @@ class McpServer:
             self._forget(session)
 
     def _note_failure(self, session: _Session, error: Exception) -> None:
-        _log.warning("A session with an MCP server broke.", server=self._name, error=_describe(error))
+        _log.warning("A session with an MCP server broke.", server=self._name, error=_innermost(error))
         if session.ready.done():
             return
         self._failed_at = asyncio.get_running_loop().time()
@@ -175,9 +175,9 @@ def _heard(ready: asyncio.Future[tuple[Client, Mapping[str, Tool]]]) -> None:
         ready.exception()
 
 
-def _describe(error: BaseException) -> str:
-    """The innermost of grouped errors: what really happened."""
+def _innermost(error: BaseException) -> BaseException:
+    """Of grouped errors: what really happened."""
     if isinstance(error, BaseExceptionGroup):
         group = cast("BaseExceptionGroup[BaseException]", error)
-        return _describe(group.exceptions[0])
-    return f"{type(error).__name__}: {error}"
+        return _innermost(group.exceptions[0])
+    return error

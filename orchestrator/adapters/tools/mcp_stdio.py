@@ -54,6 +54,7 @@ async def open_stdio(
         *command,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,  # it may quote what it is asked
         env={**get_default_environment(), **variables},
         cwd=folder,
         start_new_session=True,
@@ -143,9 +144,7 @@ def _parse(line: bytes) -> SessionMessage | None:
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
     except ValidationError:
-        _log.warning(
-            "An MCP server writes what is no message.", line=line[:EDGE_BYTES].decode(errors="replace")
-        )
+        _log.warning("An MCP server writes what is no message.", bytes=len(line))
         return None
 
 

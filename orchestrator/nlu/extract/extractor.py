@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from datetime import date
-from typing import TypeVar
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.domain.model import Entity
@@ -34,13 +33,10 @@ from orchestrator.nlu.extract.numbers import UNITS, find_numbers, find_ranges
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import Utterance
 
-Value = TypeVar("Value")
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
 """Kinds that no extractor shares: entities, values, patterns."""
 _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
-FEW_TOKENS = 400
-"""Extraction looks at the first tokens only; what is longer is no slot value."""
 
 
 class Extractor:

@@ -23,7 +23,6 @@ FUZZY_LIMIT_MAIN = 82
 """Of the values that people most often mean, where a domain marks them."""
 FUZZY_SURE = 90
 """From here on other values are taken without asking, too."""
-LONGEST_NAME = 8
 LONGEST_CODE = 4
 _CUTS = frozenset({"the", "a", "an"})
 

@@ -16,10 +16,13 @@ MAX_TEXT_CHARACTERS = 100_000
 """Of a model's whole answer; the code in it is bounded by its own rules."""
 
 _FENCE = re.compile(
-    r"^[ \t]*(```+|~~~+)[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL
+    r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^\n]*+\n(.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)",
+    re.MULTILINE | re.DOTALL,
 )
+"""Nothing in it is tried in a second way: a long answer cannot keep the process busy."""
 _HIDDEN = re.compile(
-    "[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"
+    "[\u0000-\u0008\u000b\u000e-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f"
+    "\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _PYTHON_START = re.compile(r"^(?:(?:async\s+)?def|import|from|@|class)\b|^@", re.MULTILINE)
 _SQL_START = re.compile(

@@ -190,7 +190,7 @@ def _faults(
     if function.decorator_list:
         yield Rejected(Category.FORBIDDEN_SYNTAX, "Decorators are not allowed; leave them out.")
     for node in ast.walk(tree):
-        if not isinstance(node, _ALLOWED_NODES):
+        if not isinstance(node, _ALLOWED_NODES) or getattr(node, "is_async", 0):
             yield _forbidden_syntax(node)
         yield from _identifier_faults(node)
         match node:

@@ -16,7 +16,9 @@ from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from orchestrator.pex.guardrails import sql_functions as functions
+from orchestrator.pex.guardrails.sql_growth import find_growth
 from orchestrator.pex.guardrails.sql_names import check_names
+from orchestrator.pex.guardrails.sql_parser import TooMuchWork, parse
 from orchestrator.pex.guardrails.verdict import ApprovedSql, Category, Entities, Rejected, Statement
 
 MAX_BRACKETS = 60
@@ -107,7 +109,7 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
     tree = _parse(tokens, code, rules)
     if isinstance(tree, Rejected):
         return tree
-    rejected = next(_faults(tree, rules), None)
+    rejected = next(_faults(tree, rules), None) or find_growth(tree)
     if rejected:
         return rejected
     tables = check_names(tree, entities)
@@ -180,10 +182,9 @@ def _too_deep() -> Rejected:
 
 
 def _parse(tokens: list[Token], code: str, rules: SqlRules) -> exp.Expr | Rejected:
-    parser = Dialect.get_or_raise(rules.dialect).parser(error_level=ErrorLevel.IMMEDIATE)
     try:
-        trees = [tree for tree in parser.parse(tokens, code) if tree is not None]
-    except RecursionError:
+        trees = parse(tokens, code, rules.dialect)
+    except (RecursionError, TooMuchWork):
         return _too_deep()
     except ParseError as error:
         return Rejected(Category.SYNTAX, f"This is no valid SQL: {_first_line(error)}.")

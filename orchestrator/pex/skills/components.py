@@ -9,7 +9,7 @@ from __future__ import annotations
 from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import copy_json
-from orchestrator.memory.notes import LONGEST, Note, NoteKind
+from orchestrator.memory.notes import AT_HAND, LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.gate import join_labels, label_work
 from orchestrator.ports.documents import Owned
@@ -19,7 +19,6 @@ from orchestrator.world.world import World
 
 HISTORY, MEMORY, STACK = "context_coordinator", "memory_manager", "flow_stack"
 DEFAULT_TURNS, MOST_TURNS = 3, 20
-NOTES_READ = 20
 PREFERENCES_READ = 20
 PASSAGES_READ = 5
 RESULTS_READ = 5
@@ -92,7 +91,7 @@ async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonO
 
 
 async def _read_notes(world: World) -> JsonObject:
-    notes = await world.notes.read(NOTES_READ)
+    notes = await world.notes.read(AT_HAND)
     for note in notes:
         join_labels(world.state, note.labels, f"a note about {note.about}")
     return {"notes": [note.text for note in notes]}

@@ -16,7 +16,8 @@ from internal_flows.runner import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
-from orchestrator.ports.runs import ENDED, ItemRecord, NewRun, RedoStanding, RunRecord, Started
+from orchestrator.ports.run_status import ENDED, RedoStanding
+from orchestrator.ports.runs import ItemRecord, NewRun, RunRecord, Started
 from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
 from tests.contract.internal.flows import make_catalogue

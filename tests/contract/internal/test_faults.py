@@ -12,7 +12,8 @@ import redis
 
 from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.ports.runs import ENDED, Hint, Phase, RunRecord, RunStatus, Urgency
+from orchestrator.ports.run_status import ENDED, Phase, RunStatus, Urgency
+from orchestrator.ports.runs import Hint, RunRecord
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from tests.contract.internal.conftest import _SETTINGS, STAND_IN, OnWorkers
 from tests.contract.internal.graphs import early_starts, make_nodes, random_shape

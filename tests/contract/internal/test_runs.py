@@ -8,7 +8,7 @@ import pytest
 
 from internal_flows.directives import REDO_NOT_HERE
 from orchestrator.errors import Refused
-from orchestrator.ports.runs import ItemStatus, RedoStanding, RunStatus
+from orchestrator.ports.run_status import ItemStatus, RedoStanding, RunStatus
 from tests.contract.internal.conftest import Runner
 
 SKIP = {"call": "skip", "with": {"reason": "not today"}}

@@ -18,7 +18,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.pressure import PostgresPressure
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
-from orchestrator.ports.runs import RunStatus
+from orchestrator.ports.run_status import RunStatus
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
 from tests.contract.internal.conftest import STAND_IN, OnWorkers

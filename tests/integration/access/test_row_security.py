@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from uuid import uuid4
 
 import httpx
 import psycopg
 import pytest
-from psycopg.conninfo import conninfo_to_dict
 
 from gateway.app import create_app, open_doors
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lane import PostgresLane
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.roles import GATEWAY, RUNTIME, make_roles, tie_reader
+from orchestrator.adapters.postgres.roles import GATEWAY, RUNTIME, make_roles
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.errors import InvalidInput, NotFound
@@ -28,116 +24,10 @@ from orchestrator.settings import Settings
 from orchestrator.turns.access import Scope
 from orchestrator.types import SessionId, TenantId
 from tests.contract.factories import commit_for, submission
+from tests.integration.access.tenants import NOT_OF_TENANTS, A, B, Place, count, insert_row, tables_of
 from tests.integration.gateway import serve
 
-NOT_OF_TENANTS = {"alembic_version", "guarded_tables", "workers"}
-A, B, C, D = TenantId("acme"), TenantId("bolt"), TenantId("crane"), TenantId("dart")
-
-_SAMPLES = {
-    "text": "'t'",
-    "bigint": "7",
-    "integer": "7",
-    "boolean": "false",
-    "json": "'{}'",
-    "jsonb": "'{}'",
-    "timestamp with time zone": "now()",
-    "double precision": "1",
-    "real": "1",
-    "numeric": "1",
-    "date": "now()",
-    "tsvector": "''",
-    "USER-DEFINED": "'[1]'",  # a vector
-}
-
-
-@dataclass(frozen=True)
-class Place:
-    """A migrated database with the roles, and login users in each."""
-
-    url: str
-    urls: dict[str, str]
-
-    @contextmanager
-    def as_role(self, role: str) -> Iterator[psycopg.Connection[Any]]:
-        with psycopg.connect(self.urls[role], autocommit=True) as connection:
-            yield connection
-
-
-@pytest.fixture(scope="module")
-def place(database_url: str) -> Iterator[Place]:
-    migrate(database_url)
-    make_roles(database_url)
-    urls: dict[str, str] = {}
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        for name, role in (("gateway", GATEWAY), ("runtime", RUNTIME), ("reader", None)):
-            login = f"{name}_{uuid4().hex[:8]}"
-            connection.execute(f"CREATE ROLE {login} LOGIN PASSWORD 'secret'")
-            if role is not None:
-                connection.execute(f"GRANT {role} TO {login}")
-            given = conninfo_to_dict(database_url)
-            urls[name] = url_of(given, login)
-            if role is None:
-                tie_reader(database_url, login, A)
-        yield Place(database_url, urls)
-        for url in urls.values():
-            login = str(conninfo_to_dict(url)["user"])
-            connection.execute(f"DROP OWNED BY {login}")
-            connection.execute(f"DROP ROLE {login}")
-
-
-def url_of(given: dict[str, Any], login: str) -> str:
-    return f"postgresql://{login}:secret@{given['host']}:{given['port']}/{given['dbname']}"
-
-
-def tables_of(connection: psycopg.Connection[Any]) -> list[str]:
-    found = connection.execute(
-        "SELECT relname FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p')"
-    )
-    return sorted(row[0] for row in found)
-
-
-def sample(kind: str) -> str:
-    """Some value of a type; vectors have the length that the column asks for."""
-    name, _, size = kind.partition("(")
-    if name in {"vector", "halfvec"}:
-        return f"'[{', '.join(['1'] * int(size.rstrip(')') or 3))}]'"
-    return "'{}'" if kind.endswith("[]") else _SAMPLES[kind]
-
-
-def insert_row(connection: psycopg.Connection[Any], table: str, tenant: str) -> None:
-    """A row of a tenant with a value for all that must have one."""
-    columns = connection.execute(
-        "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute"
-        " WHERE attrelid = %s::regclass AND attnum > 0 AND NOT attisdropped"
-        " AND attnotnull AND NOT atthasdef AND attidentity = ''",
-        (table,),
-    ).fetchall()
-    unique = uuid4().hex
-    values = {name: f"'{unique}'" if kind == "text" else sample(kind) for name, kind in columns}
-    values["tenant_id"] = f"'{tenant}'"
-    connection.execute(f"INSERT INTO {table} ({', '.join(values)}) VALUES ({', '.join(values.values())})")
-
-
-@pytest.fixture(scope="module")
-def filled(place: Place) -> Place:
-    """A row of both tenants in every table; foreign keys and triggers are of no matter here."""
-    with psycopg.connect(place.url, autocommit=True) as connection:
-        connection.execute("SET session_replication_role = replica")
-        for table in set(tables_of(connection)) - NOT_OF_TENANTS:
-            for tenant in (A, B):
-                if table != "tenant_readers":
-                    insert_row(connection, table, tenant)
-    return place
-
-
-def count(connection: psycopg.Connection[Any], table: str, tenant: str) -> int:
-    """How many rows can be read; none where the table cannot be read at all."""
-    try:
-        row = connection.execute(f"SELECT count(*) FROM {table} WHERE tenant_id = '{tenant}'").fetchone()
-    except psycopg.errors.InsufficientPrivilege:
-        return 0
-    assert row is not None
-    return row[0]
+C, D = TenantId("crane"), TenantId("dart")
 
 
 def test_every_table_is_under_the_policies(filled: Place) -> None:
@@ -239,6 +129,30 @@ def test_people_read_no_secrets(filled: Place) -> None:
                 connection.execute(f"SELECT * FROM {table}")
         with pytest.raises(psycopg.errors.InsufficientPrivilege):
             connection.execute("SELECT * FROM parley_find_key('x')")
+
+
+def test_only_who_signs_reads_webhook_secrets(filled: Place) -> None:
+    """Decision 9: the gateway makes them and takes them away; workers sign with them; nobody else has a part."""
+    with filled.as_role("runtime") as connection:
+        assert connection.execute("SELECT secret FROM webhook_secrets").rowcount > 0
+        for change in ("UPDATE webhook_secrets SET secret = 'mine'", "DELETE FROM webhook_secrets"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(change)
+    with filled.as_role("gateway") as connection:
+        connection.execute(f"SET parley.tenant = '{A}'")
+        assert connection.execute("SELECT secret_id FROM webhook_secrets").rowcount == 1
+        for attempt in (
+            "SELECT secret FROM webhook_secrets",
+            "SELECT * FROM webhook_secrets",
+            "SELECT webhook_secrets::text FROM webhook_secrets",
+            "SELECT count(*) FROM webhook_secrets WHERE secret LIKE 'w%'",
+            "COPY webhook_secrets TO STDOUT",
+            "UPDATE webhook_secrets SET secret = 'mine' RETURNING secret",
+            f"INSERT INTO webhook_secrets VALUES ('{A}', 'x', 'y') RETURNING secret",
+            "DELETE FROM webhook_secrets RETURNING secret",
+        ):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(attempt)
 
 
 async def test_the_roles_suffice_for_a_turn(place: Place) -> None:

@@ -12,7 +12,7 @@ import signal
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -49,7 +49,8 @@ class Outside:
 
     `undecidable`: errands whose messenger was being sent by a process that was killed, be it for
     another errand: nobody can know whether he left. `broken_off`: how often a step of an errand was
-    begun by a process that was killed before its end was on record.
+    begun by a process that was killed before its end was on record. Between the decision that a process
+    dies and its death it may run on: it dies at whatever place it comes to next.
     """
 
     def __init__(self) -> None:
@@ -59,6 +60,7 @@ class Outside:
         self.paid: dict[str, str] = {}
         self.broken_off: Counter[tuple[str, str]] = Counter()
         self.undecidable: set[str] = set()
+        self._doomed: set[int] = set()
         self._places: dict[str, tuple[int, str]] = {}
         self._plans: dict[str, list[str]] = defaultdict(list)
         self._lock = threading.Lock()
@@ -74,12 +76,15 @@ class Outside:
     def meets(self, code: str, point: str, pid: int) -> bool:
         """Whether a worker is to die here; that point is then over."""
         with self._lock:
+            if pid in self._doomed:
+                return True
             self._places[code] = (pid, point)
             wanted = self._plans[code]
             if not wanted or wanted[0] != point:
                 return False
             wanted.pop(0)
             self.kills[point] += 1
+            self._doomed.add(pid)
             for other, (where, place) in self._places.items():
                 step, _, moment = place.partition("/")
                 if where == pid and moment in BROKEN_OFF:
@@ -97,9 +102,10 @@ class Outside:
         number = 1 + sum(message.get("role") == "assistant" for message in request.messages)
         with self._lock:
             self.calls[f"model:{number}", code] += 1
-            pid = self._places.get(code, (0, ""))[0]
-        if self.meets(code, f"model:{number}/in flight", pid):
-            os.kill(pid, signal.SIGKILL)
+            pid, place = self._places.get(code, (0, ""))
+        is_planned = place == f"model:{number}/recorded"  # else a later turn asks, or a process that is dead
+        if is_planned and self.meets(code, f"model:{number}/in flight", pid):
+            _kill(pid)
             return Drop()
         if request.data["done"] or number not in NEXT_TOOL:
             end = {"outcome": "success", "data": {"receipt": f"R-{code}"}}
@@ -122,9 +128,14 @@ class Outside:
             if path == "pay":
                 self.paid[body["key"]] = code
         if self.meets(code, f"{SERVED[path]}/in flight", body["pid"]):
-            os.kill(body["pid"], signal.SIGKILL)
+            _kill(body["pid"])
             return None
         return {"found": "a parcel", "receipt": f"R-{code}", "sent": "yes", "text": "thought"}
+
+
+def _kill(pid: int) -> None:
+    with suppress(ProcessLookupError):  # it died meanwhile, for another errand
+        os.kill(pid, signal.SIGKILL)
 
 
 @contextmanager

@@ -25,7 +25,7 @@ from orchestrator.settings import Settings
 from orchestrator.testing.scripted_model import Computed, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
-from tests.integration.chaos.errands import COMMIT, POINTS, Outside, outside
+from tests.integration.chaos.errands import COMMIT, POINTS, SERVED, Outside, outside
 
 ROOT = Path(__file__).resolve().parents[3]
 DOMAIN = ROOT / "tests" / "domains" / "errands"
@@ -106,12 +106,13 @@ class Errands:
 async def check_once(errands: Errands, code: str, result: JsonObject, points: list[str]) -> bool:
     """Each effect once, or a question where nobody can know. Gives whether it was a question.
 
-    The model is asked again only what nobody has put on record.
+    The model is asked again, and the idempotent tool called again, only for what nobody has put on record.
     """
     world = errands.world
-    for number in range(1, 5):
-        times, broken = world.calls[f"model:{number}", code], world.broken_off[code, f"model:{number}"]
-        assert times <= 1 + broken, (code, points, f"question {number}: asked {times}, broken off {broken}")
+    repeatable = {f"model:{number}": f"model:{number}" for number in range(1, 5)} | {"look": SERVED["look"]}
+    for called, step in repeatable.items():
+        times, broken = world.calls[called, code], world.broken_off[code, step]
+        assert times <= 1 + broken, (code, points, f"{step}: called {times} times, broken off {broken}")
     assert world.effects("pay", code) == 1, (code, points, result["reply"])
     assert world.effects("send", code) <= 1, (code, points, result["reply"])
     if result["completed"] == ["run_errand"]:

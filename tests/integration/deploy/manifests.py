@@ -20,7 +20,7 @@ import yaml
 
 from tests.integration.deploy.dockerfile import ROOT
 
-OVERLAYS = ("dev", "prod")
+OVERLAYS = ("dev", "prod", "prod-rabbitmq")
 OLDEST_KUSTOMIZE = 4
 """Older ones, as in Debian 12's kubernetes-client, do not know components and replacements."""
 

@@ -192,9 +192,10 @@ def test_secrets_are_referred_to_and_stand_nowhere(overlay: str) -> None:
         for reference in manifest["spec"]["secretTargetRef"]:
             assert reference["name"] == "parley"
             needed.add(reference["key"])
-    if overlay == "prod":
+    if overlay != "dev":
         assert not of_kind(overlay, "Secret")
-        text = (ROOT / "k8s" / "overlays" / "prod" / "kustomization.yaml").read_text()
+        places = {ROOT / "k8s" / "overlays" / name / "kustomization.yaml" for name in ("prod", overlay)}
+        text = "".join(place.read_text() for place in places)
         assert all(key in text for key in needed), "the file names every key that is needed"
     else:
         (secret,) = of_kind(overlay, "Secret")
@@ -219,6 +220,10 @@ def test_scalers_are_as_keda_reads_them(overlay: str) -> None:
                     assert trigger["metadata"]["listName"] in {READY, *QUEUES}
                 case "postgresql":
                     assert {"query", "targetQueryValue"} <= set(trigger["metadata"])
+                case "rabbitmq":
+                    assert set(trigger["metadata"]) == {"protocol", "queueName", "mode", "value"}
+                    assert trigger["metadata"]["queueName"] == trigger["name"]
+                    assert trigger["name"] in QUEUES
                 case kind:
                     assert kind == "cpu"
                     continue

@@ -16,7 +16,7 @@ from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.pex.envelope import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, http_tool, make_domain, schema, tool_call
-from tests.integration.tools.web import Web, serve
+from tests.integration.tools.web import UNUSABLE, Web, serve
 
 
 @pytest.fixture
@@ -235,7 +235,25 @@ async def test_huge_answers_are_cut_off_while_they_come(web: Web):
     assert web.sent_bytes < 10_000_000
 
 
-@pytest.mark.parametrize("path", ["/compressed", "/words", "/list"])
+async def test_what_calls_itself_a_stream_of_events_is_bounded_as_well(web: Web):
+    async with Caller(http_tool(web.url + "/flood")) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.SERVER_ERROR
+    assert web.sent_bytes < 10_000_000
+
+
+async def test_an_answer_that_trickles_is_waited_for_no_longer_than_the_time_out(web: Web):
+    """PX-9: no single read is late, so only the time-out of the whole call ends it."""
+    async with Caller(http_tool(web.url + "/trickle", timeout_ms=400)) as caller:
+        result = await caller.call()
+
+    assert isinstance(result, ToolError)
+    assert result.category is FailureCategory.TIMEOUT
+
+
+@pytest.mark.parametrize("path", ["/compressed", "/words", "/list", *(f"/bytes/{kind}" for kind in UNUSABLE)])
 async def test_answers_that_are_no_plain_json_object_are_refused(web: Web, path: str):
     async with Caller(http_tool(web.url + path)) as caller:
         result = await caller.call()

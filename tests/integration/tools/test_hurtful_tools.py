@@ -20,7 +20,13 @@ from orchestrator.rehearsal import Rehearsal
 from orchestrator.types import new_id
 from parley.embedded import Stores
 
-EXPECTED = {"hang": "timeout", "deaf": "timeout", "lie": "server_error", "huge": "server_error"}
+EXPECTED = {
+    "hang": "timeout",
+    "deaf": "timeout",
+    "lie": "server_error",
+    "huge": "server_error",
+    "nul": "server_error",
+}
 
 
 async def test_other_sessions_go_on_beside_each_of_them(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import gzip
 import threading
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -13,6 +15,23 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+
+JSON = "application/json"
+UNUSABLE: dict[str, tuple[bytes, str]] = {
+    "no_utf8": (b'{"text": "\xff\xfe"}', JSON),
+    "other_charset": ('{"text": "ä"}'.encode("latin-1"), JSON + "; charset=latin-1"),
+    "wide_charset": ('{"text": "x"}'.encode("utf-16"), JSON + "; charset=utf-16"),
+    "image": (b"\x89PNG\r\n\x1a\n", "image/png"),
+    "hidden_gzip": (gzip.compress(b'{"text": "' + b"x" * 1_000_000 + b'"}'), JSON),
+    "half": (b'{"text": "x', JSON),
+    "two": (b'{"text": "x"}{"text": "y"}', JSON),
+    "no_number": (b'{"n": NaN}', JSON),
+    "nul": (b'{"text": "a\\u0000b"}', JSON),
+    "half_character": (b'{"text": "\\ud800"}', JSON),
+    "deep": (b'{"a":' * 500 + b"1" + b"}" * 500, JSON),
+    "very_deep": (b"[" * 50_000, JSON),
+}
+"""Answers that no tool can use, by what is wrong with them: body and declared type."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +72,9 @@ class Web:
                 Route("/order", self._order, methods=methods),
                 Route("/order_status", self._order_status),
                 Route("/huge", self._huge),
+                Route("/flood", self._flood),
+                Route("/trickle", self._trickle),
+                Route("/bytes/{kind}", self._bytes),
                 Route("/compressed", self._compressed),
                 Route("/list", self._list),
                 Route("/words", self._words),
@@ -111,9 +133,25 @@ class Web:
 
         return StreamingResponse(chunks(), media_type="application/json")
 
-    async def _compressed(self, request: Request) -> Response:
-        import gzip  # noqa: PLC0415
+    async def _flood(self, request: Request) -> Response:
+        """Huge as well, and calls itself a stream of events."""
+        return StreamingResponse(self._endless(b"x" * 1000), media_type="text/event-stream")
 
+    async def _trickle(self, request: Request) -> Response:
+        """A byte now and then: no single read is long in coming."""
+        return StreamingResponse(self._endless(b" ", every_s=0.02), media_type="application/json")
+
+    async def _endless(self, piece: bytes, *, every_s: float = 0.0) -> AsyncIterator[bytes]:
+        while self.sent_bytes < 50_000_000:
+            self.sent_bytes += len(piece)
+            yield piece
+            await asyncio.sleep(every_s)
+
+    async def _bytes(self, request: Request) -> Response:
+        body, media_type = UNUSABLE[request.path_params["kind"]]
+        return Response(body, media_type=media_type)
+
+    async def _compressed(self, request: Request) -> Response:
         await self._note(request)
         body = gzip.compress(b'{"text": "' + b"x" * 1_000_000 + b'"}')
         return Response(body, headers={"Content-Encoding": "gzip"}, media_type="application/json")

@@ -1,9 +1,10 @@
-"""ST-3: the working state holds so much and no more, however long a conversation becomes."""
+"""ST-3, RT-19: the working state holds so much and no more, however long a conversation becomes."""
 
 from __future__ import annotations
 
 import orjson
 
+from orchestrator.memory.notes import AT_HAND, NOTE
 from orchestrator.rehearsal import Rehearsal
 
 ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking", "yes", "hello", "help")
@@ -13,7 +14,7 @@ async def test_the_state_stops_growing():
     rehearsal = Rehearsal.of("travel", sections={"memory": {"max_trace_entries": 20}})
     talk = rehearsal.converse()
     sizes: list[int] = []
-    for _ in range(20):
+    while len(sizes) * len(ROUND) < 1_000:
         for text in ROUND:
             turn = await talk.say(text)
             assert turn["status"] == "done"
@@ -25,5 +26,22 @@ async def test_the_state_stops_growing():
     assert len(state["messages"]) == 50
     assert len(state["trace"]) == 20
     assert len(state["completed"]) == 10
-    assert len(state["effects"]) <= 10
-    assert max(sizes[10:]) <= 1.02 * min(sizes[10:])
+    assert {note["flow_id"] for note in state["effects"]} <= {flow["flow_id"] for flow in state["completed"]}
+    assert sum(len(flow.get("notes", {}).get(NOTE, ())) for flow in state["completed"]) == AT_HAND
+    after_a_hundred = sizes[100 // len(ROUND) :]
+    assert max(after_a_hundred) <= 1.02 * min(after_a_hundred)
+
+
+async def test_only_as_much_is_kept_of_a_result_as_undoing_needs():
+    """RT-12, ST-3."""
+    rehearsal = Rehearsal.of("travel")
+    talk = rehearsal.converse()
+    for text in ROUND[:2]:
+        await talk.say(text)
+    raw = rehearsal.store.sessions[talk.session_id].state
+    assert raw is not None
+
+    [effect] = orjson.loads(raw)["effects"]
+
+    assert effect["compensation"] == "booking_cancel"
+    assert list(effect["result"]) == ["booking_ref"]

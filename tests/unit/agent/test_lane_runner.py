@@ -9,13 +9,14 @@ import orjson
 
 from orchestrator.agent.durable import DurableSteps
 from orchestrator.agent.lane import LaneRunner
+from orchestrator.errors import InvalidInput
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.event import Event
-from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.turn import Receipt, Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId
 
@@ -56,7 +57,11 @@ class House:
         async def agents(domain: str) -> CountingAgent:
             return agent
 
-        self.runner = LaneRunner(self.lane, MemoryLiveEvents(), self.wakeup, agents)
+        self._agents = agents
+        self.runner = self.make_runner(self.lane)
+
+    def make_runner(self, lane: MemoryLane) -> LaneRunner:
+        return LaneRunner(lane, MemoryLiveEvents(), self.wakeup, self._agents)
 
     async def submit(self, text: str = "hello") -> Receipt:
         return await self.inbox.submit(
@@ -74,7 +79,6 @@ async def test_a_lane_runs_until_nothing_is_left() -> None:
     await house.runner.run(SESSION)
 
     assert [(await house.read(one)).result for one in receipts] == [{"count": n} for n in range(1, 6)]
-    assert house.runner.counters.committed == 5
 
 
 async def test_a_failing_turn_is_offered_again_then_set_aside() -> None:
@@ -89,8 +93,33 @@ async def test_a_failing_turn_is_offered_again_then_set_aside() -> None:
         for session_id in await house.wakeup.take(limit=1, timeout_s=5):
             await house.runner.run(session_id)
 
-    assert (await house.read(poison)).status == TurnStatus.QUARANTINED
-    assert house.runner.counters.failed == 3
+    set_aside = await house.read(poison)
+    assert (set_aside.status, set_aside.attempts) == (TurnStatus.QUARANTINED, 3)
+    assert (await house.read(following)).result == {"count": 1}
+
+
+class RefusingLane(MemoryLane):
+    """Takes no commit of the first turn, as a database takes no text with a NUL character."""
+
+    async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
+        if lease.work.input.text == "poison":
+            raise InvalidInput("The input holds characters that cannot be stored.", field="text")
+        return await super().commit(lease, commit)
+
+
+async def test_a_turn_whose_commit_is_refused_is_offered_again_then_set_aside() -> None:
+    """RT-6."""
+    house = House()
+    house.runner = house.make_runner(RefusingLane(house.store))
+    poison, following = await house.submit("poison"), await house.submit()
+    await house.runner.run(SESSION)
+    while (await house.read(following)).status != TurnStatus.DONE:
+        for session_id in await house.wakeup.take(limit=1, timeout_s=5):
+            await house.runner.run(session_id)
+
+    refused = await house.read(poison)
+    assert refused.status == TurnStatus.QUARANTINED
+    assert "cannot be stored" in (refused.error or "")
     assert (await house.read(following)).result == {"count": 1}
 
 
@@ -143,8 +172,9 @@ async def test_work_of_a_lane_that_was_taken_over_is_discarded() -> None:
 
     await house.runner.run(SESSION)
 
-    assert house.runner.counters.lost == 1
-    assert (await house.read(receipt)).status == TurnStatus.RUNNING
+    told = await house.read(receipt)
+    assert (told.status, told.result) == (TurnStatus.RUNNING, None)
+    assert not house.store.sessions[SESSION].state
 
 
 async def test_a_draining_runner_ends_its_turn_and_hands_the_next_back() -> None:

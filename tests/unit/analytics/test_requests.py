@@ -11,8 +11,8 @@ from orchestrator.domain.reading import Heard, Past
 from orchestrator.types import Dact
 from tests.unit.analytics.asking import TODAY, Request, faults, read_requests, trained
 
-TYPED = {word for request in read_requests("requests.yaml") for word in request.say.split()}
-WORDS = [*sorted(TYPED), *",?()'\"-+=", "100", "70s"]
+SAID = {word for request in read_requests("requests.yaml") for word in request.say.split()}
+WORDS = [*sorted(SAID), *",?()'\"-+=", "100", "70s"]
 SAID_BEFORE: list[tuple[Past, ...]] = [
     (),
     (Past(Dact("query"), {"table": "cars", "condition": "where origin is Japan"}),),

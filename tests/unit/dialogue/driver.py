@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from itertools import count
 from typing import TypeVar
 
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.diff import diff, rebuild, wants_snapshot
+from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
-from orchestrator.dialogue.plan import prune, read_progress, reorder, scope
-from orchestrator.dialogue.stack import DepthLimit, Existing, LimitReached, OnLimit
+from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
+from orchestrator.dialogue.plan import current_plan
+from orchestrator.dialogue.plan_stacking import add_steps, drop_step, order_steps, stack_steps
+from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.types import JsonObject, SessionId, TurnId
+from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
 from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
 
 Item = TypeVar("Item")
+SNAPSHOT_DISTANCE = 20
 
 
 def pick(items: Sequence[Item], number: int) -> Item:
@@ -29,6 +33,7 @@ class Driver:
     def __init__(self) -> None:
         self.state = DialogueState.new(SessionId("session_1"))
         self.now = 0.0
+        self.numbers = count()
         self.made: list[str] = []
         self.archived: list[str] = []
         self.completed_in_turn = 0
@@ -38,7 +43,10 @@ class Driver:
         self.commit()
 
     def _make(self, cls: type[BaseFlow], **names: str) -> BaseFlow:
-        return cls(self.now, flow_id=f"flow_{len(self.made)}", **names)
+        return cls(self.now, flow_id=self._name(), **names)
+
+    def _name(self) -> FlowId:
+        return FlowId(f"flow_{next(self.numbers)}")
 
     def _entered(self, *flows: BaseFlow) -> None:
         self.made += [flow.flow_id for flow in flows]
@@ -66,31 +74,48 @@ class Driver:
             assert len(self.state.stack.tasks()) <= limit.max_depth
 
     def plan(self, number: int) -> None:
+        """Decompose, or expand, the plan on top, with one to four steps; some dacts may be there already."""
         if not isinstance(self.state.stack.active, PlanFlow):
             self.push(pick((-1, -2), number))
         active = self.state.stack.active
-        if not isinstance(active, PlanFlow):
-            return
-        base = len(self.made)
-        chosen = [pick(CLASSES, number // 3**step) for step in range(1 + number % 4)]
-        flows = [cls(self.now, flow_id=f"flow_{base + place}") for place, cls in enumerate(chosen)]
-        planned = self.state.stack.plan(flows, active.flow_id, self.now)
-        self.made += [flow.flow_id if flow in planned.pushed else "" for flow in flows]
-        assert len(planned.pushed) + len(planned.adopted) + len(planned.dropped) == len(flows)
+        if isinstance(active, PlanFlow):
+            chosen = [pick(CLASSES, number // 3**step) for step in range(1 + number % 4)]
+            add_steps(
+                active, [PlanStep(self._name(), cls.spec.dact) for cls in chosen], first=number % 5 == 0
+            )
+            self._stack_steps(active)
+
+    def restack(self, _: int = 0) -> None:
+        """What the replanning check does after a step: those that had to wait may come now."""
+        plan = current_plan(self.state.stack)
+        if plan is not None:
+            self._stack_steps(plan)
 
     def replan(self, number: int) -> None:
-        active = self.state.stack.active
-        plan = None if active is None else self.state.stack.plan_of(active)
-        if plan is None:
+        plan = current_plan(self.state.stack)
+        waiting = [] if plan is None else [step for step in plan.steps if step.is_planned]
+        if plan is None or not waiting:
             return
-        waiting = scope(self.state.stack, plan.flow_id)
-        if waiting and number % 2:
-            gone = prune(self.state.stack, pick(waiting, number), self.now)
-            assert all(flow.is_finished for flow in gone)
+        chosen = pick(waiting, number)
+        if number % 2:
+            assert drop_step(self.state.stack, plan, chosen, "no need", self.now, by_user=number % 3 == 0)
+            assert chosen.is_finished
             self.pop()
-        elif waiting:
-            ordered = reorder(self.state.stack, plan.flow_id, [pick(waiting, number).dact], self.now)
-            assert ordered[0] is pick(waiting, number)
+        else:
+            order_steps(plan, [chosen.name])
+            unfinished = [step.name for step in plan.steps if not step.is_finished]
+            assert unfinished[0] == chosen.name
+        self._stack_steps(plan)
+
+    def _stack_steps(self, plan: PlanFlow) -> None:
+        """Flows that come onto the stack are noted, and so are those that leave it to be made anew later."""
+        before = {flow.flow_id for flow in self.state.stack.flows}
+        come = stack_steps(self.state.stack, plan, FLOW_TYPES, self.now)
+        after = {flow.flow_id for flow in self.state.stack.flows}
+        for name in before - after:
+            self.made.remove(name)
+        self.made += sorted(after - before)
+        assert {flow.flow_id for flow in come} >= after - before
 
     def complete(self, number: int) -> None:
         active = self.state.stack.active
@@ -135,8 +160,9 @@ class Driver:
         active = self.state.stack.active
         target = pick(CLASSES, number)
         if active is not None and active.dact != target.spec.dact:
-            new = self.state.stack.fall_back(target, self.now, flow_id=f"flow_{len(self.made)}")
-            if new.flow_id == f"flow_{len(self.made)}":
+            name = self._name()
+            new = self.state.stack.fall_back(target, self.now, flow_id=name)
+            if new.flow_id == name:
                 self._entered(new)
             assert active.state is FlowState.INVALID
 
@@ -175,7 +201,7 @@ class Driver:
         left = self.state.archive(self.state.stack.pop_finished(self.now))
         self.archived += [flow.flow_id for flow in left]
         for plan in (flow for flow in left if isinstance(flow, PlanFlow)):
-            assert not read_progress(plan).remaining
+            assert all(step.is_finished for step in plan.steps if step.flow_id in self.made)
 
     def wait(self, number: int) -> None:
         self.now += number % 100
@@ -186,7 +212,7 @@ class Driver:
         self.state.prune()
         after = self.state.serialize()
         patch = json.dumps(diff(self.stored, after))
-        snapshot = wants_snapshot(self.completed_in_turn, len(self.history) + 1)
+        snapshot = self.completed_in_turn > 1 or len(self.history) % SNAPSHOT_DISTANCE == 0
         self.history.append((json.dumps(after) if snapshot else None, patch))
         self.documents.append(json.dumps(after, sort_keys=True))
         self.stored = json.loads(json.dumps(after))
@@ -208,7 +234,7 @@ class Driver:
         assert len(dacts) == len(set(dacts))
         assert len(self.state.completed) <= 10
         present = [flow.flow_id for flow in [*stack.flows, *stack.departed]]
-        assert sorted(present + self.archived) == sorted(name for name in self.made if name)
+        assert sorted(present + self.archived) == sorted(self.made)
         body = self.state.serialize()
         assert DialogueState.from_dict(body, FLOW_TYPES).serialize() == body
 
@@ -231,6 +257,7 @@ OPERATIONS: dict[str, Callable[[Driver, int], None]] = {
         "push_limited",
         "plan",
         "replan",
+        "restack",
         "complete",
         "cancel",
         "fail",

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow, make_flow_class
+from orchestrator.dialogue.plan_stacking import add_steps, stack_steps
+from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.types import Dact
+from orchestrator.types import Dact, FlowId, new_id
 
 
 def make_slot(name: str, type_: str = "base", **changes: Any) -> SlotSpec:
@@ -87,10 +89,16 @@ def push_all(stack: FlowStack, *classes: type[BaseFlow], now: float = 0.0) -> li
 def push_plan(
     stack: FlowStack, *classes: type[BaseFlow], now: float = 0.0
 ) -> tuple[PlanFlow, list[BaseFlow]]:
-    """A trip plan with one sub-flow of each class, the first one Active."""
+    """A trip plan with one step of each class, the first one Active."""
     plan = PLAN_TRIP(now)
     assert isinstance(plan, PlanFlow)
     stack.push(plan, now)
-    flows = [cls(now) for cls in classes]
-    stack.plan(flows, plan.flow_id, now)
-    return plan, flows
+    return plan, expand(stack, plan, *classes, now=now)
+
+
+def expand(
+    stack: FlowStack, plan: PlanFlow, *classes: type[BaseFlow], now: float = 0.0, first: bool = False
+) -> list[BaseFlow]:
+    """Give a plan a step of each class; the flows that this brought onto the stack."""
+    add_steps(plan, [PlanStep(FlowId(new_id("flow")), cls.spec.dact) for cls in classes], first=first)
+    return stack_steps(stack, plan, FLOW_TYPES, now)

@@ -11,10 +11,9 @@ from orchestrator.dialogue.ambiguity import (
     Question,
     QuestionKind,
     Wording,
-    limit_options,
     show_value,
 )
-from orchestrator.dialogue.stack import FlowStack, LimitReached, OnLimit
+from orchestrator.dialogue.stack import FlowStack
 from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, CHECK_BOOKING, push_all
 
 
@@ -180,15 +179,6 @@ def test_it_comes_back_from_json() -> None:
     again.open[1].candidates.append("more")
     again.open[0].options[0].payload["c"].append(2)
     assert again.serialize() != handler.serialize()
-
-
-def test_fs12_the_user_chooses_what_to_cancel() -> None:
-    handler = make_handler(BOOK_FLIGHT)
-    (book,) = handler.stack.flows
-    options = limit_options(LimitReached(OnLimit.ASK_USER, 1, (book,)), "find_hotel")
-    assert options == [
-        Option("Cancel book flight", "cancel_flow", {"flow_id": book.flow_id, "then": "find_hotel"})
-    ]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.dialogue.diff import apply, diff, rebuild, same, wants_snapshot
+from orchestrator.dialogue.diff import apply, diff, rebuild, same
 
 scalars = (
     st.none()
@@ -132,11 +132,3 @@ def test_a_sliding_window_costs_only_what_is_new() -> None:
         "messages": [*before["messages"][2:], {"role": "user", "text": "a"}, {"role": "agent", "text": "b"}]
     }
     assert len(json.dumps(diff(before, after))) < 150
-
-
-def test_snapshots_after_several_completions_and_at_regular_distances() -> None:
-    assert wants_snapshot(0, 1)
-    assert wants_snapshot(2, 7)
-    assert not wants_snapshot(1, 7)
-    assert wants_snapshot(0, 20)
-    assert wants_snapshot(0, 40)

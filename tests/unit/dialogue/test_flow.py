@@ -16,7 +16,6 @@ from orchestrator.dialogue.flow import (
     PlanFlow,
     PlanStep,
     ProblemKind,
-    ReadFlow,
     load_flow,
     make_flow_class,
 )
@@ -247,9 +246,3 @@ def test_a_finished_flow_stays_as_it_is() -> None:
     flow.become(COMPLETED)
     with pytest.raises(IllegalTransition, match="Completed cannot become Pending"):
         flow.become(INTERRUPTED)
-
-
-def test_families_say_whether_results_become_frames() -> None:
-    assert ReadFlow.makes_frame
-    assert not ConverseFlow.makes_frame
-    assert not PlanFlow.makes_frame

@@ -9,7 +9,7 @@ from orchestrator.dialogue.plan_stacking import add_steps, drop_step, order_step
 from orchestrator.dialogue.plan_step import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.types import Dact, FlowId, new_id
-from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, FIND_HOTEL, PLAN_TRIP, RENT_CAR, push_all
+from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, FIND_HOTEL, PLAN_TRIP, RENT_CAR, expand, push_all
 
 TYPES = {flow.spec.dact: flow for flow in (BOOK_FLIGHT, FIND_HOTEL, RENT_CAR, PLAN_TRIP, CHAT)}
 
@@ -89,6 +89,23 @@ def test_what_waits_on_the_stack_is_adopted() -> None:
     assert stack.check() == []
 
 
+def test_fs10_a_plan_whose_every_step_waits_below_it_takes_them_up() -> None:
+    stack = FlowStack()
+    push_all(stack, FIND_HOTEL, BOOK_FLIGHT)
+    stack, plan = begin("book_flight", "find_hotel", stack=stack)
+    assert dacts(stack) == ["plan_trip", "find_hotel", "book_flight"]
+    assert {flow.plan_id for flow in stack.flows[1:]} == {plan.flow_id}
+    assert stack.active is stack.flows[2]
+    assert stack.check() == []
+
+
+def test_a_plan_that_was_given_up_takes_no_flows() -> None:
+    stack, plan = begin("book_flight", "find_hotel")
+    stack.cancel(plan)
+    assert expand(stack, plan, RENT_CAR) == []
+    assert len(stack.pop_finished(5.0)) == 3
+
+
 def test_nothing_moves_while_another_task_is_on_top() -> None:
     stack, plan = begin("book_flight", "find_hotel")
     push_all(stack, CHAT)
@@ -96,6 +113,16 @@ def test_nothing_moves_while_another_task_is_on_top() -> None:
     order_steps(plan, ["b"])
     stack_steps(stack, plan, TYPES, 3.0)
     assert dacts(stack) == before
+
+
+def test_pl2_a_step_that_is_put_first_comes_before_the_one_that_has_not_begun() -> None:
+    stack, plan = begin("book_flight", "find_hotel")
+    finish_top(stack, plan)
+    (car,) = expand(stack, plan, RENT_CAR, now=4.0, first=True)
+    assert dacts(stack) == ["plan_trip", "find_hotel", "rent_car"]
+    assert stack.active is car
+    assert stack.flows[1].standing == PLANNED
+    assert str(read_progress(plan)) == "1 of 3"
 
 
 def test_a_step_that_is_dropped_leaves_and_the_next_one_comes() -> None:

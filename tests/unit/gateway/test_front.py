@@ -16,9 +16,9 @@ from gateway.app import Front
 from gateway.authentication import Rates
 from gateway.binding import require_safe_host
 from gateway.headers import LOOPBACK_HOSTS
-from gateway.limits import MAX_DEPTH, is_too_deep
 from orchestrator.errors import ConfigurationError, Unavailable
 from orchestrator.ports.access import Limit
+from orchestrator.turns.request import MAX_DEPTH, is_too_deep
 from orchestrator.types import TenantId
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
 

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.errors import Unavailable
 from parley.main import complete_wait, run, take_verbose
 
 
@@ -41,9 +40,17 @@ def test_an_error_is_one_line(
     assert printed.err.count("\n") == 1
 
 
-def test_verbose_raises_so_that_the_traceback_is_seen() -> None:
-    with pytest.raises(Unavailable):
-        run(["sessions"], verbose=True)
+def test_verbose_shows_the_traceback_without_secrets(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RT-22: an error that quotes an address is told, and its password is not."""
+    monkeypatch.setenv("PARLEY_URL", "http://ann:her-password@127.0.0.1:1")
+    for verbose in (False, True):
+        assert run(["sessions"], verbose=verbose) == 1
+        told = capsys.readouterr().err
+        assert "http://ann:[secret]@127.0.0.1:1" in told
+        assert "her-password" not in told
+        assert ("Traceback" in told) is verbose
 
 
 def test_verbose_may_stand_anywhere_before_the_double_dash() -> None:

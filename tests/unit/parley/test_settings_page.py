@@ -2,22 +2,90 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from pathlib import Path
 
-from orchestrator.settings import Settings
+import pytest
+from pydantic.fields import FieldInfo
+
+from orchestrator.settings import ReadBy, Settings
+from parley.roles import Role
 from parley.settings_page import describe_fields, make_page
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "settings.md"
+ROOT = Path(__file__).resolve().parents[3]
+PAGE = ROOT / "docs" / "settings.md"
+FIELDS = Settings.model_fields
+READS = {
+    "gateway": "gateway/**/*.py",
+    "turns": "workers/{app,host,process}.py",
+    "internal": "workers/{app,host,process}.py",
+    "beat": "workers/schedule.py",
+    "flower": "workers/watching.py",
+}
+"""The code that is a role's own; what opens the stores and models of several is in the orchestrator."""
+
+
+def roles_of(field: FieldInfo) -> set[str]:
+    (declared,) = (note for note in field.metadata if isinstance(note, ReadBy))
+    return set(declared.roles)
+
+
+def read_in(*places: str) -> set[str]:
+    """Settings that are read as `settings.…` in these files."""
+    found: set[str] = set()
+    for place in places:
+        for path in ROOT.glob(place):
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.Attribute) and "settings" in ast.unparse(node.value):
+                    found.add(node.attr)
+    return found & set(FIELDS)
+
+
+def own(role: str) -> set[str]:
+    before, braces, after = READS[role].partition("{")
+    names, _, ending = after.partition("}")
+    return (
+        read_in(*(f"{before}{name}{ending}" for name in names.split(","))) if braces else read_in(READS[role])
+    )
 
 
 def test_the_page_is_what_the_code_makes() -> None:
     assert PAGE.read_text(encoding="utf-8") == make_page(), "stale: run `make docs`"
 
 
-def test_every_variable_of_the_environment_is_on_it() -> None:
-    page = make_page()
-    for field in Settings.model_fields.values():
-        assert f"| `{field.alias}` |" in page
+@pytest.mark.parametrize("name", FIELDS)
+def test_each_setting_is_told_whole(name: str) -> None:
+    """Its variable, default, unit or form, the processes that read it, and what it is for."""
+    field = FIELDS[name]
+    (row,) = re.findall(rf"^\| `{field.alias}` \|(.*)\|$", PAGE.read_text(), re.MULTILINE)
+    default, form, readers, what = (cell.strip() for cell in row.split(" | "))
+    empty = field.get_default() in (None, (), {}) and field.default_factory is None
+    assert bool(default) != (empty or field.default_factory is not None)
+    assert form
+    assert readers
+    assert what.endswith((".", ".`"))
+    assert roles_of(field) <= {role.value for role in Role}
+
+
+@pytest.mark.parametrize("role", ["gateway", "beat", "flower"])
+def test_who_reads_a_setting_is_named(role: str) -> None:
+    missing = {name for name in own(role) if role not in roles_of(FIELDS[name])}
+    assert missing == set()
+
+
+def test_who_is_named_reads_it() -> None:
+    """In code of the role's own, or in what opens stores and models for it."""
+    shared = read_in("orchestrator/bootstrap.py", "orchestrator/adapters/*.py")
+    idle = {
+        (role, name)
+        for name, field in FIELDS.items()
+        for role in roles_of(field)
+        if name not in own(role) | shared
+    }
+    assert idle == set()
+    workers = own("turns") - {"domain"}
+    assert {name for name in workers if not roles_of(FIELDS[name]) & {"turns", "internal"}} == set()
 
 
 def test_what_stands_under_a_setting_describes_it() -> None:

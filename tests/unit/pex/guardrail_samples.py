@@ -29,7 +29,7 @@ class Sample:
     name: str
     code: str
     guard: str | None = None
-    alone: str = "returned"
+    alone: str | None = "returned"
     arguments: dict[str, Any] = field(default_factory=dict)
     imports: tuple[str, ...] = ()
     result: Any = None

@@ -16,7 +16,6 @@ from orchestrator.nlu.system1 import System1
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.rehearsal import Rehearsal
-from orchestrator.res.display import turn_page
 from orchestrator.res.payload import read_payload
 from orchestrator.testing.records import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
@@ -86,12 +85,6 @@ async def test_more_rows_than_a_page_have_further_pages() -> None:
     assert frame["block"]["pages"] == 1
     assert (small["block"]["pages"], small["block"]["table_id"]) == (2, "t1")
     assert [action["payload"]["page"] for action in small["block"]["actions"]] == [2]
-    second = turn_page(small, 2)
-    assert [(action["label"], action["payload"]["page"]) for action in second["actions"]] == [
-        ("Previous page", 1)
-    ]
-    with pytest.raises(ValueError, match="2 pages"):
-        turn_page(small, 3)
 
 
 async def test_rows_that_are_to_be_a_chart_are_drawn() -> None:

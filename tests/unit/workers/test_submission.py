@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from internal_flows.catalogue import Catalogue
 from orchestrator.errors import InputTooLarge, InvalidInput
+from workers.starting import MAX_START_BYTES, read_start
 from workers.submission import MAX_TEXT_BYTES, parse_request
 
 
@@ -18,7 +20,9 @@ def deep(levels: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    "payload", ["x" * MAX_TEXT_BYTES, list(range(MAX_TEXT_BYTES)), deep(300)], ids=["long", "wide", "deep"]
+    "payload",
+    ["x" * MAX_TEXT_BYTES, list(range(MAX_TEXT_BYTES)), deep(65), deep(300)],
+    ids=["long", "wide", "deep", "very deep"],
 )
 def test_an_action_is_bounded(payload: Any) -> None:
     with pytest.raises(InputTooLarge) as refusal:
@@ -50,3 +54,13 @@ def test_what_is_malformed_is_named(arguments: dict[str, Any], field: str) -> No
 def test_an_ordinary_action_is_taken() -> None:
     request = parse_request({"session_id": "s", "action": {"name": "choose", "payload": {"row": 3}}})
     assert request.to_submission("travel").input.action == {"name": "choose", "payload": {"row": 3}}
+
+
+@pytest.mark.parametrize(
+    "arguments", [{"inputs": ["x" * MAX_START_BYTES]}, {"options": {"a": deep(300)}}, {"x": deep(300)}]
+)
+def test_what_starts_a_run_is_bounded(arguments: dict[str, Any]) -> None:
+    """Before anything is looked up."""
+    with pytest.raises(InputTooLarge) as refusal:
+        read_start({"flow": "f", **arguments}, Catalogue([]))
+    assert refusal.value.field == "inputs"

@@ -1,6 +1,6 @@
 -- Lease a lane and take up its next turn (RT-2).
 --
--- Arguments: session_id, worker_id, ttl_s, cached_epoch (-1: none), max_attempts, deadline_s
+-- Arguments: session_id, worker_id, ttl_s, max_attempts, deadline_s
 -- Effect:    no row: nothing to do or another holder's lease is valid. Otherwise the lane with its state
 --            and turn. The turn is null when this statement's snapshot shows none that may run: the
 --            caller settles that with a fresh one. `state_epoch` differs from `epoch` when a commit came
@@ -57,5 +57,5 @@ SELECT lane.tenant_id, lane.lease_token, lane.epoch, sessions.user_id, sessions.
        turn.deadline_s, turn.cancelled, turn.waited_s
 FROM lane
 JOIN sessions ON sessions.session_id = lane.session_id
-LEFT JOIN states ON states.session_id = lane.session_id AND lane.epoch <> %(cached_epoch)s
+LEFT JOIN states ON states.session_id = lane.session_id
 LEFT JOIN turn ON true

@@ -8,6 +8,9 @@
 --            next turn, already marked as running. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
 -- is either counted in `pending` here, or its submission finds the lane released.
+-- `next` and `following` are `next` and `turn` of claim.sql, but for one thing: this statement's snapshot does
+-- not show the turn that it ends as finished, so that its successor in `sequence` has to be named. What
+-- changes in one changes in the other.
 -- The journal needs no closing: its steps are read for unfinished turns only.
 WITH lane AS (
     UPDATE lanes

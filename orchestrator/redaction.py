@@ -1,0 +1,114 @@
+"""What nobody may read, wherever it would be written: known secrets in all their forms, and what looks like one.
+
+Every line of a log, and every error that a command prints, passes `hide_secrets` last. What users say is
+not recognised here: contents are kept out by not being written at all (`telemetry.logs`).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from base64 import b64encode, urlsafe_b64encode
+from collections.abc import Iterable, Iterator
+from typing import Final
+from urllib.parse import quote, quote_plus, unquote, urlsplit
+
+HIDDEN: Final = "[secret]"
+SHORTEST_SECRET: Final = 6
+"""What is shorter is too likely a part of something else."""
+
+_NAMES = r"(?:password|passwd|secret|api[_-]?key|access[_-]?key|[a-z_-]*token|signature)"
+_SCHEMES = r"(?:bearer|basic|digest|token)\b"
+_QUOTES = r"(?:b(?=['\"]))?[\\'\"]*"
+_VALUE = rf"(?!{_SCHEMES}|(?:null|none|true|false)\b|\[secret\])[^\s\\'\",;&)}}\]]{{4,}}"
+_SHAPES: Final = (
+    # postgresql://user:password@host
+    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)[^\s/'\"]+(?=@)", re.IGNORECASE),
+    # Authorization: Basic …, and headers as mappings and pairs show them
+    re.compile(
+        rf"(?P<kept>\bauthorization\b[\\'\"]*\s*[:=,]\s*{_QUOTES}(?:{_SCHEMES}\s+)?){_VALUE}", re.IGNORECASE
+    ),
+    re.compile(r"(?P<kept>\b(?:bearer|basic)\s+)[a-z0-9._~+/=-]{8,}", re.IGNORECASE),
+    # password=…, "api_key": "…", ?access_token=…
+    re.compile(
+        rf"(?P<kept>(?<![a-z0-9]){_NAMES}[\\'\"]*\s*[:=]\s*(?:SecretStr\()?{_QUOTES}){_VALUE}", re.IGNORECASE
+    ),
+    # Keys of model endpoints, of webhooks, of callers; signed tokens
+    re.compile(r"\bsk-[A-Za-z0-9_-]{8,}"),
+    re.compile(r"\bwhsec_[A-Za-z0-9_-]{8,}"),
+    re.compile(r"\bparley_[0-9a-f]{8,}_[A-Za-z0-9_-]{8,}"),
+    re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+"),
+)
+
+
+class Redactor:
+    """Hides what it has learned, and what has the shape of a secret."""
+
+    def __init__(self, secrets: Iterable[str] = ()) -> None:
+        self._known: frozenset[str] = frozenset()
+        self._pattern: re.Pattern[str] | None = None
+        self.learn(secrets)
+
+    def learn(self, secrets: Iterable[str]) -> None:
+        """From now on these are hidden, too; what is shorter than `SHORTEST_SECRET` is passed over."""
+        known = self._known | {secret for secret in secrets if len(secret) >= SHORTEST_SECRET}
+        if known == self._known:
+            return
+        self._known = known
+        forms = {form for secret in known for form in forms_of(secret)}
+        self._pattern = re.compile("|".join(map(re.escape, sorted(forms, key=len, reverse=True))))
+
+    def hide(self, text: str) -> str:
+        """`text` with `HIDDEN` in the place of each secret."""
+        if self._pattern is not None:
+            text = self._pattern.sub(HIDDEN, text)
+        for shape in _SHAPES:
+            text = shape.sub(_keep_name, text)
+        return text
+
+
+def forms_of(secret: str) -> Iterator[str]:
+    """How a text is written in JSON, in Python, in addresses, and within anything that is base64."""
+    yield secret
+    yield json.dumps(secret)[1:-1]
+    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield repr(secret)[1:-1]
+    yield quote(secret, safe="")
+    yield quote(secret)
+    yield quote_plus(secret)
+    for before in range(3):  # base64 takes three bytes at a time; the edges depend on the neighbours
+        padded = b"\0" * before + secret.encode()
+        whole = len(padded) // 3 * 3
+        for encode in (b64encode, urlsafe_b64encode):
+            inner = encode(padded[:whole]).decode()[4 if before else 0 :]
+            if len(inner) >= SHORTEST_SECRET:
+                yield inner
+
+
+def password_of(address: str) -> Iterator[str]:
+    """The password in an address, as it is written there and as it is meant; none where there is none."""
+    try:
+        password = urlsplit(address).password
+    except ValueError:
+        return
+    if password:
+        yield password
+        yield unquote(password)
+
+
+def _keep_name(found: re.Match[str]) -> str:
+    return found.groupdict().get("kept", "") + HIDDEN
+
+
+_redactor = Redactor()
+"""Of this process: what one part of it knows to be a secret, no other may tell."""
+
+
+def learn_secrets(secrets: Iterable[str]) -> None:
+    """Hide these from now on in everything that this process writes of itself."""
+    _redactor.learn(secrets)
+
+
+def hide_secrets(text: str) -> str:
+    """`text` as it may be read by whoever reads logs."""
+    return _redactor.hide(text)

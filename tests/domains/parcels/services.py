@@ -1,0 +1,28 @@
+"""A warehouse that says in its errors what nobody should read: its password, and what it was asked."""
+
+from __future__ import annotations
+
+import os
+from typing import NoReturn
+
+from orchestrator.domain.services import Service
+from orchestrator.types import JsonObject
+
+
+def _connect(address: str) -> NoReturn:
+    raise ConnectionError(f"cannot connect to {address}")
+
+
+class Warehouse(Service):
+    async def weigh(self, *, parcel: str) -> JsonObject:
+        return {"weight": f"{os.environ['WAREHOUSE_RESULT']} of {parcel}"}
+
+    def open(self, *, parcel: str) -> JsonObject:
+        address = f"mysql://root:{os.environ['WAREHOUSE_STORE']}@warehouse/{parcel}"
+        try:
+            _connect(address)
+        except ConnectionError as error:
+            raise RuntimeError(f"no row for {parcel} with {os.environ['WAREHOUSE_STORE']}") from error
+
+    async def stamps(self, *, parcel: str) -> JsonObject:
+        return {"count": f"{os.environ['WAREHOUSE_RESULT']} on {parcel}"}

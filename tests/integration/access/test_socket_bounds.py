@@ -1,0 +1,44 @@
+"""What comes over an open socket is bounded as over HTTP: size, depth, rate, whatever is in it (RT-23)."""
+
+from __future__ import annotations
+
+import orjson
+import pytest
+import websockets
+
+from orchestrator.adapters.postgres.keys import PostgresKeys
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.turns.access import Scope
+from orchestrator.turns.request import MAX_DEPTH, MAX_INPUT_BYTES
+from orchestrator.types import DEFAULT_TENANT
+from tests.integration.gateway import open_house
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ('{"currentMessage": "' + "x" * MAX_INPUT_BYTES + '"}', "input_too_large"),
+        (
+            '{"lastAction": {"name": "a", "payload": ' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "}}",
+            "invalid_input",
+        ),
+        ("{", "invalid_input"),
+    ],
+    ids=["long", "deep", "no JSON"],
+)
+async def test_messages_are_bounded_and_those_that_are_wrong_counted_too(
+    database_url: str, redis_url: str, message: str, code: str
+) -> None:
+    """Six a minute, so one at once: the second has to wait, though the first was refused."""
+    async with (
+        open_house(database_url, redis_url, auth="required", session_rate=6) as house,
+        Database(database_url) as owner,
+    ):
+        _, key = await PostgresKeys(owner).create(DEFAULT_TENANT, "x", frozenset({Scope.USER}))
+        headers = {"Authorization": f"Bearer {key}"}
+        made = await house.http.post("/v1/sessions", json={"domain": "travel"}, headers=headers)
+        url = house.url.replace("http", "ws", 1) + f"/v1/sessions/{made.json()['session_id']}/ws"
+        async with websockets.connect(url, additional_headers=headers) as socket:
+            for expected in (code, "too_many_requests"):
+                await socket.send(message)
+                assert orjson.loads(await socket.recv())["error"]["code"] == expected

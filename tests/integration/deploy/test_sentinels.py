@@ -1,0 +1,86 @@
+"""Redis with a replica and sentinels: when the master is lost, the work goes on with the other (RT-18, RT-21)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from tests.integration.chaos.checker import check, read_history
+from tests.integration.chaos.counting import EFFECTS
+from tests.integration.chaos.fleet import ROOT, fleet
+from tests.integration.chaos.submitting import all_finished, submitter
+from tests.integration.deploy.sentinels import Replicated, replicated_redis
+from tests.integration.deploy.tls import REDIS
+
+SESSIONS = 12
+
+pytestmark = [
+    pytest.mark.skipif(not REDIS.exists(), reason="Debian's package redis-server is not installed"),
+    pytest.mark.timeout(240),
+]
+
+
+@pytest.fixture
+def replicated(tmp_path: Path) -> Iterator[Replicated]:
+    with replicated_redis(tmp_path / "redis") as made:
+        yield made
+
+
+@pytest.fixture
+def database(database_url: str) -> str:
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(EFFECTS)
+    return database_url
+
+
+def submit_by_queue(url: str, session: str) -> Any:
+    """As another process does that knows only Celery and the broker."""
+    backend = subprocess.run(
+        [sys.executable, "-m", "tests.integration.deploy.backend", url, session],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return orjson.loads(backend.stdout)
+
+
+async def test_turns_go_on_with_another_master(database: str, replicated: Replicated, tmp_path: Path) -> None:
+    with fleet(database, replicated.url, tmp_path) as crew:
+        await asyncio.to_thread(crew.start, 2)
+        async with submitter(database, replicated.url) as outside:
+            sessions = [f"watched-{n}" for n in range(SESSIONS)]
+            await outside.submit_all(sessions, 3, lambda _: "effect wait 0.1")
+            await asyncio.to_thread(replicated.kill_master)
+            await outside.submit_all(sessions, 3, lambda _: "effect")
+            await all_finished(database, within_s=60)
+        by_queue = await asyncio.to_thread(submit_by_queue, replicated.url, "by-queue")
+    assert by_queue["status"] == "done", by_queue
+    history = read_history(database, outside.accepted)
+    assert len(outside.accepted) == SESSIONS * 6
+    assert check(history) == []
+
+
+def test_the_doctor_looks_at_the_master(database: str, replicated: Replicated) -> None:
+    looked = subprocess.run(
+        [sys.executable, "-m", "parley", "doctor", "--preflight"],
+        env={**os.environ, "DATABASE_URL": database, "REDIS_URL": replicated.url},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "redis memory nothing is evicted" in " ".join(looked.stdout.split()), looked.stdout
+    assert not [line for line in looked.stdout.splitlines() if line.startswith("BAD") and "redis" in line]

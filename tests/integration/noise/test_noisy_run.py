@@ -1,0 +1,126 @@
+"""Nothing of what a deployment writes of itself holds a secret, or what users, models and tools say (RT-22, RT-24).
+
+A whole deployment is made to fail in as many ways as there are doors, all of them quoting; then everything that
+it left behind is searched. `test_searching` shows that the search finds what is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from orchestrator.testing.scripted_model import ScriptedModel
+from tests.integration.chaos.fleet import wait_until
+from tests.integration.deploy.tls import REDIS
+from tests.integration.noise import finding
+from tests.integration.noise.deployed import Place, place, roles
+from tests.integration.noise.making import (
+    Noise,
+    break_the_database,
+    rude_script,
+    run_commands,
+    send_over_the_queue,
+    talk_over_http,
+)
+from tests.integration.noise.planted import CONTENTS, SECRETS
+from tests.integration.noise.searching import Leak, find_leaks
+
+pytestmark = [
+    pytest.mark.timeout(600),
+    pytest.mark.skipif(not REDIS.exists(), reason="Debian's package redis-server is not installed"),
+]
+
+
+@dataclass(frozen=True)
+class Left:
+    """What a noisy run has left behind, by place; and the secrets that were in it."""
+
+    found: Mapping[str, bytes]
+    secrets: Mapping[str, str]
+    there: Place
+
+    def log(self, name: str) -> str:
+        return "".join(text.decode() for place, text in self.found.items() if place.startswith(f"log {name}"))
+
+
+@pytest.fixture(scope="module")
+def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
+    folder: Path = tmp_path_factory.mktemp("noise")
+    noise = Noise()
+    with place(folder) as there, ScriptedModel(rude_script()) as model:
+        with roles(there, model.base_url) as addresses:
+            talk_over_http(addresses["gateway"], there, noise)
+            send_over_the_queue(there)
+            wait_until(
+                lambda: len(there.outside.asked["hooks"]) > 3, within_s=60, what="webhooks are delivered"
+            )
+            break_the_database(addresses["gateway"], there, noise)
+            run_commands(there, addresses["gateway"], noise)
+            desk, flower = noise.secrets["operator's key"], ("flower", SECRETS["flower"])
+            found = {**noise.bodies, **finding.read_commands(), **finding.read_pages(addresses, desk, flower)}
+        keys = [request.headers.get("authorization") for request in model.requests]
+        assert f"Bearer {SECRETS['model']}" in keys
+        found |= finding.read_logs(there) | finding.read_redis(there)
+        found |= finding.read_tables(there) | finding.read_traces(there)
+        yield Left(found, {**SECRETS, **there.passwords, **noise.secrets}, there)
+
+
+def test_the_run_was_noisy(left: Left) -> None:
+    """What failed was logged, what was planted went where it belongs: else nothing would be shown below."""
+    for event in (
+        "A tool broke.",
+        "A tool's output cannot be used.",
+        "A tool's endpoint refused.",
+        "A tool's endpoint failed.",
+        "A message for a task that does not exist was dropped.",
+        "A message that may not be unpacked was dropped.",
+        "The liveness connection broke.",
+    ):
+        assert event in left.log("logs/turns"), event
+    assert "A webhook's receiver fails" in left.log("logs/internal")
+    assert '"code":"unavailable"' in "".join(
+        text.decode() for name, text in left.found.items() if "POST" in name
+    )
+    tool = left.there.outside.asked["track"][0]
+    assert SECRETS["tool"] in tool[0]
+    assert tool[1]["Authorization"] == f"Bearer {SECRETS['tool']}"
+    collector = left.there.outside.asked["v1"][0]
+    assert collector[1]["x-collector-key"] == SECRETS["collector"]
+    kept = {place: text for place, text in left.found.items() if finding.is_for_contents(place)}
+    assert {leak.word for leak in find_leaks(kept, CONTENTS)} >= {
+        "said",
+        "slot",
+        "result",
+        "document",
+        "submitted",
+    }
+
+
+def test_no_secret_is_anywhere(left: Left) -> None:
+    """But for webhook secrets in their own table: they have to be used again."""
+    searched = {place: text for place, text in left.found.items() if place != "table webhook_secrets"}
+    leaks = find_leaks(searched, left.secrets)
+    assert not leaks, tell(leaks)
+
+
+def test_contents_are_only_where_they_belong(left: Left) -> None:
+    searched = {place: text for place, text in left.found.items() if not _answers(place)}
+    leaks = find_leaks(searched, CONTENTS)
+    assert not leaks, tell(leaks)
+
+
+def tell(leaks: Sequence[Leak]) -> str:
+    return "\n".join(f"{leak.word} in {leak.place}: {leak.excerpt!r}" for leak in leaks)
+
+
+def _answers(place: str) -> bool:
+    """Kept for contents, or an answer to him who said them."""
+    return (
+        finding.is_for_contents(place)
+        or "/v1/sessions" in place
+        or "/v1/turns" in place
+        or "/v1/runs" in place
+    )

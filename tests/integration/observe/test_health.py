@@ -1,0 +1,150 @@
+"""Live and ready tell the truth for every role, whatever is down, and by themselves again when it is back (RT-24)."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import httpx
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.errors import Unavailable
+from parley.embedded import Store, open_database, open_redis
+from parley.embedded.ports import free_port
+from parley.probe import ask_server, read_pulse
+from parley.roles import Role
+from tests.integration.chaos.fleet import ROOT, wait_until
+from tests.integration.depot import DEPOT
+
+pytestmark = pytest.mark.timeout(300)
+
+ROLES = (Role.GATEWAY, Role.TURNS, Role.INTERNAL, Role.BEAT)
+SCRAPE_TIMEOUT_S = 10
+"""How long Prometheus waits for an answer unless it is told otherwise."""
+
+
+@dataclass
+class System:
+    """One process of each role over stores that may be stopped; the schema is not there at first."""
+
+    redis: Store
+    database: Store
+    folder: Path
+    port: int = field(default_factory=free_port)
+    processes: dict[Role, subprocess.Popen[bytes]] = field(default_factory=dict)
+
+    def start(self, role: Role) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "parley", "serve", role.value]
+        with (self.folder / f"{role.value}.log").open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=ROOT,
+                env={
+                    **os.environ,
+                    "PYTHONPATH": str(ROOT),
+                    "DATABASE_URL": self.database.url,
+                    "REDIS_URL": self.redis.url,
+                    "PARLEY_PORT": str(self.port),
+                    "PARLEY_PULSE_FILE": str(self.pulse(role)),
+                    "PARLEY_DOMAIN": str(DEPOT),
+                    "PARLEY_SHUTDOWN_GRACE_S": "1",
+                },
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        self.processes[role] = process
+        return process
+
+    def pulse(self, role: Role) -> Path:
+        return self.folder / f"{role.value}.pulse"
+
+    def says(self, role: Role, *, live: bool = False) -> str:
+        """What the probe of a container says; what it complains of begins with `not`."""
+        try:
+            if role is Role.GATEWAY:
+                return ask_server(self.port, f"/health/{'live' if live else 'ready'}")
+            return read_pulse(self.pulse(role), live=live, now=time.time())
+        except Unavailable as error:
+            return f"not well: {error}"
+
+    def ready(self, *roles: Role) -> bool:
+        return not any(self.says(role).startswith("not") for role in roles)
+
+    def live(self, *roles: Role) -> bool:
+        return not any(self.says(role, live=True).startswith("not") for role in roles)
+
+    def eventually(self, condition: Callable[[], bool], what: str) -> None:
+        wait_until(condition, within_s=120, what=f"{what}; see {self.folder}")
+
+
+@pytest.fixture(scope="module")
+def system(tmp_path_factory: pytest.TempPathFactory) -> Iterator[System]:
+    folder = tmp_path_factory.mktemp("health")
+    (folder / "stores").mkdir()
+    with ExitStack() as stack:
+        redis = stack.enter_context(open_redis(folder / "stores", durable=True))
+        database = stack.enter_context(open_database(folder / "stores", durable=False))
+        system = System(redis, database, folder)
+        for role in ROLES:
+            process = system.start(role)
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+        yield system
+
+
+def restart(store: Store) -> None:
+    store.child.start()
+    store.child.await_ready()
+
+
+def test_without_the_schema_nobody_is_ready_until_it_is_there(system: System) -> None:
+    system.eventually(lambda: system.live(*ROLES), "all are live")
+    assert not any(system.ready(role) for role in ROLES)
+    assert "run `parley migrate`" in system.says(Role.GATEWAY)
+    migrate(system.database.url)
+    system.eventually(lambda: system.ready(*ROLES), "all are ready once the schema is there")
+
+
+def test_without_postgresql_all_live_and_nobody_is_ready(system: System) -> None:
+    system.database.child.stop()
+    system.eventually(lambda: not any(system.ready(role) for role in ROLES), "nobody is ready")
+    assert system.live(*ROLES)
+    assert "postgresql" in system.says(Role.GATEWAY), "within the time that a probe waits"
+    told = httpx.get(f"http://127.0.0.1:{system.port}/metrics", timeout=SCRAPE_TIMEOUT_S).text
+    assert "parley_store_answers 0.0" in told, "else Prometheus would hear nothing of it"
+    restart(system.database)
+    system.eventually(lambda: system.ready(*ROLES), "all are ready again")
+
+
+def test_without_redis_jobs_are_fired_all_the_same(system: System) -> None:
+    waiting = (Role.GATEWAY, Role.TURNS, Role.INTERNAL)
+    system.redis.child.stop()
+    system.eventually(lambda: not any(system.ready(role) for role in waiting), "who needs it is not ready")
+    assert system.live(*ROLES)
+    assert system.ready(Role.BEAT)
+    assert "redis" in system.says(Role.GATEWAY)
+    restart(system.redis)
+    system.eventually(lambda: system.ready(*ROLES), "all are ready again")
+
+
+def test_a_process_that_hangs_is_not_live(system: System) -> None:
+    """As long as it hangs: a probe would have it started again."""
+    for process in system.processes.values():
+        process.send_signal(signal.SIGSTOP)
+    system.eventually(lambda: not any(system.live(role) for role in ROLES), "nobody is live")
+    for process in system.processes.values():
+        process.send_signal(signal.SIGCONT)
+    system.eventually(lambda: system.ready(*ROLES), "all are live and ready again")
+
+
+def test_an_address_where_nobody_listens_is_not_well() -> None:
+    with pytest.raises(Unavailable, match="does not answer"):
+        ask_server(free_port(), "/health/live")

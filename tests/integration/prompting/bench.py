@@ -1,0 +1,109 @@
+"""A prompt engineer over the real client, before a scripted model."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from orchestrator.adapters.openai import Endpoint, OpenAIChat
+from orchestrator.prompting import (
+    BreakerPolicy,
+    CallContext,
+    ModelChoice,
+    ModelConfig,
+    Pacing,
+    PromptEngineer,
+    RetryPolicy,
+    load_prompts,
+)
+from orchestrator.telemetry import Signal, SignalType
+from orchestrator.testing.scripted_model import Reply, Rule, Script, ScriptedModel
+from orchestrator.types import SessionId, TurnId
+
+SCHEMA = {
+    "type": "object",
+    "required": ["flows"],
+    "properties": {"flows": {"type": "array", "items": {"type": "object", "required": ["dact"]}}},
+}
+GOOD = {"flows": [{"dact": "book_flight", "score": 0.9}]}
+TEXT = {"persona": "Plain", "language": "English", "max_sentences": 3, "draft": "Booked.", "history": []}
+PROMPTS = load_prompts()
+CONFIG = ModelConfig(
+    default=ModelChoice("small"),
+    timeout_s=5,
+    stream_timeout_s=5,
+    max_tokens=64,
+    retries=RetryPolicy(attempts=3, base_s=0.01, cap_s=0.02, longest_wait_s=1),
+    breaker=BreakerPolicy(threshold=4, cooling_s=30),
+)
+
+
+class Waits:
+    """Waits that are noted and not waited for."""
+
+    def __init__(self) -> None:
+        self.seconds: list[float] = []
+
+    async def __call__(self, seconds: float) -> None:
+        self.seconds.append(seconds)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 1000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def thinking(utterance: str = "Book a flight to Oslo") -> dict:
+    settings = {"assistant": "Travel", "today": "Monday, 2026-01-05", "flows": []}
+    return settings | {"utterance": utterance, "history": [], "stack": [], "question": None}
+
+
+def wording(utterance: str = "Thanks") -> dict:
+    return TEXT | {"utterance": utterance}
+
+
+def calling(**more) -> CallContext:
+    return CallContext(session_id=SessionId("session_a"), turn_id=TurnId("turn_b"), **more)
+
+
+def script(*replies: Reply) -> Script:
+    return Script(rules=(Rule(replies=replies),))
+
+
+class Bench:
+    """A scripted model, and an engineer that asks it."""
+
+    def __init__(self, model: ScriptedModel, engineer: PromptEngineer, signals: list[Signal]) -> None:
+        self.model = model
+        self.engineer = engineer
+        self.signals = signals
+
+    async def think(self, call: CallContext | None = None, **more) -> dict:
+        return await self.engineer.structured("nlu_think", thinking(), SCHEMA, call or calling(), **more)
+
+    async def word(self, call: CallContext | None = None) -> str:
+        return await self.engineer.text("res_naturalize", wording(), call or calling())
+
+    async def listen(self, pieces: list[str]) -> None:
+        async for piece in self.engineer.stream("res_naturalize", wording(), calling()):
+            pieces.append(piece)  # noqa: PERF401 - what came before a failure counts
+
+    def calls(self) -> list[dict]:
+        return [dict(signal.payload) for signal in self.signals if signal.type is SignalType.MODEL_CALL]
+
+
+@asynccontextmanager
+async def bench(
+    playing: Script, config: ModelConfig = CONFIG, *, pacing: Pacing | None = None, **more
+) -> AsyncGenerator[Bench, None]:
+    signals: list[Signal] = []
+    with ScriptedModel(playing) as model:
+        chat = OpenAIChat(Endpoint(base_url=model.base_url, **more))
+        engineer = PromptEngineer(
+            {"default": chat}, PROMPTS, config, record=signals.append, pacing=pacing or Pacing()
+        )
+        try:
+            yield Bench(model, engineer, signals)
+        finally:
+            await chat.aclose()

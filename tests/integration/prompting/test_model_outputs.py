@@ -1,0 +1,95 @@
+"""CO-2: output that does not fit is asked for again with the reason; loops over tools."""
+
+import json
+
+import pytest
+
+from orchestrator.errors import ModelOutputInvalid
+from orchestrator.ports.models import ToolDefinition
+from orchestrator.prompting import tool_result
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
+from tests.integration.prompting.bench import GOOD, bench, calling, script, wording
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (Answer(text="Certainly! Here you are."), "not one JSON object"),
+        (Answer(text='{"flows": ['), "not one JSON object"),
+        (Answer(json={"flows": [{}]}), "$.flows[0]: 'dact' is a required property"),
+        (Answer(text=""), "not one JSON object"),
+    ],
+    ids=["prose", "malformed", "schema", "empty"],
+)
+async def test_output_that_does_not_fit_is_asked_for_again_with_the_reason(bad, reason):
+    async with bench(script(bad, Answer(json=GOOD))) as at:
+        assert await at.think() == GOOD
+
+    first, second = at.model.requests
+    assert second.messages[:2] == first.messages
+    assert [message["role"] for message in second.messages[2:]] == ["assistant", "user"]
+    assert reason in second.messages[3]["content"]
+    assert at.calls()[0]["repaired"] is True
+
+
+async def test_output_is_repaired_once_and_then_given_up():
+    async with bench(script(Answer(json={"flows": 3}))) as at:
+        with pytest.raises(ModelOutputInvalid, match="nlu_think"):
+            await at.think()
+        assert at.engineer.available
+
+    assert len(at.model.requests) == 2
+
+
+async def test_a_truncated_answer_gets_twice_the_tokens_once():
+    cut = Answer(json=GOOD, cut_at=12, finish_reason="length")
+
+    async with bench(script(cut, Answer(json=GOOD), cut)) as at:
+        assert await at.think() == GOOD
+        with pytest.raises(ModelOutputInvalid, match="token limit"):
+            await at.think()
+
+    assert [request.body["max_tokens"] for request in at.model.requests] == [64, 128, 64, 128]
+    assert at.model.requests[0].messages == at.model.requests[1].messages
+
+
+SEARCH = ToolDefinition(
+    "flight_search",
+    "Search flights",
+    {"type": "object", "required": ["day"], "properties": {"day": {"type": "string"}}},
+)
+
+
+async def test_a_loop_over_tools():
+    def react(request: Request) -> Reply:
+        results = [message for message in request.messages if message["role"] == "tool"]
+        return Answer(text=f"Found {json.loads(results[0]['content'])['found']}.") if results else FIRST
+
+    FIRST = ToolUse(calls=(("flight_search", {"day": "2026-01-05"}),))  # noqa: N806
+
+    async with bench(script(Computed(react))) as at:
+        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+        (wanted,) = step.calls
+        assert (wanted.name, wanted.arguments) == ("flight_search", {"day": "2026-01-05"})
+        transcript = (step.reply, tool_result(wanted.id, {"found": "<3>"}))
+        done = await at.engineer.tools(
+            "res_naturalize", wording(), (SEARCH,), calling(), transcript=transcript
+        )
+
+    assert (done.text, done.calls) == ("Found <3>.", ())
+    first, second = at.model.requests
+    assert first.body["tools"][0]["function"]["name"] == "flight_search"
+    assert [message["role"] for message in second.messages] == ["system", "user", "assistant", "tool"]
+    assert second.messages[3]["tool_call_id"] == second.messages[2]["tool_calls"][0]["id"] == wanted.id
+
+
+async def test_a_tool_call_that_cannot_be_made_is_asked_for_again():
+    bad, good = (
+        ToolUse(calls=(("flight_search", arguments),)) for arguments in ('{"day', {"day": "2026-01-05"})
+    )
+
+    async with bench(script(bad, good)) as at:
+        step = await at.engineer.tools("res_naturalize", wording(), (SEARCH,), calling())
+
+    assert step.calls[0].arguments == {"day": "2026-01-05"}
+    assert "not a JSON object" in at.model.requests[1].messages[-1]["content"]

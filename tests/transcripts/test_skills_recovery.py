@@ -1,0 +1,104 @@
+"""How a turn recovers from a skill that fails or is uncertain, and what it shows meanwhile."""
+
+from __future__ import annotations
+
+from orchestrator.testing.scripted_model import Fail
+from tests.transcripts.skilled import answer, call, finish, talk
+
+
+async def test_partial_data_are_shown_with_a_warning() -> None:
+    """PX-13: the flow stays Active, and the whole may be tried again."""
+    part = finish(
+        "failure",
+        error_category="timeout",
+        message="The second table did not answer.",
+        partial_data={"answer": "7"},
+    )
+    async with talk(part, answer(answer="7 and 9")) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["reply"].startswith("Answer: 7\n\nThe second table did not answer.")
+        assert turn["frame"]["warning"] == "The second table did not answer."
+        assert turn["flags"]["has_issues"]
+        assert [flow["state"] for flow in turn["flows"]] == ["Active"]
+        assert (await t.say("yes"))["reply"] == "Answer: 7 and 9"
+
+
+async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
+    """PX-16, first rung: what it noted is there for the second run."""
+    note = call("memory_manager", operation="write", text="Stock is what matters.")
+    unsure = finish("uncertain", reason="Which year?")
+    read = call("memory_manager", operation="read")
+    async with talk(note, unsure, read, answer(answer="all years")) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["reply"] == "Answer: all years"
+        assert t.rungs == ["retry"]
+        assert "Stock is what matters." in t.told()
+
+
+async def test_without_a_gatherer_that_rung_is_left_out() -> None:
+    """PX-16, second rung: nobody gathers in a rehearsal, so the next one follows."""
+    async with talk(finish("uncertain", reason="Which year?")) as t:
+        await t.say("ask the data")
+        assert "gather" not in [s.payload.get("rung") for s in t.rehearsal.signals]
+
+
+async def test_what_stays_uncertain_goes_to_another_flow() -> None:
+    """PX-16, third rung: NLU finds the edge flow, whose words are near the request."""
+    async with talk(finish("uncertain", reason="I cannot query that.")) as t:
+        turn = await t.say("ask the data")
+
+        assert t.rungs[:2] == ["retry", "reroute"]
+        assert turn["completed"] == ["list_parts"]
+        assert "I cannot query that." in turn["reply"]
+
+
+async def test_no_other_flow_changes_things_instead_of_the_one_that_was_wanted() -> None:
+    """PX-16: a re-route reaches flows that change nothing, and those that are declared."""
+    async with talk(finish("uncertain", reason="Which numbers?")) as t:
+        turn = await t.say("compute a number")
+
+        assert "order_part" not in [flow["dact"] for flow in turn["flows"]]
+        assert turn["ambiguity"]["level"] != "confirmation"
+
+
+async def test_at_last_the_user_is_asked_and_any_words_answer() -> None:
+    """PX-16, last rung: the reason is the question; the skill reads the answer."""
+    unsure = finish("uncertain", reason="Do you mean this year or all years?")
+    async with talk(unsure, unsure, answer(value=9), resilience={"max_recovery_attempts": 0}) as t:
+        turn = await t.say("compute a number")
+
+        assert turn["reply"] == "Do you mean this year or all years?"
+        assert [flow["state"] for flow in turn["flows"]] == ["Active"]
+        assert turn["frame"] is None
+        assert t.rungs[-1] == "escalate"
+
+        turn = await t.say("every single one please")
+
+        assert turn["completed"] == ["compute_number"]
+        assert t.asked[-1].data["utterance"] == "every single one please"
+
+
+async def test_a_yes_or_a_no_answers_what_a_skill_asked() -> None:
+    """PX-16: the skill sees its own question before the answer."""
+    unsure = finish("uncertain", reason="Shall all years count?")
+    replies = (unsure, unsure, unsure, unsure, answer(value=9))
+    async with talk(*replies, resilience={"max_recovery_attempts": 0}) as t:
+        await t.say("compute a number")
+        assert (await t.say("no"))["reply"] == "Shall all years count?"
+        turn = await t.say("yes")
+
+        assert turn["completed"] == ["compute_number"]
+        assert "Shall all years count?" in t.asked[-1].data["history"]
+        assert t.asked[-1].data["utterance"] == "yes"
+
+
+async def test_a_model_that_is_down_is_a_failure_of_the_skill() -> None:
+    """PX-6, UI-2."""
+    async with talk(Fail(500), resilience={"backoff_base_s": 0}) as t:
+        turn = await t.say("ask the data")
+
+        assert turn["status"] == "done"
+        assert turn["flags"]["degraded"]
+        assert "Shall I try again?" in turn["reply"]

@@ -1,0 +1,61 @@
+"""Each call of the API takes so much and no more: size, depth and rate, whichever route is added (RT-23)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi.routing import APIRoute
+
+from gateway.app import PARTS
+from gateway.authentication import Rates
+from orchestrator.turns.request import MAX_DEPTH, MAX_INPUT_BYTES
+from tests.unit.gateway.guarded import guarded_house
+
+
+def calls() -> Iterator[tuple[str, str]]:
+    """Method and address of every call, names in braces filled in."""
+    for part in PARTS:
+        for route in part.router.routes:
+            if isinstance(route, APIRoute) and route.path.startswith("/v1"):
+                path = "/".join("x" if piece.startswith("{") else piece for piece in route.path.split("/"))
+                yield from ((method, path) for method in sorted(route.methods))
+
+
+CALLS = sorted(calls())
+TOO_LONG = b'{"text": "' + b"x" * MAX_INPUT_BYTES + b'"}'
+TOO_DEEP = b'{"text": ' + b"[" * MAX_DEPTH + b"]" * MAX_DEPTH + b"}"
+
+
+def test_there_are_calls() -> None:
+    assert len(CALLS) > 40
+    assert {method for method, _ in CALLS} >= {"GET", "POST", "PUT", "DELETE"}
+
+
+async def test_no_call_takes_a_body_that_is_too_long_or_too_deep() -> None:
+    async with guarded_house() as house:
+        key = await house.key(operator=True)
+        for method, path in CALLS:
+            long = await house.ask(key, method, path, content=TOO_LONG)
+            assert (long.status_code, long.json()["code"]) == (413, "input_too_large"), (method, path)
+            streamed = await house.ask(key, method, path, content=_pieces())
+            assert streamed.status_code == 413, (method, path)
+            deep = await house.ask(key, method, path, content=TOO_DEEP)
+            assert (deep.status_code, deep.json()["field"]) == (422, "body"), (method, path)
+
+
+async def _pieces() -> Any:
+    """A body whose length nobody tells beforehand."""
+    for _ in range(MAX_INPUT_BYTES // 1024 + 1):
+        yield b"x" * 1024
+
+
+async def test_every_call_counts_against_its_caller() -> None:
+    async with guarded_house(rates=Rates(caller=6)) as house:  # a sixth of it at once: one
+        for method, path in CALLS:
+            key = await house.key(operator=True)
+            first = await house.ask(key, method, path, json={})
+            assert first.status_code != 429, (method, path)
+            second = await house.ask(key, method, path, json={})
+            assert (second.status_code, second.json()["code"]) == (429, "too_many_requests"), (method, path)
+            assert int(second.headers["Retry-After"]) > 0

@@ -1,0 +1,75 @@
+"""What the documentation points at is there: pages and their headings, files, tests."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.unit.parley.documented import ROOT
+
+PAGES = (ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md")))
+BASES = (ROOT, ROOT / "orchestrator", ROOT / "orchestrator" / "adapters", ROOT / "tests" / "integration")
+"""Where the path of a file may begin, besides at its page: the pages speak of the library most."""
+_LINK = re.compile(r"\]\((?!\w+:)([^)\s]*)\)")
+_HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+_FILE = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:py|md|sql|lua|yaml|yml|json|toml|js|sh|j2))`")
+_TEST = re.compile(r"\btest_\w+\b(?!\.py)(?!\w)")
+_HELD_BY = re.compile(r"`([a-z]+(?:_[a-z0-9]+){2,})(?:_…|\[\w+\])?`")
+
+
+def _anchors(page: Path) -> list[str]:
+    """The fragments under which the headings of a page are found."""
+    headings = _HEADING.findall(page.read_text(encoding="utf-8"))
+    return [re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+@cache
+def _tests() -> frozenset[str]:
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    return frozenset(name for text in sources for name in re.findall(r"def (test_\w+)", text))
+
+
+def broken_links(page: Path, text: str) -> list[str]:
+    """Relative links of a page that lead nowhere."""
+    broken: list[str] = []
+    for link in _LINK.findall(text):
+        path, _, fragment = link.partition("#")
+        target = page.parent / path if path else page
+        if not target.exists() or (fragment and fragment not in _anchors(target)):
+            broken.append(link)
+    return broken
+
+
+def missing_files(page: Path, text: str) -> list[str]:
+    """Paths of files that a page names and that are not there."""
+    bases = (*BASES, page.parent)
+    return [name for name in _FILE.findall(text) if not any((base / name).is_file() for base in bases)]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_what_a_page_points_at_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    assert broken_links(page, text) == []
+    assert missing_files(page, text) == []
+    files = {path.stem for path in (ROOT / "tests").rglob("test_*.py")}
+    assert set(_TEST.findall(text)) <= _tests() | files
+
+
+def test_what_holds_a_skill_back_is_held_by_tests_of_those_names() -> None:
+    page = (ROOT / "docs" / "skills.md").read_text(encoding="utf-8")
+    table = [line.strip(" |") for line in page.splitlines() if line.startswith("|")]
+    named = [name for line in table for name in _HELD_BY.findall(line.rpartition("|")[2])]
+    assert len(named) > 15
+    assert [name for name in named if not any(test.startswith(f"test_{name}") for test in _tests())] == []
+
+
+def test_what_is_not_there_would_be_found() -> None:
+    page = ROOT / "docs" / "page.md"
+    text = "[a](nowhere.md), [b](../README.md#no-such-heading), [c](plans.md), `agent/nowhere.py`, `agent/load.py`"
+
+    assert broken_links(page, text) == ["nowhere.md", "../README.md#no-such-heading"]
+    assert missing_files(page, text) == ["agent/nowhere.py"]

@@ -1,0 +1,129 @@
+"""What a process writes of itself: facts and types of errors, never secrets or contents (RT-22).
+
+Each case runs in a process of its own, as logging belongs to the process.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+SECRET = "the-db-password"
+CONTENT = "xylophone"
+
+PRELUDE = f"""
+import asyncio, logging, threading, traceback, warnings
+from orchestrator.errors import Unavailable
+from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.logs import set_up_logging
+set_up_logging("DEBUG", frozenset({{{SECRET!r}}}))
+log = get_logger("orchestrator.x")
+foreign = logging.getLogger("celery.app.trace")
+said = {CONTENT!r}
+address = "postgresql://u:{SECRET}@h/d"
+def fail():
+    said_here = said
+    try:
+        raise ConnectionError(f"cannot connect to {{address}}")
+    except ConnectionError as error:
+        raise ValueError(f"no such city: {{said_here}}") from error
+"""
+
+
+def run(code: str) -> tuple[list[dict[str, Any]], str]:
+    """The lines that a process logs, and all that it wrote."""
+    done = subprocess.run(
+        [sys.executable, "-c", PRELUDE + code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout == "", done.stdout
+    return [json.loads(line) for line in done.stderr.splitlines()], done.stderr
+
+
+CAUGHT = """
+try:
+    fail()
+except ValueError as error:
+    caught = error
+"""
+
+CASES = {
+    "a traceback of ours": CAUGHT + "log.error('A tool broke.', exc_info=caught)",
+    "an error as a field": CAUGHT + "log.warning('A tool broke.', error=caught)",
+    "log.exception": "try:\n    fail()\nexcept ValueError:\n    log.exception('It broke.')",
+    "a library's traceback": CAUGHT + "foreign.error('It broke.', exc_info=caught)",
+    "a library that repeats the error": CAUGHT
+    + "foreign.error('raised unexpected: %r', caught, exc_info=caught)",
+    "a library that repeats the text": CAUGHT + "foreign.error('raised: %s', caught, exc_info=caught)",
+    "an unexpected end": "fail()",
+    "the end of a thread": "thread = threading.Thread(target=fail)\nthread.start()\nthread.join()",
+    "a task that nobody waits for": """
+async def main():
+    task = asyncio.create_task(asyncio.to_thread(fail))
+    await asyncio.wait([task])
+asyncio.run(main())
+import gc
+gc.collect()
+""",
+}
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_errors_are_told_without_their_words_and_without_local_variables(case: str) -> None:
+    lines, written = run(CASES[case])
+    assert any("ValueError" in json.dumps(line) for line in lines), written
+    assert SECRET not in written
+    assert CONTENT not in written
+
+
+def test_our_own_errors_are_told_whole_but_for_secrets() -> None:
+    (line,), _ = run("log.warning('It is away.', error=Unavailable(f'{address} does not answer.'))")
+    assert line["error"] == "postgresql://u:[secret]@h/d does not answer."
+
+
+def test_errors_of_the_system_say_which() -> None:
+    (line,), written = run(
+        "try:\n    open('/nowhere/' + said)\nexcept OSError as error:\n    log.warning('No.', error=error)"
+    )
+    assert line["error"] == "FileNotFoundError: No such file or directory"
+    assert CONTENT not in written
+
+
+def test_warnings_say_where_and_of_what_kind() -> None:
+    (line,), written = run("warnings.warn(f'Exception raised outside body: {said}', RuntimeWarning)")
+    assert line["event"].endswith("RuntimeWarning")
+    assert CONTENT not in written
+
+
+def test_libraries_are_not_debugged_and_carriers_not_heard() -> None:
+    """At DEBUG they quote what passes through them; so do some at other levels."""
+    code = """
+for name in ("openai._base_client", "httpx", "httpx2", "httpcore.http11", "mcp.client", "celery.pool", "kombu"):
+    logging.getLogger(name).debug("Request options: %s", said)
+for name in ("openai", "httpx", "httpx2._client", "mcp.shared.session"):
+    logging.getLogger(name).warning("Failed to validate %s", said)
+foreign.info("Task x succeeded")
+log.debug("We may debug ourselves.", bytes=3)
+"""
+    lines, written = run(code)
+    assert [line["event"] for line in lines] == ["Task x succeeded", "We may debug ourselves."], written
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "log.info('Connected.', url=address)",
+        "foreign.info('Connected to %s', address)",
+        "foreign.info('Connected to ' + address)",
+        "log.info('Sent.', headers={'Authorization': 'Bearer abc-0123456789'}, nested=[{'password': said}])",
+    ],
+)
+def test_no_line_holds_a_secret(code: str) -> None:
+    (line,), written = run(code)
+    assert "[secret]" in written
+    assert SECRET not in written
+    assert "abc-0123456789" not in written
+    assert line["event"].startswith(("Connected", "Sent"))
