@@ -143,9 +143,9 @@ class Joinery(Workbench):
         workspace = await Workspace.open(self.records, call)
         sheet, values = workspace.sheet(table), Values()
         sql = await write_question(workspace, sheet, Question.of(question or {}), values)
-        return await self.create(
-            call, new_name, sql, values, (sheet,), f"saved a part of {sheet.name} as {check_name(new_name)}"
-        )
+        what = f"a part of {sheet.name}" if question else sheet.name
+        action = f"saved {what} as {check_name(new_name)}"
+        return await self.create(call, new_name, sql, values, (sheet,), action)
 
     @once
     async def drop(self, *, table: str, call: ToolCall) -> JsonObject:

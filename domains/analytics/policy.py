@@ -7,16 +7,21 @@ registry (AG-3), and looked for in the message here.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from rapidfuzz import fuzz
 
 from domains.analytics.catalogue import TABLES, other_names, tables_with
-from orchestrator.dialogue.ambiguity import Level, Option
+from domains.analytics.questions_back import (
+    ask,
+    names_no_table,
+    offer_choices,
+    own_names,
+    tell_unknown_columns,
+)
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
-from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Ending, Failed, NeedsInput
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
@@ -113,9 +118,6 @@ _ORDINARY = frozenset(
 """Words that end a sentence without being names."""
 
 
-MOST_OFFERED = 24
-_OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})
-"""Flows whose column is one of numbers, as far as they ask for it."""
 SHORT = 4
 SHORTEST_REPAIRED = 6
 NEARLY = 88.0
@@ -177,47 +179,6 @@ class TablePolicy(BasePolicy):
         return frame
 
 
-def names_no_table(run: Execution, failure: Failed) -> bool:
-    """Whether a flow failed because nobody knows its table."""
-    return failure.category is FailureCategory.NOT_FOUND and not _is_known(run, run.value("table"))
-
-
-def _is_known(run: Execution, table: Json) -> bool:
-    return table is None or table in TABLES or table in own_columns(run)
-
-
-def offer_choices(run: Execution) -> None:
-    """Let the open question of a flow offer the tables, or the columns of its table, by number."""
-    entry = run.world.state.ambiguity.current
-    slot = run.flow.slot(entry.slot) if entry is not None and entry.slot is not None else None
-    if entry is None or slot is None or entry.flow_id != run.flow.flow_id or entry.options:
-        return
-    names = _choices(run, slot.entity, slot.name)
-    payload: JsonObject = {"flow_id": run.flow.flow_id, "slot": slot.name}
-    entry.options = [
-        Option(name, "fill_slot", {**payload, "value": [name] if slot.type == "group" else name})
-        for name in names[:MOST_OFFERED]
-    ]
-
-
-def _choices(run: Execution, entity: str | None, slot: str) -> list[str]:
-    own = own_columns(run)
-    if entity == "table":
-        return list(dict.fromkeys([*TABLES, *own]))
-    table = run.value("table")
-    if entity != "column" or not isinstance(table, str):
-        return []
-    if table in own:
-        return list(own[table])
-    base = TABLES.get(table)
-    numbers = slot == "column" and run.flow.dact in _OF_NUMBERS
-    columns = (
-        [column.name for column in base.columns if not numbers or column.kind == "number"] if base else []
-    )
-    taken = {str(run.flow.value(name)) for name in run.flow.slots}
-    return [name for name in columns if name not in taken]
-
-
 def continue_question(run: Execution) -> None:
     """Take what a short message leaves unsaid from the question before: “and the maximum”, “as a chart”."""
     done, words = run.world.state.completed, run.world.text.casefold().split()
@@ -233,40 +194,6 @@ def continue_question(run: Execution) -> None:
             )
 
 
-def ask(run: Execution, slot: str) -> NeedsInput:
-    """Make a slot that became necessary the open question."""
-    run.world.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.world.turn_id
-    )
-    offer_choices(run)
-    return NeedsInput()
-
-
-def tell_unknown_columns(run: Execution) -> None:
-    """Say so when no table has a column that was asked for, and no table is known either."""
-    if run.value("table") is not None or "table" not in run.flow.spec.slots:
-        return
-    own = own_names(run).get("column", [])
-    for name, slot in run.flow.spec.slots.items():
-        said = run.flow.value(name)
-        if slot.entity == "column" and isinstance(said, str) and not tables_with([said]) and said not in own:
-            why = f"No table has a column {said}."
-            run.world.remark(RemarkKind.INVALID_VALUE, why=why, slot=name.replace("_", " "))
-            run.flow.clear(name)
-
-
-def own_names(run: Execution) -> dict[str, list[str]]:
-    """The tables and columns that are the session's own: made, renamed or changed by it."""
-    own = run.world.registry.own
-    return {entity: [name for name in values if name not in TABLES] for entity, values in own.items()}
-
-
-def own_columns(run: Execution) -> Mapping[str, Collection[str]]:
-    """The session's own tables with their columns."""
-    registry = run.world.registry
-    return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
-
-
 def fill_own_names(run: Execution) -> None:
     """Find own names in the message and give each to the slot that its place and entity suggest."""
     text = run.world.text.casefold()
@@ -278,7 +205,7 @@ def fill_own_names(run: Execution) -> None:
                 if slot is not None:
                     _give(run, slot, name)
             text = re.sub(_spoken(name), lambda hit: " " * len(hit[0]), text)
-        if entity == "table":
+        if entity == "table" and not _said_now(run, "table"):
             _repair_own_table(run, names, text)
 
 

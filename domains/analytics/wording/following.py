@@ -10,6 +10,7 @@ from domains.analytics.wording.parts import Parts, read_parts
 from domains.analytics.wording.phrase import NOTHING
 from domains.analytics.wording.request import Request
 from domains.analytics.wording.restrict import Clause
+from domains.analytics.wording.shaping import function_of
 from domains.analytics.wording.unknown import place_said
 from orchestrator.domain.reading import Read
 from orchestrator.types import Json
@@ -37,7 +38,8 @@ def follow(asked: Request) -> Read | None:
     ):
         return None
     opens = re.match(_GOES_ON, asked.line) is not None
-    if not opens and not asked.has(_BACK) and not asked.has("instead"):
+    alone = function_of(asked.items) is not None and all(item.meaning == NOTHING for item in asked.items)
+    if not opens and not alone and not asked.has(_BACK) and not asked.has("instead"):
         return None
     if asked.table != before["table"]:
         return None

@@ -86,11 +86,13 @@ def save(asked: Request) -> Read | None:
     name = new_name(asked)
     if found is None or (name is None and not asked.has("save|store")):
         return None
+    first = asked.items[1] if len(asked.items) > 1 else asked.items[0]
+    said = first.meaning.tables[0] if first.meaning.tables else None
     return asked.read(
         "save_result",
-        table=asked.before.get("table") or asked.table or "",
+        table=said or asked.before.get("table") or asked.table or "",
         new_name=name,
-        question=question_of(asked),
+        question=None if said else question_of(asked),
     )
 
 

@@ -137,6 +137,7 @@ def _by_number(scan: Scan, place: int) -> _Found | None:
     if found is None:
         return None
     sign, values, last = found
+    last = scan.skip(last, _UNITS)
     column = scan.column_at(last)
     if column is not None and scan.columns[column] == "number" and not _is_limit(scan, place, operator):
         if scan.word(last + 1) == "or" and scan.word(last + 2) in OPEN_ENDS:
@@ -146,6 +147,9 @@ def _by_number(scan: Scan, place: int) -> _Found | None:
     if operator is None or is_time or sign == "!=":
         return None
     return Clause("", sign, values), place, last
+
+
+_UNITS = words("mm cm mph kmh degrees celsius fahrenheit dollars usd inches points percent kg of")
 
 
 def _numbers_at(scan: Scan, start: int, sign: str) -> tuple[str, tuple[str, ...], int] | None:
@@ -304,7 +308,7 @@ def _negation_before(scan: Scan, place: int) -> tuple[int, str]:
     return place, "="
 
 
-_BETWEEN = words("from in ones those of by for one made is are was were")
+_BETWEEN = words("- from in ones those of by for one made is are was were")
 """What may stand between a denial and the value."""
 
 

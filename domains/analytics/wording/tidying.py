@@ -112,7 +112,7 @@ def duplicates(asked: Request) -> Read | None:
 def delete(asked: Request) -> Read | None:
     """Rows by a condition, a column, or a table."""
     if not re.match(rf"(?:now |then |also |and )*(?:{REMOVE})\b", asked.line) and not asked.has(
-        "do not need|don't need"
+        "do not|don't"
     ):
         return None
     if asked.restricted.clauses or asked.has(rf"{_ROWS}|where"):

@@ -73,6 +73,14 @@ async def test_a_long_answer_hands_over_its_first_page() -> None:
     assert frame["warning"] is None
 
 
+@pytest.mark.parametrize(("text", "rows"), [("how many airports per city", 2675), ("preview airports", 3376)])
+async def test_whatever_is_long_is_handed_over_page_by_page(text: str, rows: int) -> None:
+    """PX-12: groups and whole tables as well as queries."""
+    frame = (await rehearse().converse().say(text))["frame"]
+    assert (frame["display_type"], len(frame["data"]), frame["rows"]) == ("table", 512, rows)
+    assert frame["table_id"]
+
+
 async def test_a_chart_is_handed_over_as_a_specification() -> None:
     turn = await rehearse().converse().say("draw a line chart of price by date in stocks")
     frame = turn["frame"]

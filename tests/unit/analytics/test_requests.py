@@ -28,9 +28,9 @@ def test_a_request_is_read_as_it_is_meant(request_: Request) -> None:
 
 
 def test_most_of_what_the_reader_was_not_made_for_is_read() -> None:
-    """NL-2: requests written after the reader; 63 of 76 were right when they were first read."""
-    requests = read_requests("held_out.yaml")
-    assert sum(not faults(request) for request in requests) >= 63
+    """NL-2: requests written after the reader; when they were first read, 63 of 76 and 61 of 67 were right."""
+    for name, right in (("held_out.yaml", 63), ("held_out_2.yaml", 61)):
+        assert sum(not faults(request) for request in read_requests(name)) >= right
 
 
 @given(
