@@ -9,6 +9,7 @@ from typing import Any
 from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.postgres.context import PostgresContextSources
 from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
+from orchestrator.adapters.postgres.records import PostgresCollections
 from orchestrator.bootstrap import Ports
 from orchestrator.memory.search import RememberedContext
 from orchestrator.ports.inbox import Inbox
@@ -32,6 +33,7 @@ def make_tools(ports: Ports) -> Mapping[str, Any]:
         "triggers": RunTriggers(ports),
         "lanes": SystemTurns(ports.inbox, ports.wakeup),
         "sources": PostgresContextSources(ports.database),
+        "collections": PostgresCollections(ports.database),
         "memory": RememberedContext(ports.preferences, ports.context),
     }
 

@@ -90,7 +90,7 @@ class Papers(Service):
 
 
 class Schedules(Service):
-    """Standing orders for reports. They are kept, listed and cancelled; nothing fires them yet."""
+    """Standing orders for reports, kept, listed and cancelled here; `SendReports` carries them out."""
 
     async def create(
         self, *, table: str, every: str, call: ToolCall, weekday: str | None = None, at: str | None = None
@@ -108,6 +108,7 @@ class Schedules(Service):
         while True:
             draft: JsonObject = {
                 "owner": workspace.owner,
+                "session_id": call.session_id,
                 "number": number,
                 "key": call.idempotency_key,
                 "table": sheet.name,
@@ -193,11 +194,11 @@ def _view(schedule: JsonObject) -> JsonObject:
 
 
 def _when(schedule: JsonObject) -> str:
-    """``every week on Monday at 09:00``"""
+    """``every week on Monday at 09:00 UTC``"""
     day, hour = schedule.get("weekday"), schedule.get("at")
     parts = [
         f"every {schedule['every']}",
         f"on {day.capitalize()}" if day else "",
-        f"at {hour}" if hour else "",
+        f"at {hour} UTC" if hour else "",
     ]
     return " ".join(part for part in parts if part)

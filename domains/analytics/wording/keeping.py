@@ -69,8 +69,8 @@ def _rhythm(asked: Request) -> dict[str, Json]:
         slots["every"] = {"daily": "day", "weekly": "week", "monthly": "month"}[adverb[1]]
     hour = re.search(r"\bat (\d{1,2})(?: ?[:.] ?(\d{2}))? ?(am|pm|o'clock)?\b", asked.heard.text.casefold())
     if slots and hour and int(hour[1]) < 24:
-        late = 12 if hour[3] == "pm" and int(hour[1]) < 12 else 0
-        slots["at"] = f"{int(hour[1]) + late:02d}:{hour[2] or '00'}"
+        count = int(hour[1]) % 12 if hour[3] in {"am", "pm"} else int(hour[1])
+        slots["at"] = f"{count + 12 * (hour[3] == 'pm'):02d}:{hour[2] or '00'}"
     return slots
 
 

@@ -1,6 +1,6 @@
 """Named collections of JSON documents on PostgreSQL, for the services of one domain and tenant.
 
-Tools use them within a turn: one named statement each (RT-20).
+Tools use them within a turn: one named statement each (RT-20). Internal flows also look through all tenants.
 """
 
 from __future__ import annotations
@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import orjson
+from sqlalchemy import select, tuple_
 
+from orchestrator.adapters.postgres.models import records
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.sql import statement
 from orchestrator.types import JsonObject, TenantId
@@ -49,6 +51,44 @@ class PostgresRecords:
                 statement(name), {**self._bound, "collection": collection, **arguments}
             )
         return None if row is None else row[0]
+
+
+class PostgresCollections:
+    """What the services of a domain keep, over all tenants. Every method raises Unavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, tenant_id: TenantId, domain: str) -> PostgresRecords:
+        """The collections of one tenant."""
+        return PostgresRecords(self._database, tenant_id, domain)
+
+    async def everywhere(
+        self,
+        domain: str,
+        collection: str,
+        where: JsonObject,
+        *,
+        after: tuple[TenantId, str] = (TenantId(""), ""),
+        limit: int = 500,
+    ) -> list[tuple[TenantId, str, JsonObject]]:
+        """Tenant, key and document of those that contain `where`, in the order of tenant and key."""
+        place = (records.c.tenant_id, records.c.key)
+        query = (
+            select(*place, records.c.document)
+            .where(
+                records.c.domain == domain,
+                records.c.collection == collection,
+                records.c.document.contains(where),
+                tuple_(*place) > after,
+            )
+            .order_by(*place)
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            return [
+                (TenantId(tenant), key, document) for tenant, key, document in await connection.execute(query)
+            ]
 
 
 def _json(value: JsonObject) -> str:

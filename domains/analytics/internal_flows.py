@@ -1,0 +1,73 @@
+"""Standing orders carried out: each report that is due comes into the conversation in which it was ordered."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, ClassVar
+
+from pydantic import BaseModel
+
+from domains.analytics.calendar import last_due
+from domains.analytics.papers import SCHEDULES
+from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
+from orchestrator.errors import NotFound, SessionClosed
+from orchestrator.types import Json, SessionId, TenantId
+
+DOMAIN = "analytics"
+PAGE = 500
+
+
+class Due(BaseModel):
+    """An order whose time has come; `at` in unix seconds."""
+
+    tenant_id: TenantId
+    key: str
+    session_id: SessionId
+    table: str
+    at: float
+
+
+class SendReports(InternalFlow):
+    """Leaves a turn of the system with each report that is due, once; what was missed comes once, later."""
+
+    name: ClassVar[str] = "send_reports"
+    trigger: ClassVar[str] = "send_reports"
+    tools: ClassVar[tuple[str, ...]] = ("collections", "lanes")
+    input_type: ClassVar[Any] = Due
+    options: ClassVar[Options] = Options(concurrency=4)
+
+    async def before_all(self, run: RunContext) -> Any:
+        now, due = time.time(), list[Json]()
+        after = (TenantId(""), "")
+        while page := await run.tools["collections"].everywhere(
+            DOMAIN, SCHEDULES, {"status": "active"}, after=after, limit=PAGE
+        ):
+            for tenant_id, key, order in page:
+                at = last_due(order, now)
+                if at > order.get("sent_for", order["made_at"]):
+                    due.append(
+                        {
+                            **{name: order[name] for name in ("session_id", "table")},
+                            "tenant_id": tenant_id,
+                            "key": key,
+                            "at": at,
+                        }
+                    )
+            after = page[-1][:2]
+        return before_all_response(inputs=due)
+
+    async def work(self, run: RunContext, item: Due, data: Json) -> str:
+        """An order whose conversation is over ends with it."""
+        orders = run.tools["collections"].of(item.tenant_id, DOMAIN)
+        report: dict[str, Json] = {"dact": "report", "slots": {"table": item.table}}
+        key = f"{SCHEDULES}:{item.key}:{item.at:.0f}"
+        try:
+            await run.tools["lanes"].submit(item.tenant_id, item.session_id, "start_flow", report, key=key)
+        except (SessionClosed, NotFound):
+            await orders.update(SCHEDULES, item.key, {"status": "cancelled"})
+            return "cancelled"
+        await orders.update(SCHEDULES, item.key, {"sent_for": item.at})
+        return "sent"
+
+    async def after_all(self, run: RunContext, outputs: list[Json]) -> Json:
+        return {"sent": outputs.count("sent"), "cancelled": outputs.count("cancelled")}

@@ -1,0 +1,116 @@
+"""A report that was ordered for every day comes into the conversation by itself, once each time (IF-15)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from internal_flows.schedule import read_jobs
+from orchestrator.adapters.domain_folder import domain_folder
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.ports.run_status import ENDED, RunStatus
+from orchestrator.ports.runs import NewRun
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, Json, SessionId, TurnId, new_id
+from tests.integration.chaos.fleet import Fleet, fleet
+from workers.catalogue import FlowSettings, own_flows
+
+ORDER = "send me a report on cars every day"
+BACK_DATE = "UPDATE records SET document = document || jsonb_build_object('made_at', %s::float)"
+REPORTS = "SELECT count(*) FROM turns WHERE session_id = %s AND kind = 'system' AND status = 'done'"
+
+pytestmark = pytest.mark.timeout(240)
+
+
+@pytest.fixture
+async def ports(database_url: str, redis_url: str) -> AsyncIterator[Ports]:
+    migrate(database_url)
+    async with open_ports(Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)) as opened:
+        yield opened
+
+
+@pytest.fixture
+def crew(database_url: str, redis_url: str, ports: Ports, tmp_path: Path) -> Iterator[Fleet]:
+    del ports
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_DOMAIN": "analytics"}) as started:
+        started.start(1, application="workers.app", queues="turns,submissions,internal,urgent")
+        yield started
+
+
+@pytest.fixture
+def session() -> SessionId:
+    return SessionId(new_id("standing"))
+
+
+async def say(ports: Ports, session: SessionId, text: str) -> Any:
+    receipt = await ports.inbox.submit(
+        Submission(session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="analytics")
+    )
+    await ports.wakeup.offer(session)
+    turn = await ports.waiter.finished(DEFAULT_TENANT, session, TurnId(receipt.turn_id), 60)
+    assert turn.result is not None
+    return turn.result
+
+
+async def fire(ports: Ports) -> Json:
+    """What a beat starts every minute."""
+    started = await ports.runs.start((NewRun("send_reports"),))
+    await ports.messages.tell_of_runs(started)
+    run_id = started.runs["send_reports"]
+    while (record := await ports.runs.get(DEFAULT_TENANT, run_id)).status not in ENDED:
+        await asyncio.sleep(0.05)
+    assert record.status is RunStatus.DONE, record.error
+    return record.closing
+
+
+def test_beat_fires_it_every_minute() -> None:
+    folder = domain_folder("analytics")
+    jobs = {job.name: job for job in read_jobs(FlowSettings(folder).read()["schedule"])}
+    assert jobs["send_reports"].every_s == 60
+    assert jobs["send_reports"].trigger in {flow.trigger for flow in own_flows(folder)}
+
+
+async def test_a_report_comes_once_for_each_time_until_the_order_is_cancelled(
+    ports: Ports, crew: Fleet, session: SessionId, database_url: str
+) -> None:
+    assert crew.workers
+    assert "into this conversation" in (await say(ports, session, ORDER))["reply"]
+    assert await fire(ports) == {"sent": 0, "cancelled": 0}, "the first time is yet to come"
+
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(BACK_DATE, (time.time() - 86_400 - 60,))
+        assert await fire(ports) == {"sent": 1, "cancelled": 0}
+        assert await fire(ports) == {"sent": 0, "cancelled": 0}, "once"
+        async with asyncio.timeout(60):
+            while connection.execute(REPORTS, (session,)).fetchone() != (1,):
+                await asyncio.sleep(0.1)
+        row = connection.execute(
+            "SELECT result->>'reply' FROM turns WHERE session_id = %s AND kind = 'system'", (session,)
+        ).fetchone()
+        assert row is not None
+        assert row[0].startswith("Report on cars")
+
+        await say(ports, session, "cancel my schedule")
+        await say(ports, session, "yes")
+        connection.execute(BACK_DATE, (time.time() - 5 * 86_400 - 60,))
+        assert await fire(ports) == {"sent": 0, "cancelled": 0}
+
+
+async def test_an_order_ends_with_its_conversation(
+    ports: Ports, crew: Fleet, session: SessionId, database_url: str
+) -> None:
+    assert crew.workers
+    await say(ports, session, ORDER)
+    await ports.sessions.close(DEFAULT_TENANT, session)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(BACK_DATE, (time.time() - 86_400 - 60,))
+    assert await fire(ports) == {"sent": 0, "cancelled": 1}
+    assert await fire(ports) == {"sent": 0, "cancelled": 0}
