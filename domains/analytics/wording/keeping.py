@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from domains.analytics.wording.common import REMOVE, new_name, whole_number
-from domains.analytics.wording.request import Request
+from domains.analytics.wording.request import OF_A_QUESTION, Request
 from domains.analytics.wording.unknown import table_or_unknown
 from domains.analytics.wording.vocabulary import WEEKDAYS
 from orchestrator.domain.reading import Read
@@ -98,22 +98,10 @@ def save(asked: Request) -> Read | None:
 
 def question_of(asked: Request) -> Json:
     """What the last answer showed, where it was a part of a table."""
-    names = (
-        "columns",
-        "condition",
-        "value",
-        "order",
-        "direction",
-        "limit",
-        "function",
-        "column",
-        "by",
-        "also_by",
-    )
     about = asked.before.get("table") if not asked.named or asked.before.get("table") in asked.named else None
     if about is None or asked.dact_before in {"preview", "describe_table", "profile"}:
         return None
-    return {name: asked.before[name] for name in names if asked.before.get(name) is not None} or None
+    return {name: asked.before[name] for name in OF_A_QUESTION if asked.before.get(name) is not None} or None
 
 
 def take_along(asked: Request) -> Read | None:

@@ -27,7 +27,7 @@ _ASKED = (
     "compare",
     "correlate",
 )
-_OF_A_QUESTION = (
+OF_A_QUESTION = (
     "columns",
     "condition",
     "value",
@@ -76,7 +76,7 @@ class Request:
             return {"table": self.last_table, **pair}
         asked = last.values.get("question")
         kept = {
-            name: value for name, value in last.values.items() if name in (*_OF_A_QUESTION, "table", "kind")
+            name: value for name, value in last.values.items() if name in (*OF_A_QUESTION, "table", "kind")
         }
         return {**kept, **asked} if isinstance(asked, dict) else kept
 
