@@ -7,7 +7,7 @@ from functools import cached_property
 from internal_flows.catalogue import Catalogue, flows_among
 from internal_flows.housekeeping import FLOWS
 from orchestrator.adapters.domain_code import import_internal_flows
-from orchestrator.adapters.domain_folder import domain_folder
+from orchestrator.adapters.domain_folder import served_folders
 from orchestrator.domain.problems import Problems
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound
 from orchestrator.ports.runs import NewRun
@@ -61,9 +61,8 @@ class KnownFlows:
     def _catalogue(self) -> Catalogue:
         if self._given is not None:
             return self._given
-        folder = domain_folder(self._domain)
         problems = Problems()
-        own = {} if folder is None else import_internal_flows(folder, problems)
+        own = [import_internal_flows(folder, problems) for folder in served_folders(self._domain)]
         if problems.found:
             raise ConfigurationError(problems.found)
-        return Catalogue([*FLOWS, *flows_among(own)])
+        return Catalogue([*FLOWS, *(flow for names in own for flow in flows_among(names))])

@@ -16,7 +16,7 @@ from celery.beat import Scheduler
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.schedule import Job, read_jobs
-from orchestrator.adapters.domain_folder import domain_folder
+from orchestrator.adapters.domain_folder import served_folders
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
@@ -61,7 +61,7 @@ class Firing:
     def __init__(self, settings: Settings, make_catalogue: MakeCatalogue) -> None:
         self._settings = settings
         self._make_catalogue = make_catalogue
-        self._flows = FlowSettings(domain_folder(settings.domain))
+        self._flows = FlowSettings(served_folders(settings.domain))
         self._runner = asyncio.Runner()
         self._resources = AsyncExitStack()
         self._opened: tuple[Ports, Catalogue] | None = None
@@ -95,7 +95,7 @@ class Firing:
         ports, catalogue = await self._open()
         if not self._fired:
             await ping_schema(ports.database)
-        jobs = read_jobs(self._flows.read().get("schedule") or {})
+        jobs = read_jobs(self._flows.schedule())
         now = await ports.runs.now()
         due = [(job, job.due(now)) for job in jobs if job.due(now) != self._fired.get(job.name)]
         fired = sum([await self._fire(ports.runs, catalogue, job, at) for job, at in due])

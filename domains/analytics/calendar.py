@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 from orchestrator.types import JsonObject
 
+SCHEDULES = "schedules"
+"""The collection of the orders."""
 _WEEKDAYS = [name.lower() for name in day_name]
 
 

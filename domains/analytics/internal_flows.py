@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from domains.analytics.calendar import last_due
-from domains.analytics.papers import SCHEDULES
+from domains.analytics.calendar import SCHEDULES, last_due
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
 from orchestrator.errors import NotFound, SessionClosed
 from orchestrator.types import Json, SessionId, TenantId

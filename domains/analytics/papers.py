@@ -8,6 +8,7 @@ import io
 
 import orjson
 
+from domains.analytics.calendar import SCHEDULES
 from domains.analytics.questions import Question, write_question
 from domains.analytics.showing import about, show_value
 from domains.analytics.sql import Values, quote, to_objects
@@ -15,7 +16,7 @@ from domains.analytics.workspace import Sheet, Workspace, owner_of
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
 
-EXPORTS, SCHEDULES = "exports", "schedules"
+EXPORTS = "exports"
 MOST_EXPORTED = 20_000
 LONGEST_SHOWN = 4000
 MOST_SCHEDULES = 50

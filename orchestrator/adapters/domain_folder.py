@@ -69,6 +69,13 @@ def domain_folder(name_or_path: str | Path) -> Path | None:
     return _find(name_or_path, Problems())
 
 
+def served_folders(name_or_path: str | Path) -> list[Path]:
+    """Where the domains are that sessions here may have: those that ship, last the one that is named."""
+    named = domain_folder(name_or_path)
+    shipped = [folder for name in shipped_domains() if (folder := domain_folder(name)) not in {None, named}]
+    return [folder for folder in (*shipped, named) if folder is not None]
+
+
 @cache
 def _defaults() -> JsonObject:
     problems = Problems()
