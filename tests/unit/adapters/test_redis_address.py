@@ -1,0 +1,39 @@
+"""Addresses of sentinels, in our form and in Celery's (RT-21)."""
+
+from __future__ import annotations
+
+import pytest
+
+from orchestrator.adapters.redis.address import for_celery, read_watched, sentinel_options
+from orchestrator.errors import ConfigurationError
+from orchestrator.settings import read_settings
+
+WATCHED = "redis+sentinel://ada:p%40ss@one:26380,two/parley/3"
+PLAIN = "redis://ada:p%40ss@one:6379/3"
+
+
+def test_an_address_of_sentinels_is_read() -> None:
+    watched = read_watched(WATCHED)
+    assert watched is not None
+    assert watched.sentinels == (("one", 26380), ("two", 26379))
+    assert (watched.master, watched.database, watched.user, watched.password) == ("parley", 3, "ada", "p@ss")
+
+
+def test_celery_is_told_the_same_in_its_own_form() -> None:
+    assert for_celery(WATCHED) == "sentinel://ada:p%40ss@one:26380/3;sentinel://ada:p%40ss@two:26379/3"
+    assert sentinel_options(WATCHED) == {"master_name": "parley"}
+
+
+@pytest.mark.parametrize("url", [PLAIN, "rediss://one/0", "amqp://ada@one//"])
+def test_all_other_addresses_stay_as_they_are(url: str) -> None:
+    assert (read_watched(url), for_celery(url), sentinel_options(url)) == (None, url, {})
+
+
+@pytest.mark.parametrize(
+    "url", ["redis+sentinel://one", "redis+sentinel:///parley", "redis+sentinel://one:x/parley"]
+)
+@pytest.mark.parametrize("name", ["REDIS_URL", "PARLEY_BROKER_URL"])
+def test_an_address_that_cannot_be_meant_is_refused_with_its_form(name: str, url: str) -> None:
+    given = {"DATABASE_URL": "postgresql://one/parley", "REDIS_URL": PLAIN, name: url}
+    with pytest.raises(ConfigurationError, match=rf"{name}.*host:port/master/database"):
+        read_settings(**given)
