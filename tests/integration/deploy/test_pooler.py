@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import urlsplit
 from uuid import uuid4
 
 import psycopg
@@ -71,7 +72,8 @@ async def test_turns_of_a_killed_worker_are_taken_over_and_nothing_is_done_twice
             await all_finished(database_url, within_s=60)
         shared = server.execute(
             "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-            " AND application_name = 'parley'"
+            " AND application_name = 'parley' AND usename = %s",
+            (urlsplit(login).username,),
         ).fetchone()
     assert check(read_history(database_url, outside.accepted)) == []
     assert shared is not None
