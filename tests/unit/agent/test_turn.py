@@ -9,8 +9,8 @@ import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.agent import agent as agent_module
+from orchestrator.agent.messages import MESSAGES
 from orchestrator.agent.modules import Decoded, StateCache
-from orchestrator.agent.steps.dispatch import UPTAKES
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
@@ -38,7 +38,7 @@ def state_of(talk: Conversation) -> dict[str, object]:
 
 def test_every_kind_of_message_has_its_uptake() -> None:
     """IR-1, NL-4."""
-    assert set(UPTAKES) == set(MessageKind)
+    assert set(MESSAGES) == set(MessageKind)
 
 
 def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
