@@ -10,6 +10,16 @@ OPEN = "open"
 """About a question that a skill left open; any words answer it."""
 
 
+_LANGUAGES = {
+    "en": "English",
+    "de": "German",
+    "fr": "French",
+    "es": "Spanish",
+    "it": "Italian",
+    "nl": "Dutch",
+}
+
+
 def reject(turn: RunningTurn, why: str) -> None:
     """A message that `prepare` turned away: no flow is stacked (AG-5)."""
     names = ", ".join(
@@ -43,16 +53,6 @@ def leave_open(turn: RunningTurn) -> None:
 
 def find_answer(turn: RunningTurn, name: str | None) -> str | None:
     return next((answer.text for answer in turn.context.world.domain.answers if answer.name == name), None)
-
-
-_LANGUAGES = {
-    "en": "English",
-    "de": "German",
-    "fr": "French",
-    "es": "Spanish",
-    "it": "Italian",
-    "nl": "Dutch",
-}
 
 
 def nothing_open(turn: RunningTurn) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.corrections import correct_flow
-from orchestrator.agent.open_question import nothing_open, answer_open
+from orchestrator.agent.open_question import answer_open, nothing_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import fill
 from orchestrator.dialogue.ambiguity import Ambiguity, Level

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.plan.edits import _stack_steps, set_back
+from orchestrator.agent.plan.edits import set_back, stack_plan_steps
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
@@ -63,7 +63,7 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
     note_revision(turn.context, plan, "reorder", f"the user wants {step.name} earlier")
     steps = [other.label for other in plan.steps if not other.is_finished]
     turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
-    _stack_steps(turn, plan)
+    stack_plan_steps(turn, plan)
     _go_on(turn, started=True)
 
 

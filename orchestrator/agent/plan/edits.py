@@ -75,10 +75,10 @@ def _look_up_anew(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, stale: list
         step.outputs = {}
     plan.steps[place:place] = fresh
     plan.revision += 1
-    _stack_steps(turn, plan)
+    stack_plan_steps(turn, plan)
     turn.carry_on = True
 
 
-def _stack_steps(turn: RunningTurn, plan: PlanFlow) -> None:
+def stack_plan_steps(turn: RunningTurn, plan: PlanFlow) -> None:
     context = turn.context
     note_pushed(context, stack_steps(turn.changes.state.stack, plan, context.world.domain.flows, context.now))

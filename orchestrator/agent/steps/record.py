@@ -19,8 +19,8 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer
-from orchestrator.res.naturalize import NATURALIZE
 from orchestrator.res.steps.display import show_code
+from orchestrator.res.steps.naturalize import NATURALIZE
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
