@@ -38,7 +38,8 @@ def state_of(talk: Conversation) -> dict[str, object]:
 
 def test_every_kind_of_message_is_in_the_list_once() -> None:
     """IR-1, NL-4."""
-    assert set(dict(MESSAGES)) == set(MessageKind) and len(MESSAGES) == len(MessageKind)
+    assert set(dict(MESSAGES)) == set(MessageKind)
+    assert len(MESSAGES) == len(MessageKind)
 
 
 def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +58,7 @@ def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(agent_module, "STEPS", tuple(steps))
 
 
-@pytest.mark.parametrize("step", ["understand", "take_up", "carry_out", "archive"])
+@pytest.mark.parametrize("step", ["understand", "dispatch", "carry_out", "archive"])
 async def test_an_unexpected_error_leaves_the_state_as_it_was(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
