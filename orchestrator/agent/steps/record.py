@@ -129,7 +129,7 @@ def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
     if turn.work.input.text:
         turn.changes.state.say("user", turn.work.input.text)
     turn.changes.state.say("agent", reply)
-    messages = turn.changes.state.messages
+    messages = turn.changes.state.history.messages
     del messages[: max(0, len(messages) - kept)]
 
 
@@ -185,7 +185,7 @@ def find_due(state: DialogueState) -> bool:
     """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
     is not started (IF-11).
     """
-    covered = state.summary.through_turn if state.summary is not None else 0
+    covered = state.history.summary.through_turn if state.history.summary is not None else 0
     since = state.turn - covered
     return since > 0 and (since % SUMMARIZE_EVERY_TURNS == 0 or _long_enough(state, covered))
 
@@ -193,7 +193,7 @@ def find_due(state: DialogueState) -> bool:
 def _long_enough(state: DialogueState, covered: int) -> bool:
     """Whether with this turn as much was said since the last summary as calls for a new one."""
     before = latest = 0
-    for message in state.messages:
+    for message in state.history.messages:
         if message.turn == state.turn:
             latest += len(message.text)
         elif message.turn > covered:

@@ -15,7 +15,7 @@ async def warn(response: Response) -> None:
             answer.add(warning, fixed=True)
     if context.log.flags.get("degraded") and context.world.domain.config.generation.tell_degraded:
         text = templates.render("degraded")
-        said = (message.text for message in context.changes.state.messages if message.role == "agent")
+        said = (message.text for message in context.changes.state.history.messages if message.role == "agent")
         if not any(text in earlier for earlier in said):
             answer.add(text, fixed=True)
             answer.templates.append("degraded")
