@@ -94,9 +94,9 @@ def test_st1_the_state_comes_back_from_json() -> None:
     assert again.flags == state.flags
     assert again.digression == state.digression
     assert again.approvals == state.approvals
-    assert again.messages == state.history.messages
+    assert again.history.messages == state.history.messages
     assert again.effects == state.effects
-    assert again.candidates == state.prediction.candidates
+    assert again.prediction.candidates == state.prediction.candidates
 
 
 def test_st1_documents_and_state_share_nothing_that_changes() -> None:
