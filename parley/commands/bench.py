@@ -11,6 +11,8 @@ import typer
 
 from orchestrator.errors import InvalidInput, Unavailable
 
+app = typer.Typer()
+
 BENCHMARKS = {
     "turns": "turns per second and CPU per turn, beside a hand-written task",
     "length": "cost and size of a session at turn 1,000 against turn 10",
@@ -23,6 +25,7 @@ BENCHMARKS = {
 }
 
 
+@app.command()
 def bench(
     name: Annotated[str, typer.Argument(help="Which one: " + ", ".join(BENCHMARKS) + ".")] = "turns",
     arguments: Annotated[

@@ -20,7 +20,6 @@ import psycopg
 
 from orchestrator.errors import Unavailable
 from parley.embedded.account import choose_account, give_to
-from parley.embedded.plan import StorePlan
 from parley.embedded.ports import free_port
 from parley.processes import Account, Program, end_process, log_says, run_to_end
 
@@ -28,7 +27,7 @@ _USER = _DATABASE = "parley"
 _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 
 
-def plan_postgres(data_dir: Path, *, durable: bool) -> StorePlan:
+def plan_postgres(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
     """Make the cluster if it is missing, clear what a killed run left, and choose a free port."""
     cluster = data_dir / "postgres"
     binaries = find_binaries(_cluster_version(cluster))
@@ -49,7 +48,7 @@ def plan_postgres(data_dir: Path, *, durable: bool) -> StorePlan:
         grace_s=20.0,
         account=account,
     )
-    return StorePlan(program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}")
+    return program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}"
 
 
 def running_database(data_dir: Path) -> str | None:

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from orchestrator.errors import Unavailable
-from parley.embedded.plan import StorePlan
 from parley.embedded.ports import free_port
 from parley.processes import Program, log_says
 
 
-def plan_redis(data_dir: Path, *, durable: bool) -> StorePlan:
+def plan_redis(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
     """Write the configuration for a start on a free port; every start has a new password."""
     password, port = secrets.token_urlsafe(18), free_port()
     folder = data_dir / "redis"
@@ -30,7 +29,7 @@ def plan_redis(data_dir: Path, *, durable: bool) -> StorePlan:
         log=data_dir / "logs" / "redis.log",
         ready=log_says("eady to accept connections"),
     )
-    return StorePlan(program, f"redis://:{password}@127.0.0.1:{port}/0")
+    return program, f"redis://:{password}@127.0.0.1:{port}/0"
 
 
 def _settings(folder: Path, port: int, password: str, *, durable: bool) -> Iterator[str]:

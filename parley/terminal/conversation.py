@@ -10,6 +10,7 @@ from orchestrator.client import Client
 Turn: TypeAlias = dict[str, Any]
 """A turn object."""
 
+SPEAKERS = {"user": "You", "agent": "Parley"}
 WAIT_S = 30.0
 _RUNNING = frozenset({"queued", "running"})
 
