@@ -17,9 +17,9 @@ import typer
 from orchestrator.client import Client
 from orchestrator.errors import FolderInUse, ProcessFailed
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, Url, resolve_domain
-from parley.commands.output import say
 from parley.connection import locate_gateway, open_client
 from parley.data_folder import hold, trained_folder
+from parley.output import say
 from parley.signals import stop_on_signals
 from parley.terminal.conversation import Conversation
 from parley.terminal.pipe import talk_in_pipe

@@ -12,7 +12,6 @@ import typer
 from orchestrator.errors import ParleyError
 from orchestrator.settings import read_environment
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, resolve_domain
-from parley.commands.output import Answer, print_result
 from parley.connection import locate_gateway, open_client
 from parley.data_folder import is_held
 from parley.diagnosis.database import examine_database
@@ -21,6 +20,7 @@ from parley.diagnosis.messaging import examine_broker, examine_processes, examin
 from parley.diagnosis.surroundings import examine_flower, examine_folders, examine_models, examine_settings
 from parley.embedded.postgres import find_binaries
 from parley.embedded.redis import find_server
+from parley.output import Answer, print_result
 
 app = typer.Typer()
 

@@ -13,7 +13,8 @@ from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.trained_files import TrainedFiles
 from orchestrator.domain.summary import FlowSummary, summarize
 from orchestrator.errors import ConfigurationError, InvalidInput
-from parley.commands.output import print_table, say
+from orchestrator.nlu.readers.system1 import System1
+from parley.output import print_table, say
 
 app = typer.Typer(help="Work on domain folders.", no_args_is_help=True)
 
@@ -49,8 +50,6 @@ def train(
     """Train System 1 ahead, as an image is built, so that processes take it over when they start."""
     if into is None:
         raise InvalidInput("Say where: --into FOLDER, or set PARLEY_TRAINED_FOLDER.", field="into")
-    from orchestrator.nlu.system1 import System1  # noqa: PLC0415  # slow to import, and only training needs it
-
     kept = TrainedFiles(into.resolve())
     kept.require_writable()
     for domain in domains:

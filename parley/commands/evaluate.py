@@ -9,9 +9,9 @@ import typer
 
 from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
-from parley.commands.output import print_json, print_table, say
 from parley.evaluation.metrics import summarize
 from parley.evaluation.runner import Report, evaluate
+from parley.output import print_json, print_table, say
 
 app = typer.Typer()
 

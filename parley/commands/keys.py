@@ -18,8 +18,8 @@ from orchestrator.turns.access import ApiKey, Scope
 from orchestrator.turns.request import IDENTIFIER_PATTERN
 from orchestrator.types import DEFAULT_TENANT, JsonObject, TenantId, UserId
 from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
-from parley.commands.output import Rows, print_json, print_result, say
 from parley.commands.stores import open_some_database
+from parley.output import Rows, print_json, print_result, say
 
 app = typer.Typer(
     help="Make, list and revoke keys of callers; works on the database itself.", no_args_is_help=True

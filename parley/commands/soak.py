@@ -11,8 +11,8 @@ from typing import Annotated
 import typer
 
 from parley.commands.options import AsJson
-from parley.commands.output import print_json, print_table, say
 from parley.embedded.ports import free_port
+from parley.output import print_json, print_table, say
 from parley.signals import stop_on_signals
 from parley.soak.runner import SoakPlan
 from parley.soak.runner import soak as run

@@ -20,9 +20,9 @@ from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.settings import read_variable
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
-from parley.commands.output import say
 from parley.embedded import stores
 from parley.embedded.postgres import running_database
+from parley.output import say
 
 app = typer.Typer()
 

@@ -11,9 +11,9 @@ from gateway.binding import require_safe_host, requires_callers
 from orchestrator.errors import Unavailable
 from orchestrator.settings import NO_STORES, read_settings, read_variable
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, resolve_domain
-from parley.commands.output import say
 from parley.data_folder import UpNote
 from parley.embedded.ports import is_free
+from parley.output import say
 from parley.signals import StopRequested, stop_on_signals
 from parley.stack import RunningStack, StackPlan, note_models, run_stack
 from parley.supervision import supervise

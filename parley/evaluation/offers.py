@@ -15,7 +15,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.roles import Roles
+from orchestrator.nlu.slot_assignment import Roles
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.types import Dact
 from parley.evaluation.compile import TODAY, annotated_spans

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavailable
-from parley.commands.output import print_json, say
+from parley.output import print_json, say
 from parley.signals import raise_if_stopped
 from parley.terminal.conversation import Conversation, answer_of
 from parley.terminal.words import plain

@@ -10,8 +10,8 @@ from typing import Any
 import typer
 
 from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Url
-from parley.commands.output import print_result
 from parley.connection import connect
+from parley.output import print_result
 
 _COMMON = (
     Parameter("as_json", Parameter.KEYWORD_ONLY, default=False, annotation=AsJson),

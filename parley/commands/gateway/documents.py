@@ -10,7 +10,7 @@ import typer
 from orchestrator.client import Client
 from orchestrator.errors import InvalidInput
 from parley.commands.gateway import gateway_command
-from parley.commands.output import Answer, Rows
+from parley.output import Answer, Rows
 
 app = typer.Typer(
     help="Keep documents that answers are looked up in; list, search or delete them.", no_args_is_help=True

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from orchestrator.client import Client
 from orchestrator.errors import InvalidInput
 from parley.commands.gateway import gateway_command
-from parley.commands.output import Answer, Rows, as_lines
+from parley.output import Answer, Rows, as_lines
 
 POLL_S = 0.25
 _ENDED = {"done", "skipped", "failed", "cancelled", "blocked"}

@@ -9,7 +9,7 @@ import typer
 from orchestrator.client import Client
 from orchestrator.errors import NotFound
 from parley.commands.gateway import gateway_command
-from parley.commands.output import Answer, Rows, as_lines
+from parley.output import Answer, Rows, as_lines
 from parley.terminal.conversation import SPEAKERS, answer_of
 
 app = typer.Typer()

@@ -9,7 +9,7 @@ import typer
 from orchestrator.client import Client
 from orchestrator.types import JsonObject
 from parley.commands.gateway import gateway_command
-from parley.commands.output import Rows
+from parley.output import Rows
 
 app = typer.Typer()
 turns = typer.Typer(help="List turns; retry, drop or cancel one.", no_args_is_help=True)

@@ -9,7 +9,7 @@ import typer
 from orchestrator.client import Client
 from orchestrator.types import JsonObject
 from parley.commands.gateway import gateway_command
-from parley.commands.output import Answer, Rows, say
+from parley.output import Answer, Rows, say
 
 app = typer.Typer(help="Have events sent elsewhere; list what fails, and retry it.", no_args_is_help=True)
 
