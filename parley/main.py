@@ -21,55 +21,28 @@ _INTERRUPTED = 130
 WAIT_S = "30"
 
 COMMANDS: Final = {
-    "up": ("up", "Run the gateway, the workers, the schedule, Flower and the stores until Ctrl-C."),
-    "serve": ("serve", "Run one role until SIGTERM; stores and secrets are read from the environment."),
-    "health": ("serve", "Check the role that runs beside this command, in the same container."),
-    "chat": (
-        "chat",
-        "Talk to an assistant: each line is one turn. Joins a running `up`, else starts a private one.",
-    ),
+    "up": ("up", "Run everything on this machine until Ctrl-C."),
+    "serve": ("serve", "Run one role until SIGTERM."),
+    "health": ("serve", "Check the role that runs beside this command."),
+    "chat": ("chat", "Talk to an assistant: each line is one turn."),
     "submit": ("gateway.sessions", "Submit one turn to a session."),
     "sessions": ("gateway.sessions", "List the sessions, newest activity first."),
     "show": ("gateway.sessions", "Show a session: its facts and its flow stack, top last."),
     "history": ("gateway.sessions", "Print what was said in a session, oldest first."),
-    "rollback": (
-        "gateway.sessions",
-        "Make an earlier state of a session current again; the history is kept.",
-    ),
+    "rollback": ("gateway.sessions", "Make an earlier state of a session current again."),
     "turns": ("gateway.turns", "List turns; retry, drop or cancel one."),
     "approvals": ("gateway.turns", "List what waits for an approval; grant or deny it."),
     "runs": ("gateway.runs", "List housekeeping runs; start, watch, cancel or redo one."),
-    "documents": (
-        "gateway.documents",
-        "Keep documents that answers are looked up in; list, search or delete them.",
-    ),
+    "documents": ("gateway.documents", "Keep, list, search or delete documents that answers draw on."),
     "webhooks": ("gateway.webhooks", "Have events sent elsewhere; list what fails, and retry it."),
-    "keys": ("keys", "Make, list and revoke keys of callers; works on the database itself."),
+    "keys": ("keys", "Make, list and revoke keys of callers, in the database itself."),
     "domain": ("domain", "Work on domain folders."),
-    "migrate": (
-        "stores",
-        "Migrate DATABASE_URL, or the embedded database of the data folder (`up` does so by itself).",
-    ),
-    "redis-acl": (
-        "stores",
-        "Print an ACL file for Redis (`aclfile`); the passwords, made afresh, go to standard error.",
-    ),
-    "doctor": (
-        "doctor",
-        "Check stores, workers, gateway, models, domain and settings; non-zero exit code when something is wrong.",
-    ),
-    "eval": (
-        "evaluate",
-        "Measure System 1 on schema-guided dialogues: no dialogue is measured with what it taught.",
-    ),
-    "soak": (
-        "soak",
-        "Book flights while workers, gateway and stores are killed; non-zero exit code if a promise is broken.",
-    ),
-    "bench": (
-        "bench",
-        "Run one benchmark; figures are ratios within one run, since machines differ and are shared.",
-    ),
+    "migrate": ("stores", "Bring the database to the newest schema."),
+    "redis-acl": ("stores", "Print an ACL file for Redis (`aclfile`)."),
+    "doctor": ("doctor", "Check everything that a run or a deployment needs."),
+    "eval": ("evaluate", "Measure System 1 on schema-guided dialogues."),
+    "soak": ("soak", "Book flights while workers, gateway and stores are killed."),
+    "bench": ("bench", "Run one benchmark."),
 }
 """By name: the module below `parley.commands`, and the line of ``parley --help``, which imports none of them."""
 
@@ -95,6 +68,7 @@ app = typer.Typer(
     help="A distributed runtime for task-oriented conversational agents.",
     epilog="Add --verbose to any command to see the whole traceback of an error.",
     no_args_is_help=True,
+    rich_markup_mode=None,  # the list is there sooner without rich
     add_completion=False,
     pretty_exceptions_enable=False,
 )

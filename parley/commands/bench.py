@@ -32,7 +32,7 @@ def bench(
         list[str] | None, typer.Argument(help="Passed on to it; after `--` if they begin with a dash.")
     ] = None,
 ) -> None:
-    """Run one benchmark; figures are ratios within one run, since machines differ and are shared."""
+    """Run one benchmark. Figures are ratios within one run, since machines differ and are shared."""
     if name not in BENCHMARKS:
         known = "; ".join(f"{known}: {what}" for known, what in BENCHMARKS.items())
         raise InvalidInput(f"There is no benchmark {name!r}. There are {known}.", field="name")

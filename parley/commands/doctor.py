@@ -39,7 +39,10 @@ def doctor(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check stores, workers, gateway, models, domain and settings; non-zero exit code when something is wrong."""
+    """Check everything that a run or a deployment needs.
+
+    That is stores, workers, gateway, models, domain and settings. The exit code is not zero when something is wrong.
+    """
     broken = False
     for finding in examine(data_dir.resolve(), domain, read_environment(), preflight=preflight):
         broken = broken or finding.fine is False

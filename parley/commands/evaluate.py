@@ -48,7 +48,7 @@ def evaluate_dialogues(
     folds: Annotated[int, typer.Option(help="Parts of the cross-validation.", min=2, max=20)] = 5,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure System 1 on schema-guided dialogues: no dialogue is measured with what it taught."""
+    """Measure System 1 on schema-guided dialogues. No dialogue is measured with what it taught."""
     schema_path, dialogues_path = locate(path, schema, dialogues)
     report = evaluate(schema_path, dialogues_path, folds=folds, examples_path=examples, notice=say)
     figures = as_json(report)

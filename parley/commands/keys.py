@@ -21,9 +21,7 @@ from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from parley.commands.stores import open_some_database
 from parley.output import Rows, print_json, print_result, say
 
-app = typer.Typer(
-    help="Make, list and revoke keys of callers; works on the database itself.", no_args_is_help=True
-)
+app = typer.Typer(help="Make, list and revoke keys of callers, in the database itself.", no_args_is_help=True)
 
 _LISTED = ("key_id", "name", "tenant_id", "user_id", "scopes", "status", "created_at", "expires_at")
 _T = TypeVar("_T")

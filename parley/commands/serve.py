@@ -30,7 +30,7 @@ def serve(
     name: Annotated[str | None, typer.Option(help="A worker's name; %h stands for the host.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Tasks of a worker side by side.")] = None,
 ) -> None:
-    """Run one role until SIGTERM; stores and secrets are read from the environment."""
+    """Run one role until SIGTERM. Stores and secrets are read from the environment."""
     seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
     environment = make_environment(role, seat)
     command = (sys.executable, *command_of(role, seat))
@@ -57,5 +57,5 @@ def health(
         int | None, typer.Option(envvar="PARLEY_PORT", min=1, max=65535, help="Where a server listens.")
     ] = None,
 ) -> None:
-    """Check the role that runs beside this command, in the same container."""
+    """Check the role that runs beside this command. It is in the same container."""
     print(probe(role, live=live, port=port))

@@ -34,7 +34,7 @@ def soak(
     seed: Annotated[int | None, typer.Option(help="The same seed chooses the same faults.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Book flights while workers, gateway and stores are killed; non-zero exit code if a promise is broken.
+    """Book flights while workers, gateway and stores are killed. The exit code is not zero if a promise is broken.
 
     Uses throw-away stores of its own, never those of DATABASE_URL and REDIS_URL.
     """

@@ -65,7 +65,10 @@ def migrate(
         float, typer.Option("--for", min=0, help="Seconds that --check waits for another to migrate.")
     ] = 0.0,
 ) -> None:
-    """Migrate DATABASE_URL, or the embedded database of the data folder (`up` does so by itself)."""
+    """Bring the database to the newest schema.
+
+    That is DATABASE_URL, or the embedded database of the data folder (`up` does so by itself).
+    """
     logins = [read_login(entry) for entry in login or []]
     if reader is not None and not reader.strip():
         raise InvalidInput("Name a login role of the database.", field="reader")
@@ -117,7 +120,7 @@ def await_schema(database_url: str | None, wait_s: float) -> None:
 def redis_acl(
     template: Annotated[bool, typer.Option(help="Leave a place for each password instead.")] = False,
 ) -> None:
-    """Print an ACL file for Redis (`aclfile`); the passwords, made afresh, go to standard error."""
+    """Print an ACL file for Redis (`aclfile`). The passwords, made afresh, go to standard error."""
     if template:
         sys.stdout.write(write_template())
         return

@@ -29,7 +29,10 @@ def up(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     workers: Annotated[int, typer.Option(min=1, help="Number of worker processes for turns.")] = 1,
 ) -> None:
-    """Run the gateway, the workers, the schedule, Flower and the stores until Ctrl-C."""
+    """Run everything on this machine until Ctrl-C.
+
+    That is the gateway, the workers, the schedule, Flower and the stores.
+    """
     plan = StackPlan(
         data_dir=data_dir.resolve(),
         domain=resolve_domain(domain),

@@ -12,9 +12,7 @@ from orchestrator.errors import InvalidInput
 from parley.commands.gateway import gateway_command
 from parley.output import Answer, Rows
 
-app = typer.Typer(
-    help="Keep documents that answers are looked up in; list, search or delete them.", no_args_is_help=True
-)
+app = typer.Typer(help="Keep, list, search or delete documents that answers draw on.", no_args_is_help=True)
 
 _LISTED = ("document_id", "title", "domain", "user_id", "status", "chunks", "characters")
 _FOUND = ("score", "title", "text", "document_id")

@@ -91,6 +91,6 @@ def rollback(
     session: Session,
     epoch: Annotated[int, typer.Argument(min=0, help="The epoch whose state becomes current again.")],
 ) -> Answer:
-    """Make an earlier state of a session current again; the history is kept."""
+    """Make an earlier state of a session current again. The history is kept."""
     found = client.rollback(session, epoch)
     return Answer(found, f"{session} is as it was after epoch {epoch}; that is epoch {found['epoch']} now.")

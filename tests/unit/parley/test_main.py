@@ -86,6 +86,7 @@ def test_help_imports_no_command() -> None:
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     printed = capsys.readouterr().out
+    assert "..." not in printed.partition("Commands:")[2]
     for command in (
         "up",
         "chat",
