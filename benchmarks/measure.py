@@ -17,7 +17,7 @@ class Meter:
 
     def read(self) -> dict[str, float]:
         """CPU seconds so far, by group."""
-        return {name: sum(map(_cpu_s, processes)) for name, processes in self.groups.items()}
+        return {name: sum(map(cpu_s, processes)) for name, processes in self.groups.items()}
 
 
 GROUPS = ("worker", "postgres", "redis")
@@ -67,7 +67,8 @@ class Phase:
         return Measurement(turns, wall_s, spent, latencies_s or [])
 
 
-def _cpu_s(process: psutil.Process) -> float:
+def cpu_s(process: psutil.Process) -> float:
+    """CPU seconds of a process and its descendants so far."""
     total = 0.0
     for one in (process, *process.children(recursive=True)):
         times = one.cpu_times()

@@ -155,7 +155,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
 
     link = {} if flower is None else {"PARLEY_FLOWER_URL": flower.url}
     seat = Seat(host=plan.host, port=plan.port)
-    ready = _answers(f"{address_of(plan.host, plan.port)}/health/ready")
+    ready = answers(f"{address_of(plan.host, plan.port)}/health/ready")
     programs = [program("gateway", Role.GATEWAY, seat, ready, link)]
     programs += [worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
     programs.append(worker("internal", Role.INTERNAL))
@@ -163,7 +163,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         programs.append(program("beat", Role.BEAT, Seat(), log_says("beat: Starting"), {}))
     if flower is not None:
         secret = {FLOWER_AUTH: f"{flower.user}:{flower.password}"}
-        ready = _answers(f"{flower.url}/healthcheck")
+        ready = answers(f"{flower.url}/healthcheck")
         programs.append(program("flower", Role.FLOWER, Seat(port=flower.port), ready, secret))
     return programs
 
@@ -222,7 +222,7 @@ def _start_roles(
     return children
 
 
-def _answers(url: str) -> Callable[[str], bool]:
+def answers(url: str) -> Callable[[str], bool]:
     """A readiness check that waits for the server."""
 
     def answers(_log: str) -> bool:
