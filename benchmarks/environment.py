@@ -1,4 +1,4 @@
-"""What every benchmark runs on: throw-away stores, worker processes and servers, and how a command ends."""
+"""The ground of every benchmark: throw-away stores, worker processes and servers, and how a command ends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a turn's cost and the working state grow with the conversation: `make bench-length` (ST-3, RT-19).
+"""How a turn's cost and the working state grow with the conversation: `make bench-length` (ST-3, RT-19).
 
 Sessions of the travel domain talk on a real PostgreSQL, in this process, without a model. The same round
 of turns is measured at several places of the conversation, as CPU time of this process, each time turn by

@@ -34,7 +34,7 @@ IDLE_S = 3.0
 
 
 @dataclass
-class Heard:
+class Deliveries:
     """Latencies in ms, and how many events are still to come."""
 
     durable: list[float] = field(default_factory=list)
@@ -82,10 +82,10 @@ async def _measure(
     sessions = [SessionId(new_id("session")) for _ in range(arguments.sessions)]
     for session in sessions:
         await ports.sessions.create(DEFAULT_TENANT, "travel", session_id=session)
-    heard = Heard()
+    deliveries = Deliveries()
     before = gateway.memory_info().rss
     began = time.monotonic()
-    writers, tasks = await _listen(port, sessions, arguments.listeners, heard)
+    writers, tasks = await _listen(port, sessions, arguments.listeners, deliveries)
     opened_s = time.monotonic() - began
     grown = gateway.memory_info().rss - before
     idle_cpu_s = cpu_s(gateway)
@@ -95,11 +95,11 @@ async def _measure(
         session = sessions[number % len(sessions)]
         share = len(range(number % len(sessions), arguments.listeners, len(sessions)))
         for publish in (_publish_durable(ports, lane, session), _publish_live(ports, session)):
-            heard.awaited = share
-            heard.complete.clear()
+            deliveries.awaited = share
+            deliveries.complete.clear()
             await publish
             if share:
-                await asyncio.wait_for(heard.complete.wait(), 30)
+                await asyncio.wait_for(deliveries.complete.wait(), 30)
     for task in tasks:
         task.cancel()
     for writer in writers:
@@ -107,13 +107,13 @@ async def _measure(
     print(f"{arguments.listeners} listeners of {arguments.sessions} sessions, opened in {opened_s:.1f} s")
     print(f"memory of a listener    {grown / arguments.listeners / 1024:8.1f} KiB")
     print(f"CPU while nothing comes {100 * idle_cpu_s / IDLE_S:8.1f} %")
-    for name, latencies in (("durable, with its commit", heard.durable), ("token", heard.live)):
+    for name, latencies in (("durable, with its commit", deliveries.durable), ("token", deliveries.live)):
         cuts = statistics.quantiles(latencies, n=100)
         print(f"{name:24} p50 {cuts[49]:6.1f} ms   p95 {cuts[94]:6.1f} ms   of {len(latencies)} deliveries")
 
 
 async def _listen(
-    port: int, sessions: list[SessionId], listeners: int, heard: Heard
+    port: int, sessions: list[SessionId], listeners: int, deliveries: Deliveries
 ) -> tuple[list[asyncio.StreamWriter], list[asyncio.Task[None]]]:
     """Open all streams; each has said that it is listening."""
     gate = asyncio.Semaphore(OPENED_AT_ONCE)
@@ -127,18 +127,18 @@ async def _listen(
             return reader, writer
 
     opened = await asyncio.gather(*(open_one(sessions[n % len(sessions)]) for n in range(listeners)))
-    tasks = [asyncio.create_task(_read(reader, heard)) for reader, _ in opened]
+    tasks = [asyncio.create_task(_read(reader, deliveries)) for reader, _ in opened]
     return [writer for _, writer in opened], tasks
 
 
-async def _read(reader: asyncio.StreamReader, heard: Heard) -> None:
+async def _read(reader: asyncio.StreamReader, deliveries: Deliveries) -> None:
     while line := await reader.readline():
         if line.startswith(b"data: "):
-            heard.take(orjson.loads(line[6:]))
+            deliveries.take(orjson.loads(line[6:]))
 
 
 async def _publish_durable(ports: Ports, lane: Lane, session: SessionId) -> None:
-    """What a worker does with a turn, the rest of it left out."""
+    """Commit a turn as a worker does, and publish its event."""
     await ports.inbox.submit(Submission(session, TurnInput("hello"), DEFAULT_TENANT))
     lease = await lane.claim(session)
     assert lease is not None

@@ -1,4 +1,4 @@
-"""What a set of processes costs: CPU seconds of workers, PostgreSQL and Redis, and wall time."""
+"""The cost of a set of processes: CPU seconds of workers, PostgreSQL and Redis, and wall time."""
 
 from __future__ import annotations
 

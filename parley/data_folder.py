@@ -62,7 +62,7 @@ def trained_folder(data_dir: Path) -> Path:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpNote:
-    """What a running `parley up` writes down for other commands: `<data-dir>/up.json`."""
+    """The record that a running `parley up` leaves for other commands: `<data-dir>/up.json`."""
 
     url: str
     pid: int

@@ -113,7 +113,7 @@ class Child:
         return None if self._process is None else self._process.poll()
 
     def logged(self) -> str:
-        """What the program has logged since its last start."""
+        """Read what the program has logged since its last start."""
         with self.program.log.open("rb") as log:
             log.seek(self._log_start)
             return log.read().decode(errors="replace")

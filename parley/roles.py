@@ -26,7 +26,7 @@ LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Role(StrEnum):
-    """What a process can be."""
+    """The roles of processes."""
 
     GATEWAY = "gateway"
     TURNS = "turns"

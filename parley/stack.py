@@ -33,7 +33,7 @@ _MIGRATION = "orchestrator.adapters.postgres.migrate"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackPlan:
-    """What to run.
+    """The plan of a run.
 
     Args:
         domain: name of a shipped domain, or the absolute path of a folder.
@@ -169,7 +169,7 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
 
 
 def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
-    """What all roles are given besides our own environment."""
+    """The environment of all roles, besides our own."""
     alone = {"PARLEY_SHUTDOWN_GRACE_S": str(_PRIVATE_SHUTDOWN_S), "PARLEY_AUTH": "open"}
     return {
         "DATABASE_URL": stores.database_url,

@@ -58,7 +58,7 @@ def train(
 
 
 def _row(flow: FlowSummary) -> list[str]:
-    """What a flow may do, in words; an empty cell means no."""
+    """Describe what a flow may do; an empty cell means no."""
     return [
         flow.dact,
         ", ".join(flow.tools),

@@ -63,7 +63,7 @@ def create(
         print_json({**key_object(key), "key": text})
         return
     print(text)
-    say(f"Key {key.key_id} of the tenant {tenant}. Keep it: it is not shown again.")
+    say(f"Key {key.key_id} of the tenant {tenant}. Keep it: it is not printed again.")
 
 
 @app.command("list")

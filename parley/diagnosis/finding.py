@@ -1,4 +1,4 @@
-"""What one check found, and what to do about it."""
+"""The result of one check, and the remedy."""
 
 from __future__ import annotations
 

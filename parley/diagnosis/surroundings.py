@@ -99,7 +99,7 @@ def _check_exposure(environment: Mapping[str, str]) -> Iterator[Finding]:
     host = environment.get("PARLEY_HOST", "")
     if host not in _LOOPBACK and environment.get("PARLEY_AUTH") != "required":
         yield bad(
-            "gateway door",
+            "gateway host",
             f"PARLEY_HOST is {host}, and nobody is asked who they are",
             "set PARLEY_AUTH=required, or leave PARLEY_HOST on 127.0.0.1 behind a proxy that asks",
         )

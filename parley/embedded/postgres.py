@@ -52,7 +52,7 @@ def plan_postgres(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
 
 
 def running_database(data_dir: Path) -> str | None:
-    """The address of the server that runs on this folder, as its pid file tells; None when none does."""
+    """The address of the server that runs on this folder, from its pid file; None when none does."""
     try:
         lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
         password = (data_dir / "postgres.password").read_text()

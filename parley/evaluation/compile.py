@@ -64,7 +64,7 @@ def known_values(service: Service, dialogues: Iterable[Dialogue]) -> dict[str, C
 
 
 def compile_slot(slot: SchemaSlot, values: Counter[str]) -> SlotSpec:
-    """A typed slot: categories as listed, others by their name, else by what their values look like."""
+    """A typed slot: categories as listed, others by their name, else by the form of their values."""
     if slot.categorical:
         return SlotSpec(slot.name, "category", values=slot.values, description=slot.description)
     by_name = next((kind for pattern, kind in _NAMED_TYPES if re.search(pattern, slot.name)), None)
@@ -76,7 +76,7 @@ def compile_slot(slot: SchemaSlot, values: Counter[str]) -> SlotSpec:
 
 
 def direction(slot: SchemaSlot) -> str:
-    """Tell from name and description if a slot is where something starts or where it ends."""
+    """Find out from name and description if a slot is where something starts or where it ends."""
     words = f"{slot.name.replace('_', ' ')} {slot.description}".lower()
     if re.search(r"\b(from|origin|source|leaving|departure|starting)\b", words):
         return "source"
@@ -84,7 +84,7 @@ def direction(slot: SchemaSlot) -> str:
 
 
 def type_by_values(values: Counter[str]) -> str | None:
-    """The type that at least seven of ten known values have; None when there are too few to tell."""
+    """The type that at least seven of ten known values have; None when there are too few."""
     if len(values) < 4:
         return None
     counts: Counter[str] = Counter()
@@ -140,7 +140,7 @@ def foreign_examples(service: Service, dialogues: Iterable[Dialogue]) -> Iterato
 
 
 def label_of(frame: Frame) -> str | None:
-    """What the classifier should say of a user's frame."""
+    """Label a user's frame as the classifier should."""
     for act in frame.acts:
         if act.name == "INFORM_INTENT" and act.values:
             return flow_label(act.values[0])

@@ -104,7 +104,7 @@ class State(_Record):
 
 
 class Frame(_Record):
-    """What was annotated for one service in one turn; `spans`: start, end and slot."""
+    """The annotation of one service in one turn; `spans`: start, end and slot."""
 
     service: Text = ""
     acts: Annotated[tuple[Act, ...], Objects] = Field(default=(), validation_alias="actions")

@@ -20,7 +20,7 @@ SAME = 0.9
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """What is said about one frame: the state after the user's turn."""
+    """A prediction for one frame: the state after the user's turn."""
 
     intent: str
     state: Mapping[str, str]

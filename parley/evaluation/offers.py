@@ -39,7 +39,7 @@ _ACTS = (
 
 @dataclass(frozen=True, slots=True)
 class SystemTurn:
-    """What a system turn seems to say. `act`: its chief act. `values`: by slot, in its words."""
+    """The apparent meaning of a system turn. `act`: its chief act. `values`: by slot, in its words."""
 
     act: str = NOTHING
     asked: str | None = None

@@ -30,7 +30,7 @@ LISTED = re.compile(r"^- [0-9A-Z]{6}:", re.MULTILINE)  # a line of the list of b
 
 @dataclass(slots=True)
 class Tally:
-    """What the conversations noted. `accepted`: turns the gateway took, by idempotency key."""
+    """The notes of the conversations. `accepted`: turns the gateway took, by idempotency key."""
 
     accepted: dict[str, str] = field(default_factory=dict[str, str])
     breaches: list[str] = field(default_factory=list[str])

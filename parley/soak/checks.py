@@ -36,7 +36,7 @@ class StoredTurn:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """What the store holds of one session. `answers`: answer events by turn; `effects`: (tool, status)."""
+    """One session as the store holds it. `answers`: answer events by turn; `effects`: (tool, status)."""
 
     epoch: int = 0
     turns: list[StoredTurn] = field(default_factory=list[StoredTurn])
@@ -94,7 +94,7 @@ def check_session(session: SessionHistory) -> list[str]:
         *_check_order([turn for turn in session.turns if turn.epoch is not None]),
         *_check_run("epochs", session.epochs, session.epoch),
         *_check_run("events", session.event_numbers, len(session.event_numbers)),
-        *(f"nobody knows whether {tool} was done" for tool, status in session.effects if status in UNCLEAR),
+        *(f"it is unknown whether {tool} was done" for tool, status in session.effects if status in UNCLEAR),
     ]
 
 

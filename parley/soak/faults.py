@@ -1,4 +1,4 @@
-"""What is done to a running stack. Every fault leaves it able to recover by itself."""
+"""The faults of a soak. Each leaves the stack able to recover by itself."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_FREEZE_S = 20.0  # longer than a lease
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """What a fault is done to. `chance` decides which process it hits."""
+    """The target of a fault. `chance` decides which process it hits."""
 
     stack: RunningStack
     chance: random.Random

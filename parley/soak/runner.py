@@ -37,7 +37,7 @@ class SoakPlan:
 
 @dataclass(slots=True)
 class SoakReport:
-    """What was done, and every promise that was broken; none when `breaches` is empty.
+    """The result of a run, and every promise that was broken; none when `breaches` is empty.
 
     `retries`: requests that had to be sent again, because the gateway or what is behind it was away.
     """

@@ -45,5 +45,5 @@ class Conversation:
 
 
 def answer_of(turn: Turn) -> str:
-    """What the user reads: the reply, or the way the turn ended without one."""
+    """Give what the user reads: the reply, or the way the turn ended without one."""
     return turn.get("reply") or f"(no answer: the turn is {turn['status']})"

@@ -31,7 +31,7 @@ def show_turn(console: Console, turn: Turn, *, printed: bool = False) -> None:
 
 
 def show_frame(turn: Turn) -> Iterator[RenderableType]:
-    """What stands beside the words, unless the words say all of it."""
+    """Render the block beside the words, unless the words say all of it."""
     frame = turn.get("frame")
     block = (frame or {}).get("block")
     if frame is None or block is None:
