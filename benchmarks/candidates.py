@@ -16,6 +16,7 @@ import psycopg
 from redis.asyncio import Redis
 
 from benchmarks.environment import run_workers, settings_of
+from benchmarks.measure import Measurement, Phase
 from benchmarks.work import FIRST
 from orchestrator.adapters.postgres.sql import parse
 from orchestrator.adapters.redis.client import connect
@@ -49,7 +50,7 @@ class Candidate(Protocol):
 
 
 async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str]) -> None:
-    """Submit to all sessions without waiting, while the workers are frozen."""
+    """Submit to all sessions side by side, without waiting for answers."""
 
     async def one(session: str) -> None:
         for text in texts:
@@ -58,16 +59,20 @@ async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str
     await asyncio.gather(*map(one, sessions))
 
 
-def freeze(candidate: Candidate) -> None:
-    send_signal(candidate, signal.SIGSTOP)
+async def drain(candidate: Candidate, sessions: list[str], texts: list[str]) -> Measurement:
+    """Submit to new sessions while the workers are frozen, then measure how all are answered."""
+    await candidate.prepare(sessions)
+    _send(candidate, signal.SIGSTOP)
+    try:
+        await enqueue(candidate, sessions, texts)
+        phase = Phase(candidate.workers)
+    finally:
+        _send(candidate, signal.SIGCONT)
+    await candidate.drained()
+    return phase.end(len(sessions) * len(texts))
 
 
-def thaw(candidate: Candidate) -> None:
-    send_signal(candidate, signal.SIGCONT)
-
-
-def send_signal(candidate: Candidate, number: signal.Signals) -> None:
-    """Send it to the workers and their children."""
+def _send(candidate: Candidate, number: signal.Signals) -> None:
     for worker in candidate.workers:
         for process in (worker, *worker.children(recursive=True)):
             process.send_signal(number)

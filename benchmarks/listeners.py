@@ -121,7 +121,7 @@ async def _listen(
     async def open_one(session: SessionId) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         async with gate:
             reader, writer = await asyncio.open_connection(HOST, port)
-            request = f"GET /v1/sessions/{session}/events HTTP/1.1\r\nHost: gateway\r\n\r\n"
+            request = f"GET /v1/sessions/{session}/events HTTP/1.1\r\nHost: {HOST}\r\n\r\n"
             writer.write(request.encode())
             await reader.readuntil(b": listening")
             return reader, writer

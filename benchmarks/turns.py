@@ -17,7 +17,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from benchmarks.environment import open_stores, own_stores, parse, verdict
-from benchmarks.measure import GROUPS, Measurement, Phase, meter_of
+from benchmarks.measure import GROUPS, Measurement, Phase
 from parley.embedded import Stores
 
 if TYPE_CHECKING:
@@ -75,47 +75,37 @@ async def _run_candidates(running: Stores, folder: Path, only: list[str]) -> Asy
 async def _measure(
     candidates: list[Candidate], rounds: int, turns: int
 ) -> dict[tuple[str, str], list[Measurement]]:
+    from benchmarks.candidates import drain  # noqa: PLC0415
+
     results: dict[tuple[str, str], list[Measurement]] = defaultdict(list)
     for number in range(rounds + 1):
+        warm_up = number == 0
         for candidate in candidates:
-            warm_up = number == 0
-            loop = await _closed_loop(candidate, f"loop-{number}", 20 if warm_up else turns)
-            drain = await _drain(candidate, f"drain-{number}", 2 if warm_up else DRAIN_TURNS)
+            loop = await _closed_loop(candidate, number, 20 if warm_up else turns)
+            names = _sessions(candidate, f"drain-{number}", DRAIN_SESSIONS)
+            drained = await drain(candidate, names, _texts(candidate, 2 if warm_up else DRAIN_TURNS))
             if not warm_up:
                 results["closed loop", candidate.name].append(loop)
-                results["drain", candidate.name].append(drain)
+                results["drain", candidate.name].append(drained)
     return results
 
 
-async def _prepare(
-    candidate: Candidate, prefix: str, sessions: int, turns: int
-) -> tuple[list[str], list[str]]:
-    """Names of new sessions, and what is said in each."""
-    names = [f"{candidate.name}-{prefix}-{n}".replace(" ", "_") for n in range(sessions)]
-    await candidate.prepare(names)
-    said = SAID[candidate.name]
-    return names, [said[n % len(said)] for n in range(turns)]
-
-
-async def _closed_loop(candidate: Candidate, prefix: str, turns: int) -> Measurement:
-    sessions, texts = await _prepare(candidate, prefix, SESSIONS, turns)
-    phase = Phase(meter_of(candidate.workers))
+async def _closed_loop(candidate: Candidate, number: int, turns: int) -> Measurement:
+    sessions = _sessions(candidate, f"loop-{number}", SESSIONS)
+    await candidate.prepare(sessions)
+    phase = Phase(candidate.workers)
+    texts = _texts(candidate, turns)
     times = await asyncio.gather(*(candidate.converse(session, texts) for session in sessions))
     return phase.end(SESSIONS * turns, [one for several in times for one in several])
 
 
-async def _drain(candidate: Candidate, prefix: str, turns: int) -> Measurement:
-    from benchmarks.candidates import enqueue, freeze, thaw  # noqa: PLC0415
+def _sessions(candidate: Candidate, prefix: str, count: int) -> list[str]:
+    return [f"{candidate.name}-{prefix}-{n}".replace(" ", "_") for n in range(count)]
 
-    sessions, texts = await _prepare(candidate, prefix, DRAIN_SESSIONS, turns)
-    freeze(candidate)
-    try:
-        await enqueue(candidate, sessions, texts)
-        phase = Phase(meter_of(candidate.workers))
-    finally:
-        thaw(candidate)
-    await candidate.drained()
-    return phase.end(DRAIN_SESSIONS * turns)
+
+def _texts(candidate: Candidate, turns: int) -> list[str]:
+    said = SAID[candidate.name]
+    return [said[n % len(said)] for n in range(turns)]
 
 
 def _report(results: dict[tuple[str, str], list[Measurement]]) -> None:

@@ -19,9 +19,9 @@ from statistics import median
 import psutil
 import psycopg
 
-from benchmarks.candidates import Ours, enqueue, freeze, run_ours, thaw
+from benchmarks.candidates import Ours, drain, enqueue, run_ours
 from benchmarks.environment import open_stores, own_stores, parse, settings_of
-from benchmarks.measure import GROUPS, Measurement, Phase, cpu_s, meter_of
+from benchmarks.measure import GROUPS, Measurement, cpu_s
 from orchestrator.bootstrap import open_ports
 from parley.embedded import Stores
 
@@ -80,16 +80,11 @@ class Bench:
 
     async def drain(self, kind: Kind, count: int, rounds: int) -> list[Measurement]:
         """So many workers carry out what was queued, again and again."""
-        measured: list[Measurement] = []
         async with self._start(kind, self._own(), count) as ours:
-            for number in range(rounds + 1):
-                names = await _prepare(ours, f"r{number}", kind.sessions)
-                freeze(ours)
-                await enqueue(ours, names, ["say"] * kind.turns)
-                phase = Phase(meter_of(ours.workers))
-                thaw(ours)
-                await ours.drained()
-                measured.append(phase.end(kind.sessions * kind.turns))
+            measured = [
+                await drain(ours, _names(f"r{number}", kind.sessions), ["say"] * kind.turns)
+                for number in range(rounds + 1)
+            ]
         return measured[1:]  # the first round warms up
 
     async def change(self, kind: Kind) -> list[tuple[int, float]]:
@@ -97,7 +92,8 @@ class Bench:
         own = self._own()
         measured: list[tuple[int, float]] = []
         async with self._start(kind, own) as ours, AsyncExitStack() as closing:
-            names = await _prepare(ours, "c", kind.sessions)
+            names = _names("c", kind.sessions)
+            await ours.prepare(names)
             await enqueue(ours, names, ["say"] * kind.turns)
             further: list[AsyncExitStack] = []
             for count in PERIODS:
@@ -120,7 +116,8 @@ class Bench:
                 for way, seen in times.items():
                     kept = self._folder / f"trained-{number}"  # the first of the two fills it
                     os.environ["PARLEY_TRAINED_FOLDER"] = str(kept)
-                    (session,) = await _prepare(client, f"s{number}-{way[0]}", 1)
+                    session = f"s{number}-{way[0]}"
+                    await client.prepare([session])
                     await client.submit(session, "hello")
                     began = time.perf_counter()
                     async with self._start(TRAVEL, own) as started:
@@ -143,10 +140,8 @@ class Bench:
         return own_stores(self._running, self._used)
 
 
-async def _prepare(ours: Ours, prefix: str, sessions: int) -> list[str]:
-    names = [f"{prefix}-{session}" for session in range(sessions)]
-    await ours.prepare(names)
-    return names
+def _names(prefix: str, sessions: int) -> list[str]:
+    return [f"{prefix}-{session}" for session in range(sessions)]
 
 
 async def _rate(own: Stores) -> float:
