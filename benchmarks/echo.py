@@ -11,7 +11,7 @@ import orjson
 
 from benchmarks.work import FIRST, advance
 from orchestrator.bootstrap import Ports
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.settings import load_settings
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
@@ -25,7 +25,7 @@ class EchoAgent:
     def __init__(self, wait_s: float) -> None:
         self._wait_s = wait_s
 
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         if self._wait_s:  # workers are then limited by their lanes, not by CPU
             await asyncio.sleep(self._wait_s)
         state = orjson.loads(lease.state or FIRST)
