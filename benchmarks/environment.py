@@ -17,8 +17,10 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.settings import Settings
 from parley.embedded import Stores, stores
 from parley.processes import Child, Program, log_says
+from parley.roles import ONE_THREAD_EACH
 
 ROOT = Path(__file__).resolve().parents[1]
+READY_WITHIN_S = 300.0  # a worker may have to train a domain, on a machine that is busy
 
 
 @contextmanager
@@ -60,13 +62,13 @@ def run_process(
         command=(sys.executable, *arguments),
         log=folder / f"{name}.log",
         ready=ready,
-        environment={"PYTHONPATH": str(ROOT), **addresses, **(environment or {})},
+        environment={"PYTHONPATH": str(ROOT), **ONE_THREAD_EACH, **addresses, **(environment or {})},
         grace_s=30.0,
     )
     child = Child(program, folder / "bench-run")
     child.start()
     try:
-        child.await_ready()
+        child.await_ready(READY_WITHIN_S)
         yield psutil.Process(child.pid)
     finally:
         child.stop()
