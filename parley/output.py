@@ -39,9 +39,15 @@ def print_result(result: Any, *, as_json: bool) -> None:
         case None:
             return
         case Answer(value, text):
-            print_json(value) if as_json else print(text)
+            if as_json:
+                print_json(value)
+            elif text:
+                print(text)
         case Rows(records, _, value):
-            print_json(list(records) if value is None else value) if as_json else _print_rows(result)
+            if as_json:
+                print_json(list(records) if value is None else value)
+            else:
+                _print_rows(result)
         case _:
             print_json(result)
 
