@@ -1,7 +1,9 @@
-"""`parley migrate`: bring the database to the newest schema."""
+"""`parley migrate` brings the database to the newest schema; `parley redis-acl` prints access rules for Redis."""
 
 from __future__ import annotations
 
+import secrets
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,22 +12,28 @@ from typing import Annotated
 
 import typer
 
+from orchestrator.adapters.postgres.migrate import check_schema
+from orchestrator.adapters.postgres.migrate import migrate as migrate_database
+from orchestrator.adapters.postgres.roles import make_login, make_roles, tie_reader
+from orchestrator.adapters.redis.acl import USERS, write_acl_file, write_template
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.settings import read_variable
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
-from parley.commands.output import say
 from parley.embedded import stores
 from parley.embedded.postgres import running_database
+from parley.output import say
 
-_LOOK_EVERY_S = 1.0
+app = typer.Typer()
+
+_CHECK_EVERY_S = 1.0
+# The roles that processes log in with; the others are for people and for migrations.
 _LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
-"""The roles that processes log in with; the others are for people and for migrations."""
 
 
 @contextmanager
-def some_database(data_dir: Path) -> Iterator[str]:
-    """The server that the environment names, that of the running `up`, or the folder's, started for the block."""
+def open_some_database(data_dir: Path) -> Iterator[str]:
+    """Give the server that the environment names, that of the running `up`, or the folder's, started for the block."""
     found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
     found = found or running_database(data_dir.resolve())
     if found is not None:
@@ -35,6 +43,7 @@ def some_database(data_dir: Path) -> Iterator[str]:
         yield running.database_url
 
 
+@app.command()
 def migrate(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     roles: Annotated[bool, typer.Option("--roles", help="Make the database's roles as well.")] = False,
@@ -56,17 +65,17 @@ def migrate(
         float, typer.Option("--for", min=0, help="Seconds that --check waits for another to migrate.")
     ] = 0.0,
 ) -> None:
-    """Migrate DATABASE_URL, or the embedded database of the data folder (`up` does so by itself)."""
-    from orchestrator.adapters.postgres.migrate import migrate as migrate_database  # noqa: PLC0415  # slow to import
-    from orchestrator.adapters.postgres.roles import make_login, make_roles, tie_reader  # noqa: PLC0415
+    """Bring the database to the newest schema.
 
+    That is DATABASE_URL, or the embedded database of the data folder (`up` does so by itself).
+    """
     logins = [read_login(entry) for entry in login or []]
     if reader is not None and not reader.strip():
         raise InvalidInput("Name a login role of the database.", field="reader")
     if check:
         await_schema(read_variable("DATABASE_URL"), wait_s)
         return
-    with some_database(data_dir) as url:
+    with open_some_database(data_dir) as url:
         migrate_database(url)
         say("The database is up to date.")
         if roles or reader or logins:
@@ -80,7 +89,7 @@ def migrate(
 
 
 def read_login(entry: str) -> tuple[str, str]:
-    """Role of the database and address of one `--login`. Raises InvalidInput."""
+    """Read role of the database and address of one `--login`. Raises InvalidInput."""
     name, _, place = entry.partition("=")
     role = _LOGIN_ROLES.get(name)
     if role is None or not place:
@@ -93,10 +102,8 @@ def read_login(entry: str) -> tuple[str, str]:
 
 def await_schema(database_url: str | None, wait_s: float) -> None:
     """Wait for the schema of this release, or a newer one. Raises InvalidInput, Unavailable."""
-    from orchestrator.adapters.postgres.migrate import check_schema  # noqa: PLC0415  # slow to import
-
     if database_url is None:
-        raise InvalidInput("--check looks at DATABASE_URL; set it.", field="DATABASE_URL")
+        raise InvalidInput("--check reads DATABASE_URL; set it.", field="DATABASE_URL")
     ends_at = time.monotonic() + wait_s
     while True:
         try:
@@ -104,6 +111,20 @@ def await_schema(database_url: str | None, wait_s: float) -> None:
         except Unavailable:
             if time.monotonic() >= ends_at:
                 raise
-            time.sleep(_LOOK_EVERY_S)
+            time.sleep(_CHECK_EVERY_S)
         else:
             return
+
+
+@app.command("redis-acl")
+def redis_acl(
+    template: Annotated[bool, typer.Option(help="Leave a place for each password instead.")] = False,
+) -> None:
+    """Print an ACL file for Redis (`aclfile`). The passwords, made afresh, go to standard error."""
+    if template:
+        sys.stdout.write(write_template())
+        return
+    passwords = {user.name: secrets.token_urlsafe(24) for user in USERS}
+    sys.stdout.write(write_acl_file(passwords))
+    for name, password in passwords.items():
+        say(f"{name} {password}")

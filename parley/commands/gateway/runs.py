@@ -12,99 +12,90 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from orchestrator.client import Client
 from orchestrator.errors import InvalidInput
-from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir, Url
-from parley.commands.output import print_json
-from parley.commands.sessions import print_rows
-from parley.connection import connect
+from parley.commands.gateway import gateway_command
+from parley.output import Answer, Rows, as_lines
 
 POLL_S = 0.25
 _ENDED = {"done", "skipped", "failed", "cancelled", "blocked"}
+_COUNTED = ("done", "skipped", "failed")
 
-runs = typer.Typer(help="Look at housekeeping runs; start, watch, cancel or redo one.", no_args_is_help=True)
+app = typer.Typer(help="List housekeeping runs; start, watch, cancel or redo one.", no_args_is_help=True)
 
 Run = Annotated[str, typer.Argument(help="Identifier of the run.")]
 Session = Annotated[str | None, typer.Option(help="Identifier of a session.")]
 
 
-@runs.command("list")
+@gateway_command(app, "list")
 def list_runs(
+    client: Client,
     session: Session = None,
     flow: Annotated[str | None, typer.Option(help="Only runs of this flow.")] = None,
     status: Annotated[str | None, typer.Option(help="Only runs in this status.")] = None,
-    as_json: AsJson = False,
-    url: Url = None,
-    data_dir: DataDir = DEFAULT_DATA_DIR,
-) -> None:
+) -> Rows:
     """List runs, newest first."""
-    found = connect(url, data_dir).runs(session_id=session, flow=flow, status=status)
-    print_rows(found if as_json else [_row(run) for run in found], as_json=as_json)
+    found = client.runs(session_id=session, flow=flow, status=status)
+    return Rows([_summary(run) for run in found], value=found)
 
 
-@runs.command()
-def debt(as_json: AsJson = False, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+@gateway_command(app)
+def debt(client: Client) -> Rows:
     """Show the housekeeping that is due and put off while turns have to wait, by session."""
-    found = connect(url, data_dir).housekeeping_debt()
-    print_rows([found] if as_json else found["sessions"], as_json=as_json)
+    found = client.housekeeping_debt()
+    return Rows(found["sessions"], value=found)
 
 
-@runs.command()
+@gateway_command(app)
 def show(
+    client: Client,
     run: Run,
     items: Annotated[int, typer.Option(help="How many items to show as well.")] = 0,
-    as_json: AsJson = False,
-    url: Url = None,
-    data_dir: DataDir = DEFAULT_DATA_DIR,
-) -> None:
+) -> Answer | Rows:
     """Show a run, and item by item what became of its inputs."""
-    client = connect(url, data_dir)
     found = client.run(run)
     rows = client.run_items(run, limit=items) if items else []
-    if as_json:
-        print_json({**found, "items": rows})
-        return
-    for name, value in found.items():
-        print(f"{name:<12} {'' if value is None else value}")
-    if rows:
-        print_rows(rows, as_json=False)
+    whole = {**found, "items": rows}
+    return Rows(rows, value=whole, head=as_lines(found)) if rows else Answer(whole, as_lines(found))
 
 
-@runs.command()
+@gateway_command(app)
 def start(
+    client: Client,
     flow: Annotated[str, typer.Argument(help="Name of the Internal flow.")],
     session: Session = None,
     inputs: Annotated[str, typer.Option(help="Its inputs, a JSON list.")] = "[]",
     follow: Annotated[bool, typer.Option("--watch", help="Watch it until it ends.")] = False,
-    url: Url = None,
-    data_dir: DataDir = DEFAULT_DATA_DIR,
-) -> None:
+) -> Answer:
     """Start a flow; one that is at work on the session already is joined."""
-    client = connect(url, data_dir)
     started = client.start_run(flow, session_id=session, inputs=_read_list(inputs))
-    print(started["run_id"])
-    if follow:
-        _watch(client, started["run_id"])
+    if not follow:
+        return Answer(started, started["run_id"])
+    latest = _follow(client, started["run_id"])
+    return Answer(latest, f"{started['run_id']}\n{_ending(latest)}")
 
 
-@runs.command()
-def watch(run: Run, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+@gateway_command(app)
+def watch(client: Client, run: Run) -> Answer:
     """Follow a run with its reruns until it ends."""
-    _watch(connect(url, data_dir), run)
+    latest = _follow(client, run)
+    return Answer(latest, _ending(latest))
 
 
-@runs.command()
-def cancel(run: Run, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+@gateway_command(app)
+def cancel(client: Client, run: Run) -> Answer:
     """End a run; what depends on it is left unrun."""
-    print(connect(url, data_dir).cancel_run(run)["status"])
+    found = client.cancel_run(run)
+    return Answer(found, found["status"])
 
 
-@runs.command()
-def redo(run: Run, url: Url = None, data_dir: DataDir = DEFAULT_DATA_DIR) -> None:
+@gateway_command(app)
+def redo(client: Client, run: Run) -> Answer:
     """Run it once more by hand, also past the ceiling of automatic reruns."""
-    print(connect(url, data_dir).redo_run(run)["run_id"])
+    found = client.redo_run(run)
+    return Answer(found, found["run_id"])
 
 
-def _watch(client: Client, run_id: str) -> None:
-    """A bar that fills with the items that have ended, for the latest run of the chain."""
+def _follow(client: Client, run_id: str) -> dict[str, Any]:
+    """Show a bar that fills with the items that have ended; return the latest run of the chain."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -116,19 +107,17 @@ def _watch(client: Client, run_id: str) -> None:
         shown = bar.add_task(run_id, total=None, note="")
         while True:
             latest = client.run(client.run(run_id)["chain"][-1])
-            progress = latest["progress"]
-            counts = {name: progress[name] for name in ("done", "skipped", "failed")}
+            counts = {name: latest["progress"][name] for name in _COUNTED}
             bar.update(
                 shown,
-                description=_describe(latest),
-                total=progress["total"] or None,
+                description=f"{run_id} {_describe(latest)}",
+                total=latest["progress"]["total"] or None,
                 completed=sum(counts.values()),
                 note=", ".join(f"{count} {name}" for name, count in counts.items() if count),
             )
             if latest["status"] in _ENDED and latest["redo"] != "scheduled":
-                break
+                return latest
             time.sleep(POLL_S)
-    print(_ending(latest))
 
 
 def _describe(run: dict[str, Any]) -> str:
@@ -141,14 +130,14 @@ def _ending(run: dict[str, Any]) -> str:
     return f"{_describe(run)}{'' if why is None else f': {why}'}"
 
 
-def _row(run: dict[str, Any]) -> dict[str, Any]:
-    progress = run["progress"]
-    ended = progress["done"] + progress["skipped"] + progress["failed"]
+def _summary(run: dict[str, Any]) -> dict[str, Any]:
+    """The cells of a list."""
+    ended = sum(run["progress"][name] for name in _COUNTED)
     return {
         "run_id": run["run_id"],
         "flow": run["flow"],
         "status": run["status"],
-        "items": f"{ended}/{progress['total']}",
+        "items": f"{ended}/{run['progress']['total']}",
         "rerun": run["redo_count"],
         "session_id": run["session_id"],
         "why": run["error"] or run["reason"],

@@ -1,24 +1,22 @@
-"""How `parley chat` reads and prints: line by line through a pipe, with everything in a terminal."""
+"""A conversation through a pipe: each line is one turn, each answer is printed as text or as JSON."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, BinaryIO
 
 from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavailable
-from parley.commands.output import print_json, say
-from parley.supervision import raise_if_stopped
+from parley.output import print_json, say
+from parley.signals import raise_if_stopped
 from parley.terminal.conversation import Conversation, answer_of
 from parley.terminal.words import plain
 
-LONGEST_LINE = 64 * 1024
-"""Bytes; the gateway takes no larger body."""
+LONGEST_LINE = 64 * 1024  # bytes; the gateway takes no larger body
 
 
 def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:
-    """Each line is one turn; a line that cannot be one is reported, and the next is taken."""
+    """Submit each line as one turn; a line that cannot be one is reported, and the next is taken."""
     for number, line in enumerate(read_lines(stream), start=1):
         try:
             text = decode(line)
@@ -32,18 +30,8 @@ def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool)
         raise_if_stopped()
 
 
-def talk_in_terminal(conversation: Conversation, data_dir: Path, *, as_json: bool) -> None:
-    """Prompt until Ctrl-D or Ctrl-C; with `as_json` one object per line, for programs that type."""
-    if as_json:
-        talk_in_pipe(conversation, sys.stdin.buffer, as_json=True)
-        return
-    from parley.terminal.talk import talk_in_terminal as talk  # noqa: PLC0415  # slow to import, and only terminals need it
-
-    talk(conversation, data_dir)
-
-
 def read_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Lines without their end; of an over-long one only the first `LONGEST_LINE` + 1 bytes are kept."""
+    """Read lines without their end; of an over-long one only the first `LONGEST_LINE` + 1 bytes are kept."""
     while line := stream.readline(LONGEST_LINE + 2):
         kept = line
         while not line.endswith(b"\n") and (line := stream.readline(LONGEST_LINE)):
@@ -52,7 +40,7 @@ def read_lines(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def decode(line: bytes) -> str:
-    """The text of a line. Raises InvalidInput when it is too long or not UTF-8."""
+    """Decode the text of a line. Raises InvalidInput when it is too long or not UTF-8."""
     if len(line) > LONGEST_LINE:
         raise InputTooLarge(f"The line is longer than {LONGEST_LINE} bytes.", field="text")
     try:
