@@ -1,4 +1,4 @@
-"""Which Internal flows may be started over HTTP: known by name here, carried out by workers."""
+"""Which Internal flows may be started over HTTP: known here by name, run by workers."""
 
 from __future__ import annotations
 

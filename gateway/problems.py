@@ -25,6 +25,7 @@ from orchestrator.errors import (
 )
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import PROBLEMS
+from orchestrator.turns.submission import mistakes_in
 from orchestrator.types import JsonObject
 
 log = get_logger(__name__)
@@ -86,31 +87,22 @@ def _on_parley_error(_: Request, error: Exception) -> Response:
 def _on_invalid_request(_: Request, error: Exception) -> Response:
     if not isinstance(error, RequestValidationError):
         raise error
-    mistakes = [
-        {"field": _dotted(mistake["loc"]), "message": str(mistake["msg"]).removeprefix("Value error, ")}
-        for mistake in error.errors()
-    ]
+    mistakes = mistakes_in(error.errors())
     first = mistakes[0]
     return problem(
         HTTPStatus.UNPROCESSABLE_ENTITY,
         InvalidInput.code,
-        f"{first['field']}: {first['message']}.",
-        field=first["field"],
-        errors=mistakes,
+        str(first),
+        field=first.field,
+        errors=[mistake._asdict() for mistake in mistakes],
     )
-
-
-def _dotted(location: tuple[int | str, ...]) -> str:
-    """``("body", "action", "name")`` → ``action.name``; a mistake of the whole body is ``body``."""
-    parts = location[1:] if len(location) > 1 and location[0] in {"body", "query", "path"} else location
-    return ".".join(str(part) for part in parts)
 
 
 def _on_http_exception(request: Request, error: Exception) -> Response:
     if not isinstance(error, HTTPException):
         raise error
     if error.status_code == HTTPStatus.BAD_REQUEST:  # the framework's only one: a body it cannot decode
-        return problem_of(InvalidInput("The body is not JSON in UTF-8, or nested too deeply.", field="body"))
+        return problem_of(InvalidInput("The body is not JSON in UTF-8.", field="body"))
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         error.headers = {"Allow": ", ".join(sorted(_methods(request)))}
     code = HTTPStatus(error.status_code).name.lower()
@@ -118,7 +110,7 @@ def _on_http_exception(request: Request, error: Exception) -> Response:
 
 
 def _methods(request: Request) -> set[str]:
-    """What an address answers to: each of its routes knows its own method only."""
+    """The methods that an address answers to; each of its routes knows its own only."""
     found: set[str] = set()
     for route in request.app.routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:

@@ -1,4 +1,4 @@
-"""What every file of the inspector is sent with: a page that can run and load nothing but its own files."""
+"""The headers of the inspector's files: a page that can run and load nothing but its own files."""
 
 from __future__ import annotations
 

@@ -11,11 +11,10 @@ from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from gateway import shapes
-from gateway.doors import TheCaller, TheDoors
+from gateway.dependencies import TheCaller, TheOperations, TheSessions
 from gateway.inspector.charts import ChartScript
 from gateway.inspector.headers import HEADERS
-from orchestrator.types import JsonObject
+from gateway.responses.operations import InspectorFacts
 
 STATIC = Path(str(files("gateway.inspector"))) / "static"
 
@@ -38,7 +37,7 @@ async def show_page() -> FileResponse:
 
 @router.get("/inspector/charts.js", include_in_schema=False)
 async def read_chart_script(request: Request) -> Response:
-    """What draws charts; made once per process."""
+    """The script that draws charts; made once per process."""
     scripts: ChartScript = request.app.state.chart_script
     script = await scripts.get()
     headers = {**HEADERS, "ETag": script.tag, "Vary": "Accept-Encoding"}
@@ -52,15 +51,17 @@ async def read_chart_script(request: Request) -> Response:
     return Response(body, headers=headers, media_type="text/javascript; charset=utf-8")
 
 
-@router.get("/v1/inspector", tags=["operate"], responses={200: {"model": shapes.InspectorFacts}})
-async def read_inspector_facts(doors: TheDoors, caller: TheCaller) -> JsonObject:
+@router.get("/v1/inspector", tags=["operate"])
+async def read_inspector_facts(
+    sessions: TheSessions, operations: TheOperations, caller: TheCaller
+) -> InspectorFacts:
     """What the inspector offers: domains for new sessions, and to operators where Flower answers."""
-    return {
-        "tenant_id": caller.tenant_id,
-        "domains": doors.domains.names(),
-        "default_domain": doors.domains.resolve(None),
-        "flower_url": doors.flower_url if caller.only_user is None else None,
-    }
+    return InspectorFacts(
+        tenant_id=caller.tenant_id,
+        domains=sessions.domains.names(),
+        default_domain=sessions.domains.resolve(None),
+        flower_url=operations.flower_url if caller.only_user is None else None,
+    )
 
 
 def install(app: FastAPI) -> None:

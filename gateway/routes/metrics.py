@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
-from gateway.doors import TheDoors
+from gateway.dependencies import TheOperations
 from orchestrator.errors import Unavailable
 from orchestrator.ports.run_status import Urgency
 from orchestrator.ports.standing import Queue, Standing
@@ -34,11 +34,11 @@ OUTBOX_KINDS = ("internal_flow", "notes")
 
 
 @router.get("/metrics", response_class=Response, include_in_schema=False)
-async def metrics(doors: TheDoors) -> Response:
+async def metrics(operations: TheOperations) -> Response:
     """In the text format of Prometheus. When the store does not answer, that is what it says."""
     try:
         async with asyncio.timeout(READ_WITHIN_S):
-            _show(await doors.standing.read())
+            _show(await operations.standing.read())
     except (Unavailable, TimeoutError):
         STORE_ANSWERS.set(0)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)

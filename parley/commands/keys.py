@@ -12,7 +12,7 @@ import typer
 
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.access import ApiKey, Scope
-from orchestrator.turns.request import IDENTIFIER_PATTERN
+from orchestrator.turns.submission import IDENTIFIER_PATTERN
 from orchestrator.types import DEFAULT_TENANT, JsonObject, TenantId, UserId
 from parley.commands.database import some_database
 from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir

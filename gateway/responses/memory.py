@@ -1,12 +1,12 @@
-"""What answers about documents and preferences look like, for the OpenAPI document (see `shapes`)."""
+"""Answers about documents and preferences."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import BeforeValidator, ConfigDict, Field
 
-from gateway.shapes import Shape
+from gateway.responses.common import ResponseModel, Timestamp
 from orchestrator.ports.preferences import PreferenceKind, Source
 
 _DOCUMENT: dict[str, Any] = {
@@ -24,11 +24,14 @@ _DOCUMENT: dict[str, Any] = {
 }
 
 
-class Uploaded(Shape):
+def _name_status(space: str | None) -> str:
+    return "stored" if space is None else "embedded"
+
+
+class Uploaded(ResponseModel):
     """`created`: false when the same text was there before. `run_id`: of the run that embeds it."""
 
     model_config = ConfigDict(
-        extra="allow",
         json_schema_extra={
             "examples": [{"document_id": _DOCUMENT["document_id"], "created": True, "run_id": "run_8c1d"}]
         },
@@ -39,8 +42,8 @@ class Uploaded(Shape):
     run_id: str
 
 
-class Document(Shape):
-    model_config = ConfigDict(extra="allow", json_schema_extra={"examples": [_DOCUMENT]})
+class Document(ResponseModel):
+    model_config = ConfigDict(json_schema_extra={"examples": [_DOCUMENT]})
 
     document_id: str
     title: str
@@ -51,17 +54,18 @@ class Document(Shape):
     characters: int
     chunks: int
     space: str | None
-    status: Literal["stored", "embedded"]
-    updated_at: str
+    status: Annotated[Literal["stored", "embedded"], BeforeValidator(_name_status)] = Field(
+        validation_alias="space", description="`embedded` once it can be found by meaning."
+    )
+    updated_at: Timestamp
 
 
 class WholeDocument(Document):
     text: str
 
 
-class Passage(Shape):
+class Passage(ResponseModel):
     model_config = ConfigDict(
-        extra="allow",
         json_schema_extra={
             "examples": [
                 {
@@ -85,10 +89,10 @@ class Passage(Shape):
     score: float
     labels: list[str]
     origin: dict[str, Any]
-    updated_at: str
+    updated_at: Timestamp
 
 
-class Preference(Shape):
+class Preference(ResponseModel):
     key: str
     kind: PreferenceKind
     source: Source
@@ -96,12 +100,11 @@ class Preference(Shape):
     text: str
     labels: list[str]
     origin: dict[str, Any]
-    updated_at: str
+    updated_at: Timestamp
 
 
-class Preferences(Shape):
+class Preferences(ResponseModel):
     model_config = ConfigDict(
-        extra="allow",
         json_schema_extra={
             "examples": [
                 {
