@@ -6,6 +6,7 @@ What it sends follows the event log, so that a client that comes back with `afte
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -141,11 +142,11 @@ def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
     """A message of the client. Raises InvalidInput naming the field."""
     require_bounded(raw.encode() if isinstance(raw, str) else raw)
     try:
-        message = SocketMessage.model_validate(orjson.loads(raw))
-    except orjson.JSONDecodeError as error:
-        raise InvalidInput("The body is not JSON in UTF-8.", field="body") from error
+        message = SocketMessage.model_validate(json.loads(raw))
     except ValidationError as error:
         raise invalid_input(error) from error
+    except ValueError as error:
+        raise InvalidInput("The body is not JSON in UTF-8.", field="body") from error
     if message.conversation_id not in {None, session_id}:
         raise InvalidInput("This socket belongs to another conversation.", field="conversation_id")
     return message
