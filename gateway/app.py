@@ -62,7 +62,7 @@ OpenDependencies = Callable[[], AbstractAsyncContextManager[Dependencies]]
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """What browsers may do, and what is shown. `hosts`: the only names the gateway answers to; None: any."""
+    """How the gateway shows itself to browsers. `hosts`: the only names the gateway answers to; None: any."""
 
     cors_origins: tuple[str, ...] = ()
     docs: bool = True

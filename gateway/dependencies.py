@@ -1,16 +1,18 @@
-"""What the routes use: the ports in groups, bound together once per process, and the caller of a request."""
+"""The dependencies of the routes: the ports in groups, bound once per process, and the caller of a request."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Protocol
+from typing import Annotated, Any
 
 from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from gateway.auth.authentication import Access
 from gateway.auth.authorisation import Owners
+from gateway.flows import KnownFlows
+from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed, Leave
 from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.errors import Unavailable
@@ -31,39 +33,10 @@ from orchestrator.ports.webhooks import Webhooks
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord
-from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 
 # Wait up to so many seconds for a turn to finish; the record as it then is.
 Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
-
-
-class Domains(Protocol):
-    """Which domains sessions may name."""
-
-    def resolve(self, name: str | None) -> str:
-        """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
-        ...
-
-    def names(self) -> list[str]:
-        """All of them, sorted."""
-        ...
-
-
-class Flows(Protocol):
-    """Which Internal flows may be started."""
-
-    def new_run(
-        self,
-        name: str,
-        *,
-        inputs: tuple[Json, ...],
-        options: JsonObject,
-        parameters: JsonObject,
-        tenant_id: TenantId,
-        session_id: SessionId | None,
-    ) -> NewRun:
-        """Raises InvalidInput for an unknown one, naming the others."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +60,7 @@ class SessionServices:
     """Sessions, and what their turns have left behind."""
 
     store: Sessions
-    domains: Domains
+    domains: DomainRegistry
     events: EventFeed
     archive: Archive
     effects: Effects
@@ -100,8 +73,8 @@ class RunServices:
     """Runs of Internal flows. `notify_workers` never raises: workers look for started runs anyway."""
 
     store: Runs
-    flows: Flows
-    pressure: Pressure
+    flows: KnownFlows
+    load: Pressure
     notify_workers: Callable[[Started], Awaitable[None]]
 
     async def start(self, run: NewRun) -> Started:
@@ -113,7 +86,7 @@ class RunServices:
 
 @dataclass(frozen=True, slots=True)
 class MemoryServices:
-    """What is remembered beyond a session."""
+    """Memory beyond a session: documents and preferences."""
 
     context: BusinessContext
     preferences: PreferenceStore
@@ -121,7 +94,7 @@ class MemoryServices:
 
 @dataclass(frozen=True, slots=True)
 class Operations:
-    """How the system is doing.
+    """The health and the figures of the system.
 
     `probe` names what is not ready, and why; empty when all is well. `circuits` lists models that workers
     do not ask at present. `flower_url` is where people find Flower, for a link.
@@ -129,7 +102,7 @@ class Operations:
 
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
-    standing: ReadStanding
+    stats: ReadStanding
     record_signal: RecordSignal
     flower_url: str | None = None
 

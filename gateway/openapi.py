@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 from fastapi import FastAPI
@@ -70,18 +69,13 @@ def describe(app: FastAPI) -> JsonObject:
         schemas["Problem"] = Problem.model_json_schema()
         for replaced in ("HTTPValidationError", "ValidationError"):
             schemas.pop(replaced, None)
-        for path, operation in _operations(document):
-            _add_problems(path, operation)
-            for parameter in operation.get("parameters", ()):
-                _remove_null(parameter)
+        for path, methods in document["paths"].items():
+            for operation in methods.values():
+                _add_problems(path, operation)
+                for parameter in operation.get("parameters", ()):
+                    _remove_null(parameter)
         app.openapi_schema = document
     return app.openapi_schema
-
-
-def _operations(document: JsonObject) -> Iterable[tuple[str, JsonObject]]:
-    for path, methods in document["paths"].items():
-        for operation in methods.values():
-            yield path, operation
 
 
 def _add_problems(path: str, operation: dict[str, Any]) -> None:

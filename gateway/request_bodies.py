@@ -91,7 +91,7 @@ class NewRunBody(RequestBody):
 
 
 class Correction(RequestBody):
-    """What would have been right; any part of it."""
+    """The right answer; any part of it."""
 
     reply: Annotated[str, StringConstraints(min_length=1, max_length=10_000, pattern=NO_NUL)] | None = None
     dact: Identifier | None = None
@@ -157,8 +157,8 @@ class DocumentBody(RequestBody):
 class PreferenceBody(RequestBody):
     """`key`: ``*.slot`` or ``flow.slot`` for a rule with its value; anything else for a note in words.
 
-    What an answer has besides (source, origin, labels, time) may come back with it, and is kept as far as it
-    is about where it came from.
+    The other members of an answer (source, origin, labels, time) may come back with it, and are kept as far
+    as they are about its provenance.
     """
 
     model_config = ConfigDict(
@@ -212,7 +212,7 @@ def _name_alone(action: Any) -> Any:
 
 
 class SocketMessage(RequestBody):
-    """What a client sends over a WebSocket; one of the first three at least.
+    """A message that a client sends over a WebSocket; one of the first three at least.
 
     `dialogueAct`: the dact of a flow to start; `lastAction`: what the user did instead of writing.
     """

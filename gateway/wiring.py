@@ -9,7 +9,6 @@ from gateway.auth.authentication import Access, Rates, TokenReader
 from gateway.auth.binding import requires_callers
 from gateway.dependencies import (
     Dependencies,
-    Flows,
     MemoryServices,
     Operations,
     RunServices,
@@ -28,7 +27,7 @@ from orchestrator.telemetry import log_signal
 
 @asynccontextmanager
 async def open_dependencies(
-    settings: Settings, tokens: TokenReader | None = None, flows: Flows | None = None
+    settings: Settings, tokens: TokenReader | None = None, flows: KnownFlows | None = None
 ) -> AsyncGenerator[Dependencies]:
     """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
@@ -46,14 +45,14 @@ async def open_dependencies(
             runs=RunServices(
                 store=ports.runs,
                 flows=flows or KnownFlows(settings.domain),
-                pressure=ports.pressure,
+                load=ports.pressure,
                 notify_workers=ports.messages.tell_of_runs,
             ),
             memory=MemoryServices(ports.context, ports.preferences),
             operations=Operations(
                 probe=ports.probe,
                 circuits=ports.circuits.describe,
-                standing=PostgresStanding(ports.database),
+                stats=PostgresStanding(ports.database),
                 record_signal=log_signal,
                 flower_url=settings.flower_url,
             ),

@@ -1,4 +1,4 @@
-"""Who asks: from a request's credentials to a caller (RT-22). What they may do is decided in `authorisation`.
+"""Authentication: from a request's credentials to a caller (RT-22). `authorisation` decides what they may do.
 
 A key or token comes in the `Authorization` header. Where no header can be sent, as by the browser's
 EventSource, a ticket that lives for a minute comes in the query: no lasting secret stands in an address.

@@ -1,4 +1,4 @@
-"""What a caller may reach: rules by route, and the owner of what a path names (RT-22).
+"""Authorisation: rules by route, and the owner of what a path names (RT-22).
 
 A caller that is one user gets nothing that is not named here: a new route is closed to users until it is.
 """

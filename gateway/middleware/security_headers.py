@@ -1,4 +1,4 @@
-"""What every answer tells browsers, and how many headers a request may have."""
+"""Security headers of every answer, and the bound on the headers of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all response models share."""
+"""The base of all response models, and types that they share."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class Utterance(ResponseModel):
 
 
 class Event(ResponseModel):
-    """What the data of a server-sent event hold; `number` is null for what is only sent live."""
+    """The data of a server-sent event; `number` is null for what is only sent live."""
 
     type: str
     turn_id: str | None

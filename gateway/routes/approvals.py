@@ -33,7 +33,7 @@ async def decide_approval(
 ) -> DecidedApproval:
     """Grant or deny, once. The same decision again has no further effect.
 
-    What is marked `operator_only` is granted by operators alone.
+    Only operators grant a call that is marked `operator_only`.
     """
     granted = body.decision == "grant"
     decision = Decision(granted, caller.decider(body.decided_by), body.reason, by_operator=caller.operates)

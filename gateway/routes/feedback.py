@@ -52,6 +52,6 @@ async def list_feedback(
     tenant: TheTenant,
     limit: Limit = 100,
 ) -> list[FeedbackRecord]:
-    """What people said of a session's turns, newest first."""
+    """List what people said of a session's turns, newest first."""
     await sessions.store.get(tenant, session_id)
     return await feedback.list(tenant, session_id=session_id, limit=limit)

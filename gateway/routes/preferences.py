@@ -1,4 +1,4 @@
-"""What is remembered of a user: read it, replace it (CO-4)."""
+"""Preferences of a user: read and replace them (CO-4)."""
 
 from __future__ import annotations
 

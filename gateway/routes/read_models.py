@@ -1,4 +1,4 @@
-"""What turns have left behind: frames and their pages, scratchpad, journal, turns with their times."""
+"""Read models of what turns have left behind: frames and their pages, scratchpad, journal, turns with their times."""
 
 from __future__ import annotations
 

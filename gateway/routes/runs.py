@@ -53,8 +53,8 @@ async def list_runs(
 @router.get("/debt", response_model=HousekeepingDebt)
 async def show_debt(runs: TheRuns, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
     """Housekeeping that is due and put off, by session, the oldest first (IF-14)."""
-    debt = await runs.pressure.housekeeping_debt(tenant, limit=limit)
-    return {"turn_wait_s": round(await runs.pressure.turn_wait_s(), 3), "sessions": debt}
+    debt = await runs.load.housekeeping_debt(tenant, limit=limit)
+    return {"turn_wait_s": round(await runs.load.turn_wait_s(), 3), "sessions": debt}
 
 
 @router.get("/{run_id}", response_model=RunInChain)

@@ -66,7 +66,7 @@ async def read_history(
     before: Before = None,
     limit: Limit = 200,
 ) -> list[JsonObject]:
-    """What was said, oldest first: the last lines, or the last before the turn with this `seq`."""
+    """List what was said, oldest first: the last lines, or the last before the turn with this `seq`."""
     return await sessions.store.history(tenant, session_id, before=before, limit=limit)
 
 
@@ -74,7 +74,7 @@ async def read_history(
 async def read_effects(
     session_id: SessionId, sessions: TheSessions, tenant: TheTenant, limit: Limit = 200
 ) -> list[LedgerEntry]:
-    """What tools did for this session: the ledger, oldest first."""
+    """List what tools did for this session: the ledger, oldest first."""
     return await sessions.effects.list(tenant, session_id, limit=limit)
 
 

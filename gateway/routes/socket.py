@@ -186,7 +186,7 @@ def _block(frame: JsonObject | None) -> JsonObject | None:
 
 
 def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> JsonObject:
-    """What went wrong, by its code; the text is what the user may read."""
+    """A message about a turn that failed: its code, and the text that the user may read."""
     result: dict[str, Any] = record.result or {}
     text = payload.get("reply") or payload.get("message") or result.get("reply")
     code = payload.get("code") or payload.get("status") or record.status.value

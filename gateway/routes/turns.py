@@ -97,7 +97,7 @@ async def show_turn(
 async def read_turn_journal(
     turn_id: TurnId, turns: TheTurns, sessions: TheSessions, tenant: TheTenant
 ) -> JsonObject:
-    """What a turn did, for operators: its calls of models and tools, and what it signalled (CO-6).
+    """Show operators what a turn did: its calls of models and tools, and what it signalled (CO-6).
 
     Signals are there once the turn has ended: predictions, checks, calls, recovery, votes, templates.
     """

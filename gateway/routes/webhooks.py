@@ -32,13 +32,13 @@ async def create_webhook(body: NewWebhook, webhooks: TheWebhooks, tenant: TheTen
 
 @router.post("/secret", status_code=HTTPStatus.CREATED)
 async def rotate_secret(webhooks: TheWebhooks, tenant: TheTenant) -> responses.WebhookSecret:
-    """A new secret, shown this once. Deliveries carry a signature of it and of the one before."""
+    """Make a new secret, shown this once. Deliveries carry a signature of it and of the one before."""
     return responses.WebhookSecret(secret=await webhooks.rotate_secret(tenant))
 
 
 @router.get("/failing", response_model=list[responses.FailingFeed])
 async def list_failing(webhooks: TheWebhooks, tenant: TheTenant, limit: Limit = 100) -> list[Feed]:
-    """What is tried again, and what was given up: by webhook and session."""
+    """List the feeds that are tried again or were given up, by webhook and session."""
     return await webhooks.failing(tenant, limit=limit)
 
 

@@ -127,7 +127,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._get("sessions", session_id, "scratchpad")
 
     def turn_journal(self, turn_id: str) -> One:
-        """What a turn did, for operators: `steps` (its calls) and `signals` (predictions, checks, …)."""
+        """Show operators what a turn did: `steps` (its calls) and `signals` (predictions, checks, …)."""
         return self._get("turns", turn_id, "journal")
 
     def journal(self, session_id: str, *, turn_id: str | None = None, limit: int = 200) -> Many:
@@ -163,7 +163,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._get("sessions", session_id, "state", epoch=epoch)
 
     def effects(self, session_id: str, limit: int = 200) -> Many:
-        """What tools did for a session, oldest first."""
+        """List what tools did for a session, oldest first."""
         return self._get("sessions", session_id, "effects", limit=limit)
 
     def approvals(
@@ -215,7 +215,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._get("runs", session_id=session_id, flow=flow, status=status, limit=limit)
 
     def housekeeping_debt(self, *, limit: int = 100) -> One:
-        """What is put off for turns: ``{turn_wait_s, sessions: [{session_id, runs, oldest_s}]}``."""
+        """Show housekeeping that was put off: ``{turn_wait_s, sessions: [{session_id, runs, oldest_s}]}``."""
         return self._get("runs", "debt", limit=limit)
 
     def run(self, run_id: str) -> One:
@@ -291,7 +291,7 @@ class Methods(ABC, Generic[One, Many]):
         return self._send(Call("DELETE", path_of("webhooks", webhook_id)))
 
     def failing_webhooks(self, limit: int = 100) -> Many:
-        """What is tried again, and what was given up, by webhook and session."""
+        """List the feeds that are tried again or were given up, by webhook and session."""
         return self._get("webhooks", "failing", limit=limit)
 
     def retry_webhook(self, webhook_id: str, *, session_id: str | None = None) -> One:
@@ -301,7 +301,7 @@ class Methods(ABC, Generic[One, Many]):
         )
 
     def rotate_webhook_secret(self) -> One:
-        """A new secret, shown this once; deliveries are signed with it and with the one before."""
+        """Make a new secret, shown this once; deliveries are signed with it and with the one before."""
         return self._post("webhooks", "secret")
 
     def ready(self) -> One:

@@ -145,10 +145,13 @@ async def open_house() -> AsyncIterator[House]:
     async def dependencies() -> AsyncIterator[Dependencies]:
         yield make_dependencies(store, inbox=inbox)
 
-    async with serve(create_app(dependencies)) as url, httpx.AsyncClient(base_url=url) as http:
-        async with AsyncClient(url) as asynchronous:
-            with Client(url) as blocking:
-                yield House(url, http, inbox, asynchronous, blocking)
+    async with (
+        serve(create_app(dependencies)) as url,
+        httpx.AsyncClient(base_url=url) as http,
+        AsyncClient(url) as asynchronous,
+    ):
+        with Client(url) as blocking:
+            yield House(url, http, inbox, asynchronous, blocking)
 
 
 async def over_http(house: House, fields: Fields) -> Verdict:
@@ -231,7 +234,7 @@ async def _verdict(submit: Callable[[], Awaitable[object]]) -> Verdict:
 
 SOCKET_FIELDS = {"text", "action", "idempotency_key"}
 CLIENT_FIELDS = {"text", "action", "idempotency_key", "sequence", "if_busy"}
-COMMAND_CASES = {"text", "whitespace", "empty key", "rule"}
+COMMAND_CASES = {"text", "whitespace", "rule"}
 """Enough of them: each is a process. Arguments of processes hold no NUL."""
 
 

@@ -85,14 +85,14 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         runs=RunServices(
             store=parts["runs"],
             flows=KnownFlows("travel"),
-            pressure=PostgresPressure(Database(NOWHERE)),
+            load=PostgresPressure(Database(NOWHERE)),
             notify_workers=parts["notify_workers"],
         ),
         memory=parts["memory"],
         operations=Operations(
             probe=parts["probe"],
             circuits=parts["circuits"],
-            standing=PostgresStanding(Database(NOWHERE)),
+            stats=PostgresStanding(Database(NOWHERE)),
             record_signal=parts["record_signal"],
             flower_url=parts["flower_url"],
         ),
