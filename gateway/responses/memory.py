@@ -4,24 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 
-from gateway.responses.common import ResponseModel, Timestamp
+from gateway.responses.common import JsonMap, ResponseModel, Timestamp
 from orchestrator.ports.preferences import PreferenceKind, Source
 
-_DOCUMENT: dict[str, Any] = {
-    "document_id": "doc_3f2a91c0d4e5b6a7f8091a2b",
-    "title": "Baggage",
-    "domain": "travel",
-    "user_id": None,
-    "labels": [],
-    "origin": {"uploaded": True},
-    "characters": 42,
-    "chunks": 1,
-    "space": "hashed-384-1",
-    "status": "embedded",
-    "updated_at": "2026-11-20T12:00:00+00:00",
-}
+DocumentId = Annotated[str, Field(examples=["doc_3f2a91c0d4e5b6a7f8091a2b"])]
 
 
 def _name_status(space: str | None) -> str:
@@ -31,29 +19,21 @@ def _name_status(space: str | None) -> str:
 class Uploaded(ResponseModel):
     """`created`: false when the same text was there before. `run_id`: of the run that embeds it."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [{"document_id": _DOCUMENT["document_id"], "created": True, "run_id": "run_8c1d"}]
-        },
-    )
-
-    document_id: str
+    document_id: DocumentId
     created: bool
-    run_id: str
+    run_id: str = Field(examples=["run_8c1d"])
 
 
 class Document(ResponseModel):
-    model_config = ConfigDict(json_schema_extra={"examples": [_DOCUMENT]})
-
-    document_id: str
-    title: str
-    domain: str = Field(description="Empty: for all domains.")
+    document_id: DocumentId
+    title: str = Field(examples=["Baggage"])
+    domain: str = Field(description="Empty: for all domains.", examples=["travel"])
     user_id: str | None = Field(description="Whose it is; null: everybody's of the tenant.")
     labels: list[str]
-    origin: dict[str, Any]
-    characters: int
-    chunks: int
-    space: str | None
+    origin: JsonMap = Field(examples=[{"uploaded": True}])
+    characters: int = Field(examples=[42])
+    chunks: int = Field(examples=[1])
+    space: str | None = Field(examples=["hashed-384-1"])
     status: Annotated[Literal["stored", "embedded"], BeforeValidator(_name_status)] = Field(
         validation_alias="space", description="`embedded` once it can be found by meaning."
     )
@@ -65,66 +45,27 @@ class WholeDocument(Document):
 
 
 class Passage(ResponseModel):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "document_id": _DOCUMENT["document_id"],
-                    "position": 0,
-                    "title": "Baggage",
-                    "text": "Baggage\nOne cabin bag of up to 8 kg is free.",
-                    "score": 0.71,
-                    "labels": [],
-                    "origin": {"uploaded": True},
-                    "updated_at": "2026-11-20T12:00:00+00:00",
-                }
-            ]
-        },
-    )
-
-    document_id: str
+    document_id: DocumentId
     position: int
-    title: str
-    text: str
-    score: float
+    title: str = Field(examples=["Baggage"])
+    text: str = Field(examples=["Baggage\nOne cabin bag of up to 8 kg is free."])
+    score: float = Field(examples=[0.71])
     labels: list[str]
-    origin: dict[str, Any]
+    origin: JsonMap = Field(examples=[{"uploaded": True}])
     updated_at: Timestamp
 
 
 class Preference(ResponseModel):
-    key: str
+    key: str = Field(examples=["*.seat_position"])
     kind: PreferenceKind
     source: Source
-    value: Any
-    text: str
-    labels: list[str]
-    origin: dict[str, Any]
+    value: Any = Field(examples=["aisle"])
+    text: str = Field(examples=["I prefer aisle seats"])
+    labels: list[str] = Field(examples=[["private"]])
+    origin: JsonMap = Field(examples=[{"session_id": "session_5d0f", "said_at": 1795176000.0}])
     updated_at: Timestamp
 
 
 class Preferences(ResponseModel):
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "user_id": "ada",
-                    "preferences": [
-                        {
-                            "key": "*.seat_position",
-                            "kind": "rule",
-                            "source": "explicit",
-                            "value": "aisle",
-                            "text": "I prefer aisle seats",
-                            "labels": ["private"],
-                            "origin": {"session_id": "session_5d0f", "said_at": 1795176000.0},
-                            "updated_at": "2026-11-20T12:00:00+00:00",
-                        }
-                    ],
-                }
-            ]
-        },
-    )
-
-    user_id: str
+    user_id: str = Field(examples=["ada"])
     preferences: list[Preference]

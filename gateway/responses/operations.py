@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from gateway.responses.common import JsonMap, ResponseModel
 from orchestrator.turns.access import Scope
@@ -13,25 +13,11 @@ from orchestrator.turns.access import Scope
 class Problem(ResponseModel):
     """An error, as problem details (RFC 9457). `code` is stable; `detail` says what to do."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "type": "about:blank",
-                    "title": "Not Found",
-                    "status": 404,
-                    "code": "not_found",
-                    "detail": "There is no session 'nowhere'.",
-                }
-            ]
-        },
-    )
-
-    type: str
-    title: str
-    status: int
-    code: str
-    detail: str
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    code: str = Field(examples=["not_found"])
+    detail: str = Field(examples=["There is no session 'nowhere'."])
     field: str | None = Field(default=None, description="What is wrong, where input is (422, 413).")
     errors: list[JsonMap] | None = Field(default=None, description="All mistakes of a malformed request.")
 

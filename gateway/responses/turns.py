@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AliasPath, BeforeValidator, ConfigDict, Field
+from pydantic import AliasPath, BeforeValidator, Field
 
 from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional
 from gateway.responses.sessions import JournalStep
@@ -27,10 +27,10 @@ class Receipt(ResponseModel):
 
 
 class StackedFlow(ResponseModel):
-    dact: str
-    state: str
+    dact: str = Field(examples=["book_flight"])
+    state: str = Field(examples=["Active"])
     reason: str | None
-    slots: JsonMap
+    slots: JsonMap = Field(examples=[{"origin": "OSL", "destination": "MAD"}])
 
 
 class ToolCall(ResponseModel):
@@ -42,58 +42,29 @@ class ToolCall(ResponseModel):
 class Turn(ResponseModel):
     """A turn; parts that are not known yet are empty."""
 
-    model_config = ConfigDict(
-        json_schema_extra={
-            "examples": [
-                {
-                    "session_id": "session_1",
-                    "turn_id": "turn_1",
-                    "seq": 1,
-                    "epoch": 1,
-                    "status": "done",
-                    "text": "Book a flight from Oslo to Madrid",
-                    "reply": "On which day?",
-                    "flows": [
-                        {
-                            "dact": "book_flight",
-                            "state": "Active",
-                            "reason": None,
-                            "slots": {"origin": "OSL", "destination": "MAD"},
-                        }
-                    ],
-                    "completed": [],
-                    "tools": [],
-                    "frame": None,
-                    "actions": [],
-                    "interaction": {"kind": "none"},
-                    "code_snippet": None,
-                    "properties": {"templates": ["book_flight"], "naturalized": False, "streamed": False},
-                    "ambiguity": {"level": "specific", "slot": "date", "flow_id": "flow_1"},
-                    "flags": {"keep_going": False},
-                    "duration_ms": 2.1,
-                }
-            ]
-        },
-    )
-
-    session_id: str
-    turn_id: str
+    session_id: str = Field(examples=["session_1"])
+    turn_id: str = Field(examples=["turn_1"])
     seq: int
     epoch: int | None
     status: TurnStatus
-    text: str | None
-    reply: str | None
+    text: str | None = Field(examples=["Book a flight from Oslo to Madrid"])
+    reply: str | None = Field(examples=["On which day?"])
     flows: list[StackedFlow]
     completed: list[str]
     tools: list[ToolCall]
     frame: JsonMap | None
     actions: list[JsonMap]
-    interaction: JsonMap = Field(description="How the open question is answered.")
+    interaction: JsonMap = Field(
+        description="How the open question is answered.", examples=[{"kind": "none"}]
+    )
     code_snippet: JsonMap | None
-    properties: JsonMap = Field(description="How the answer came about.")
-    ambiguity: JsonMap | None
-    flags: JsonMap
-    duration_ms: float | None
+    properties: JsonMap = Field(
+        description="How the answer came about.",
+        examples=[{"templates": ["book_flight"], "naturalized": False, "streamed": False}],
+    )
+    ambiguity: JsonMap | None = Field(examples=[{"level": "specific", "slot": "date", "flow_id": "flow_1"}])
+    flags: JsonMap = Field(examples=[{"keep_going": False}])
+    duration_ms: float | None = Field(examples=[2.1])
     error: str | None = optional("Why it failed, where it did.")
 
 

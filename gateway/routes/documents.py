@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from http import HTTPStatus
 from typing import Annotated
 
@@ -68,15 +68,13 @@ def _select_owned(
     return Owned(tenant, UserId(user_id) if user_id else None, None)
 
 
-def _select_of_domain(
-    tenant: TheTenant,
-    user_id: Annotated[Identifier | None, Query(description="With this user's own documents.")] = None,
-    domain: Annotated[DomainName | None, Query()] = None,
-) -> Owned:
-    return Owned(tenant, UserId(user_id) if user_id else None, domain)
-
-
 OwnedDocuments = Annotated[Owned, Depends(_select_owned)]
+
+
+def _select_of_domain(owned: OwnedDocuments, domain: Annotated[DomainName | None, Query()] = None) -> Owned:
+    return replace(owned, domain=domain)
+
+
 OwnedInDomain = Annotated[Owned, Depends(_select_of_domain)]
 
 
