@@ -1,4 +1,4 @@
-"""What turns have left behind: frames and their pages, scratchpad, journal, turns with their times."""
+"""Read models of what turns have left behind: frames and their pages, scratchpad, journal, turns with their times."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query
 
-from gateway import shapes
-from gateway.doors import TheDoors, TheTenant
+from gateway.dependencies import TheSessions, TheTenant, TheTurns
+from gateway.parameters import Before, Limit
+from gateway.responses.common import documented, format_time
+from gateway.responses.sessions import Frame, FramePage, JournalStep, Note
+from gateway.responses.turns import TimedTurn
 from orchestrator.ports.scratchpad import EntryKind
 from orchestrator.turns.result import turn_object
 from orchestrator.turns.turn import TurnRecord, TurnStatus
@@ -17,64 +20,61 @@ from orchestrator.types import JsonObject, SessionId, TurnId
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
 
-Limit = Annotated[int, Query(ge=1, le=1000)]
-Before = Annotated[int | None, Query(ge=1, le=2**53, description="Only turns with a lower `seq`.")]
-PageNumber = Annotated[int, Path(ge=1, le=2**31)]
-
 
 def timed_turn(record: TurnRecord) -> JsonObject:
     """The turn object with when it came, began and ended, and how long it waited and ran (ms)."""
     return {
         **turn_object(record),
         "attempts": record.attempts,
-        "accepted_at": _iso(record.accepted_at),
-        "started_at": _iso(record.started_at),
-        "finished_at": _iso(record.finished_at),
+        "accepted_at": format_time(record.accepted_at),
+        "started_at": format_time(record.started_at),
+        "finished_at": format_time(record.finished_at),
         "waited_ms": _between_ms(record.accepted_at, record.started_at),
         "ran_ms": _between_ms(record.started_at, record.finished_at),
     }
-
-
-def _iso(at: datetime | None) -> str | None:
-    return None if at is None else at.isoformat()
 
 
 def _between_ms(begin: datetime | None, end: datetime | None) -> float | None:
     return None if begin is None or end is None else round((end - begin).total_seconds() * 1000, 3)
 
 
-@router.get("/{session_id}/turns", responses={200: {"model": list[shapes.TimedTurn]}})
+@router.get("/{session_id}/turns", responses=documented(list[TimedTurn]))
 async def list_session_turns(
     session_id: SessionId,
-    doors: TheDoors,
+    turns: TheTurns,
+    sessions: TheSessions,
     tenant: TheTenant,
     status: TurnStatus | None = None,
     before: Before = None,
     limit: Limit = 50,
 ) -> list[JsonObject]:
     """A session's turns with their times, newest first; page back with `before`."""
-    records = await doors.inbox.turns(
+    records = await turns.inbox.turns(
         tenant, session_id=session_id, status=status, before=before, limit=limit
     )
     if not records:
-        await doors.sessions.get(tenant, session_id)
+        await sessions.store.get(tenant, session_id)
     return [timed_turn(record) for record in records]
 
 
-@router.get("/{session_id}/frames", responses={200: {"model": list[shapes.Frame]}})
-async def list_frames(session_id: SessionId, doors: TheDoors, tenant: TheTenant) -> list[JsonObject]:
+@router.get("/{session_id}/frames", responses=documented(list[Frame]))
+async def list_frames(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> list[JsonObject]:
     """The newest frame of each flow, newest first."""
-    return await doors.archive.frames(tenant, session_id)
+    return await sessions.archive.frames(tenant, session_id)
 
 
-@router.get("/{session_id}/frames/{frame_id}/page/{number}", responses={200: {"model": shapes.FramePage}})
+@router.get("/{session_id}/frames/{frame_id}/page/{number}", responses=documented(FramePage))
 async def read_frame_page(
-    session_id: SessionId, frame_id: str, number: PageNumber, doors: TheDoors, tenant: TheTenant
+    session_id: SessionId,
+    frame_id: str,
+    number: Annotated[int, Path(ge=1, le=2**31)],
+    sessions: TheSessions,
+    tenant: TheTenant,
 ) -> JsonObject:
     """One page of the table that a frame shows the beginning of: 512 rows, pages from 1."""
-    session = await doors.sessions.get(tenant, session_id)
-    frame = await doors.archive.frame(tenant, session_id, frame_id)
-    return await doors.pages.page(
+    session = await sessions.store.get(tenant, session_id)
+    frame = await sessions.archive.frame(tenant, session_id, frame_id)
+    return await sessions.pages.page(
         frame,
         number,
         domain=session.domain,
@@ -85,26 +85,26 @@ async def read_frame_page(
     )
 
 
-@router.get("/{session_id}/scratchpad", responses={200: {"model": list[shapes.Note]}})
+@router.get("/{session_id}/scratchpad", responses=documented(list[Note]))
 async def read_scratchpad(
     session_id: SessionId,
-    doors: TheDoors,
+    sessions: TheSessions,
     tenant: TheTenant,
     kind: Annotated[list[EntryKind] | None, Query()] = None,
 ) -> list[JsonObject]:
-    """The session's shared notes, the least recently used first; looking does not count as using."""
-    await doors.sessions.get(tenant, session_id)
-    entries = await doors.scratchpad.read(tenant, session_id, kinds=frozenset(kind or ()), touch=False)
+    """The session's shared notes, the least recently used first; reading them here does not count as using."""
+    await sessions.store.get(tenant, session_id)
+    entries = await sessions.scratchpad.read(tenant, session_id, kinds=frozenset(kind or ()), touch=False)
     return [entry.to_json() for entry in entries]
 
 
-@router.get("/{session_id}/journal", responses={200: {"model": list[shapes.JournalStep]}})
+@router.get("/{session_id}/journal", responses=documented(list[JournalStep]))
 async def read_journal(
     session_id: SessionId,
-    doors: TheDoors,
+    sessions: TheSessions,
     tenant: TheTenant,
     turn_id: TurnId | None = None,
     limit: Limit = 200,
 ) -> list[JsonObject]:
     """Model and tool calls of the session's turns, or of one, newest first; without what they said."""
-    return await doors.archive.journal(tenant, session_id, turn_id=turn_id, limit=limit)
+    return await sessions.archive.journal(tenant, session_id, turn_id=turn_id, limit=limit)

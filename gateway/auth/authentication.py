@@ -1,4 +1,4 @@
-"""Who asks: from a request's credentials to a caller (RT-22). What he may do is decided elsewhere.
+"""Authentication: from a request's credentials to a caller (RT-22). `authorisation` decides what they may do.
 
 A key or token comes in the `Authorization` header. Where no header can be sent, as by the browser's
 EventSource, a ticket that lives for a minute comes in the query: no lasting secret stands in an address.
@@ -20,18 +20,15 @@ from orchestrator.turns.keys import PREFIX
 
 UNKNOWN = "These credentials are not valid, or no longer: use another key or token."
 MISSING = "Say who you are: send a key or token as `Authorization: Bearer …`."
-TICKET = "access_token"
-"""The query's name for a ticket."""
-KEY_KEPT_S = 1.0
-"""A key that was found is believed for so long, without asking the store again."""
+TICKET = "access_token"  # the query's name for a ticket
+KEY_KEPT_S = 1.0  # a key that was found is believed for so long, without asking the store again
 KEYS_KEPT = 10_000
-RECHECK_EVERY_S = 30.0
-"""Who listens to a stream is asked so often whether his key or token still holds."""
+RECHECK_EVERY_S = 30.0  # how often the credentials of an open stream are checked again
 
 
 class TokenReader(Protocol):
     def caller(self, token: str) -> Caller:
-        """Whom a token names. Raises Unauthenticated."""
+        """The caller that a token names. Raises Unauthenticated."""
         ...
 
 
@@ -46,7 +43,7 @@ class Rates:
 
 @dataclass(slots=True)
 class Access:
-    """How callers are known, and how often they may ask. Without `required`, everybody is an operator."""
+    """How callers are identified, and how often they may ask. Without `required`, everybody is an operator."""
 
     required: bool = False
     keys: ApiKeys | None = None
@@ -60,7 +57,7 @@ class Access:
     _kept: dict[bytes, tuple[Caller, float]] = field(default_factory=dict[bytes, tuple[Caller, float]])
 
     async def identify(self, connection: HTTPConnection) -> Caller:
-        """Who asks. Raises Unauthenticated; Unavailable when it cannot be told at present."""
+        """Authenticate the caller. Raises Unauthenticated; Unavailable when no store can answer."""
         if not self.required:
             return ANYBODY
         header = connection.headers.get("authorization")
@@ -77,7 +74,7 @@ class Access:
         return self.tokens.caller(credential)
 
     async def holds(self, caller: Caller) -> bool:
-        """Whether who was let in before would still be: for what stays open long. When nobody can tell, yes."""
+        """Check the credentials of a connection that stays open long; they hold while no store can answer."""
         if caller.expires_at is not None and caller.expires_at <= time.time():
             return False
         kind, _, key_id = caller.credential.partition(":")
@@ -100,15 +97,15 @@ class Access:
         if self.keys is None:
             raise Unauthenticated(UNKNOWN)
         now = time.monotonic()
-        place = hashlib.sha256(text.encode()).digest()
-        caller, until = self._kept.get(place, (None, 0.0))
+        digest = hashlib.sha256(text.encode()).digest()
+        caller, until = self._kept.get(digest, (None, 0.0))
         if caller is not None and now < until:
             return caller
         key = await self.keys.find(text)
         if key is None:
-            self._kept.pop(place, None)
+            self._kept.pop(digest, None)
             raise Unauthenticated(UNKNOWN)
         if len(self._kept) >= KEYS_KEPT:
             self._kept.clear()
-        self._kept[place] = (key.caller(), now + self.key_kept_s)
+        self._kept[digest] = (key.caller(), now + self.key_kept_s)
         return key.caller()

@@ -1,23 +1,21 @@
-"""What answers about runs of Internal flows look like, for the OpenAPI document (see `shapes`)."""
+"""Answers about runs of Internal flows."""
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from pydantic import Field, JsonValue
 
-from gateway.shapes import Shape
+from gateway.responses.common import ResponseModel, Timestamp
 from orchestrator.ports.run_status import ItemStatus, Phase, RedoStanding, RunStatus
 
 
-class Progress(Shape):
+class Progress(ResponseModel):
     total: int
     done: int
     skipped: int
     failed: int
 
 
-class Run(Shape):
+class Run(ResponseModel):
     run_id: str
     tenant_id: str
     flow: str
@@ -33,9 +31,9 @@ class Run(Shape):
     reason: str | None
     error: str | None
     attempts: int
-    created_at: datetime | None
-    started_at: datetime | None
-    finished_at: datetime | None
+    created_at: Timestamp | None
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
     successors: list[str]
 
 
@@ -43,7 +41,7 @@ class RunInChain(Run):
     chain: list[str]
 
 
-class RunDebt(Shape):
+class RunDebt(ResponseModel):
     """`session_id`: null for runs without a session."""
 
     session_id: str | None
@@ -51,19 +49,19 @@ class RunDebt(Shape):
     oldest_s: float
 
 
-class HousekeepingDebt(Shape):
+class HousekeepingDebt(ResponseModel):
     """`turn_wait_s`: what turns of the last seconds waited for a worker, the 95th percentile."""
 
     turn_wait_s: float
     sessions: list[RunDebt]
 
 
-class StartedRun(Shape):
+class StartedRun(ResponseModel):
     run_id: str
     joined: bool = Field(default=False, description="It was at work on the session already.")
 
 
-class RunItem(Shape):
+class RunItem(ResponseModel):
     position: int
     status: ItemStatus
     input: JsonValue

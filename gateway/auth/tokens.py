@@ -7,11 +7,11 @@ from typing import Any
 import jwt
 import orjson
 
-from gateway.authentication import UNKNOWN
+from gateway.auth.authentication import UNKNOWN
 from orchestrator.errors import ConfigurationError, Problem, Unauthenticated
 from orchestrator.settings import Settings
 from orchestrator.turns.access import Caller, Scope
-from orchestrator.turns.request import IDENTIFIER_PATTERN
+from orchestrator.turns.submission import IDENTIFIER_PATTERN
 from orchestrator.types import TenantId, UserId
 
 LEEWAY_S = 30
@@ -29,7 +29,7 @@ class Tokens:
         self._issuer = issuer
 
     def caller(self, token: str) -> Caller:
-        """Whom a token names. Raises Unauthenticated."""
+        """The caller that a token names. Raises Unauthenticated."""
         try:
             key, algorithm = self._keys[self._key_id(token)]
             claims = jwt.decode(
@@ -50,7 +50,7 @@ class Tokens:
 
 
 def read_tokens(settings: Settings) -> Tokens | None:
-    """What the settings say of tokens; None: none are accepted. Raises ConfigurationError."""
+    """Make the verifier that the settings ask for; None: no tokens are accepted. Raises ConfigurationError."""
     if settings.jwt_key is None and settings.jwt_jwks is None:
         return None
     missing = [

@@ -1,10 +1,18 @@
-"""The gateway's doors over the in-memory twins of the ports, for tests of its calls."""
+"""The gateway's dependencies over the in-memory twins of the ports, for tests of its calls."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from gateway.doors import Doors, MemoryDoors
+from gateway.auth.authentication import Access
+from gateway.dependencies import (
+    Dependencies,
+    MemoryServices,
+    Operations,
+    RunServices,
+    SessionServices,
+    TurnServices,
+)
 from gateway.flows import KnownFlows
 from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed
@@ -43,35 +51,52 @@ async def _no_circuits() -> list[JsonObject]:
     return []
 
 
-def make_doors(store: MemoryStore, **others: Any) -> Doors:
-    """Doors over `store`; `others` replace single ones. What has no twin is tested on the real stores."""
+def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
+    """Dependencies over `store`; `others` replace single ones. What has no twin is tested on the real stores."""
     domains = DomainRegistry("travel")
-    inbox = others.pop("inbox", None) or MemoryInbox(store)
+    inbox = others.get("inbox") or MemoryInbox(store)
     live = others.pop("live", None) or MemoryLiveEvents()
+    context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
     parts: dict[str, Any] = {
         "inbox": inbox,
         "sessions": MemorySessions(store),
         "wakeup": MemoryWakeup(),
-        "wait": TurnWaiter(inbox, live).finished,
-        "domains": domains,
-        "effects": MemoryEffects(store),
-        "approvals": MemoryApprovals(store),
         "probe": _nothing_missing,
         "circuits": _no_circuits,
         "runs": PostgresRuns(Database(NOWHERE)),
-        "standing": PostgresStanding(Database(NOWHERE)),
-        "pressure": PostgresPressure(Database(NOWHERE)),
-        "flows": KnownFlows("travel"),
-        "tell_of_runs": Messages("redis://127.0.0.1:1/0").tell_of_runs,
-        "events": EventFeed(MemoryEventLog(store), live, inbox),
-        "live": live,
-        "archive": MemoryArchive(store),
-        "feedback": MemoryFeedback(store),
-        "scratchpad": MemoryScratchpad(),
-        "pages": FramePages(domains, lambda _: lambda _: {}),
+        "notify_workers": Messages("redis://127.0.0.1:1/0").tell_of_runs,
         "record_signal": drop_signal,
-        "memory": MemoryDoors(
-            BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0), MemoryPreferences()
-        ),
+        "memory": MemoryServices(context, MemoryPreferences()),
+        "access": Access(),
+        "flower_url": None,
     }
-    return Doors(**{**parts, **others})
+    parts |= others
+    return Dependencies(
+        turns=TurnServices(inbox, parts["wakeup"], TurnWaiter(inbox, live).finished),
+        sessions=SessionServices(
+            store=parts["sessions"],
+            domains=domains,
+            events=EventFeed(MemoryEventLog(store), live, inbox),
+            archive=MemoryArchive(store),
+            effects=MemoryEffects(store),
+            scratchpad=MemoryScratchpad(),
+            pages=FramePages(domains, lambda _: lambda _: {}),
+        ),
+        runs=RunServices(
+            store=parts["runs"],
+            flows=KnownFlows("travel"),
+            load=PostgresPressure(Database(NOWHERE)),
+            notify_workers=parts["notify_workers"],
+        ),
+        memory=parts["memory"],
+        operations=Operations(
+            probe=parts["probe"],
+            circuits=parts["circuits"],
+            stats=PostgresStanding(Database(NOWHERE)),
+            record_signal=parts["record_signal"],
+            flower_url=parts["flower_url"],
+        ),
+        approvals=MemoryApprovals(store),
+        feedback=MemoryFeedback(store),
+        access=parts["access"],
+    )

@@ -1,20 +1,16 @@
-"""The bound on a request's body, kept while it is read, so that no large body is ever held."""
+"""The bounds on a request's body, kept while it is read, so that no large body is ever held."""
 
 from __future__ import annotations
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.problems import problem
-from orchestrator.errors import InputTooLarge, InvalidInput
-from orchestrator.turns.request import MAX_DEPTH, MAX_INPUT_BYTES, is_too_deep
-
-
-class BodyTooLarge(Exception):
-    """The body read so far is over the bound."""
+from gateway.problems import problem_of
+from orchestrator.errors import InvalidInput
+from orchestrator.turns.submission import MAX_INPUT_BYTES, require_bounded, too_large
 
 
 class BodyLimit:
-    """ASGI middleware: a body over `MAX_INPUT_BYTES` is answered with 413."""
+    """Answer a body of too many bytes with 413, and one that is nested too deeply with 422."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -25,30 +21,16 @@ class BodyLimit:
             return
         try:
             body = await self._read(scope, receive)
-        except BodyTooLarge:
-            response = problem(
-                413,
-                InputTooLarge.code,
-                f"A request may have at most {MAX_INPUT_BYTES} bytes; send a shorter text.",
-                field="body",
-            )
-            await response(scope, receive, send)
-            return
-        if is_too_deep(body):
-            response = problem(
-                422,
-                InvalidInput.code,
-                f"Lists and objects may be nested {MAX_DEPTH} deep; send a flatter body.",
-                field="body",
-            )
-            await response(scope, receive, send)
+            require_bounded(body)
+        except InvalidInput as error:
+            await problem_of(error)(scope, receive, send)
             return
         await self.app(scope, _replay(body, receive), send)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
         declared = dict(scope["headers"]).get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > MAX_INPUT_BYTES:
-            raise BodyTooLarge
+            raise too_large()
         body = b""
         while True:
             message = await receive()
@@ -56,7 +38,7 @@ class BodyLimit:
                 return body
             body += message.get("body", b"")
             if len(body) > MAX_INPUT_BYTES:
-                raise BodyTooLarge
+                raise too_large()
             if not message.get("more_body", False):
                 return body
 
@@ -64,11 +46,11 @@ class BodyLimit:
 def _replay(body: bytes, receive: Receive) -> Receive:
     given = False
 
-    async def replayed() -> Message:
+    async def replay() -> Message:
         nonlocal given
         if given:
             return await receive()
         given = True
         return {"type": "http.request", "body": body, "more_body": False}
 
-    return replayed
+    return replay

@@ -10,12 +10,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from orchestrator.telemetry.metrics import HTTP_SECONDS
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
-OTHER: Final = "other"
-"""What no route of ours answers, and methods that we do not know."""
+OTHER: Final = "other"  # addresses that no route answers, and unknown methods
 
 
-class Measured:
-    """ASGI middleware: how long it took until an answer began; of a stream that is all that can be said."""
+class RequestMetrics:
+    """Observe the time until an answer began; the end of a stream is the client's doing."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -26,15 +25,11 @@ class Measured:
             return
         began = time.perf_counter()
 
-        async def measured(message: Message) -> None:
+        async def observe_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _observe(scope, message["status"], began)
+                method = scope["method"] if scope["method"] in METHODS else OTHER
+                route = getattr(scope.get("route"), "path", OTHER)
+                HTTP_SECONDS.labels(method, route, message["status"]).observe(time.perf_counter() - began)
             await send(message)
 
-        await self.app(scope, receive, measured)
-
-
-def _observe(scope: Scope, status: int, began: float) -> None:
-    method = scope["method"] if scope["method"] in METHODS else OTHER
-    route = getattr(scope.get("route"), "path", OTHER)
-    HTTP_SECONDS.labels(method, route, status).observe(time.perf_counter() - began)
+        await self.app(scope, receive, observe_and_send)

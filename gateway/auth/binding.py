@@ -1,4 +1,4 @@
-"""Where the gateway may listen: other machines may reach it only when it asks who they are (RT-22)."""
+"""Where the gateway may listen: other machines may reach it only when it authenticates callers (RT-22)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from orchestrator.settings import Settings
 
 
 def requires_callers(settings: Settings) -> bool:
-    """Whether everybody has to say who he is; settings for tokens ask for that as well."""
+    """Decide if every caller has to authenticate; settings for tokens ask for that as well."""
     return settings.auth == "required" or settings.jwt_key is not None or settings.jwt_jwks is not None
 
 
 def require_safe_host(host: str, *, authenticated: bool) -> None:
-    """Raises ConfigurationError for an address that other machines reach, when nobody is asked who he is."""
+    """Raises ConfigurationError for an address that other machines reach, when nobody authenticates."""
     if authenticated or is_loopback(host):
         return
     raise ConfigurationError(
@@ -29,7 +29,7 @@ def require_safe_host(host: str, *, authenticated: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """Decide if only this machine reaches what listens there."""
     try:
         return ipaddress.ip_address(host.strip("[]")).is_loopback
     except ValueError:
