@@ -78,7 +78,7 @@ class TurnPath:
 
 
 async def _follow_turn(text: str) -> TurnPath:
-    from orchestrator.rehearsal import Rehearsal  # noqa: PLC0415 - what is imported here is not the turn's
+    from orchestrator.simulator import Rehearsal
 
     rehearsal = Rehearsal.of("travel")
     await rehearsal.converse().say("hello")  # what is made once is made now

@@ -9,7 +9,7 @@ from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.nlu.linear import train_linear
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
 
