@@ -15,6 +15,8 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
+from orchestrator.simulator import Rehearsal
+
 REPOSITORY: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("orchestrator", "domains", "internal_flows", "workers", "gateway", "parley")
 TEXT: Final = "Book a flight from Oslo to Madrid tomorrow"
@@ -78,8 +80,6 @@ class TurnPath:
 
 
 async def _follow_turn(text: str) -> TurnPath:
-    from orchestrator.simulator import Rehearsal
-
     rehearsal = Rehearsal.of("travel")
     await rehearsal.converse().say("hello")  # what is made once is made now
     talk = rehearsal.converse()
