@@ -11,6 +11,7 @@ import typer
 from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
+from orchestrator.extras import explain_missing
 from orchestrator.redaction import hide_secrets
 from orchestrator.settings import environment_secrets
 from orchestrator.telemetry.logs import set_up_logging
@@ -93,6 +94,8 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
         if verbose:
             print(hide_secrets(traceback.format_exc()), file=sys.stderr, end="")
             return 1
+        if missing := explain_missing(error):
+            return _fail(missing, 1)
         if isinstance(error, ParleyError):
             return _fail(str(error), 1)
         return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)
