@@ -42,8 +42,12 @@ class WorkerPool:
         """The workers that take sessions, the oldest first."""
         return [worker for worker, log in self.alive if log.exists() and b"ready." in log.read_bytes()]
 
-    def end(self, worker: psutil.Process, ending: signal.Signals) -> None:
+    def forget(self, worker: psutil.Process) -> None:
+        """Take note that somebody else ends a worker."""
         self.alive = [entry for entry in self.alive if entry[0] != worker]
+
+    def end(self, worker: psutil.Process, ending: signal.Signals) -> None:
+        self.forget(worker)
         worker.send_signal(ending)
 
 
