@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from itertools import chain
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -32,9 +33,11 @@ def test_every_package_is_pinned_to_one_version() -> None:
 
 
 def test_what_the_project_asks_for_is_among_them() -> None:
-    text = (ROOT / "pyproject.toml").read_text()
-    for entry in tomllib.loads(text)["project"]["dependencies"]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for entry in chain(project["dependencies"], *project["optional-dependencies"].values()):
         asked = Requirement(entry)
+        if asked.name == project["name"]:
+            continue
         if asked.marker is None or asked.marker.evaluate():
             known = pinned()[canonicalize_name(asked.name)]
             (version,) = known.specifier

@@ -1,4 +1,4 @@
-"""Worker processes that are replaced as soon as they die: ``python -m tests.integration.chaos.farm COUNT``.
+"""Worker processes that are replaced as soon as they die: ``python -m tests.integration.chaos.replaced_workers COUNT``.
 
 Each is a real `WorkerProcess`, forked from a parent that has imported and trained everything, and opened
 nothing: a new one is there at once.

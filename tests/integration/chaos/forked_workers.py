@@ -1,6 +1,6 @@
 """Celery workers that begin at once: forked from a parent that has imported everything and opened nothing.
 
-``python -m tests.integration.chaos.nursery MODULE FOLDER`` reads names, one a line, and answers each with the
+``python -m tests.integration.chaos.forked_workers MODULE FOLDER`` reads names, one a line, and answers each with the
 pid of a new worker of that name. It ends, and kills what is left, at the end of its input.
 """
 
@@ -28,7 +28,7 @@ def work(app: Celery, name: str, log: Path) -> None:
         app.worker_main(
             [
                 *("worker", "-P", "threads", "-c", str(THREADS), "-Q", "turns,submissions"),
-                *("-n", f"{name}@nursery", "--without-gossip", "--without-mingle", "-l", "INFO"),
+                *("-n", f"{name}@forked", "--without-gossip", "--without-mingle", "-l", "INFO"),
             ]
         )
     except SystemExit as end:
@@ -39,15 +39,15 @@ def work(app: Celery, name: str, log: Path) -> None:
 def main() -> None:
     app: Celery = import_module(sys.argv[1]).app
     logs = Path(sys.argv[2])
-    born: list[int] = []
+    started: list[int] = []
     for line in sys.stdin:
         name = line.strip()
         pid = os.fork()
         if pid == 0:
             work(app, name, logs / f"{name}.log")
-        born.append(pid)
+        started.append(pid)
         print(pid, flush=True)
-    for pid in born:
+    for pid in started:
         try:
             os.kill(pid, signal.SIGKILL)
         except ProcessLookupError:
