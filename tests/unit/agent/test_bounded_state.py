@@ -13,8 +13,8 @@ ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking
 
 @pytest.mark.parametrize("turns", [200, pytest.param(1_000, marks=pytest.mark.slow)])
 async def test_the_state_stops_growing(turns: int):
-    rehearsal = Rehearsal.of("travel", sections={"memory": {"max_trace_entries": 20}})
-    talk = rehearsal.converse()
+    simulator = Simulator.of("travel", sections={"memory": {"max_trace_entries": 20}})
+    talk = simulator.converse()
     sizes: list[int] = []
     while len(sizes) * len(ROUND) < turns:
         for text in ROUND:

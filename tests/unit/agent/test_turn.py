@@ -128,7 +128,7 @@ async def test_what_ends_a_turn_from_outside_passes_through(
 
 async def test_the_turn_object_is_complete() -> None:
     """AG-1: what one turn gives back, in the form of `--json`."""
-    talk = rehearse()
+    talk = simulate()
 
     turn = await talk.say("order toner for printer one")
 
@@ -145,7 +145,7 @@ async def test_the_turn_object_is_complete() -> None:
 
 async def test_events_tell_the_turn_in_order() -> None:
     """RT-15, RS-1"""
-    talk = rehearse()
+    talk = simulate()
     await talk.say("order toner for printer two")
     await talk.say("yes")
 

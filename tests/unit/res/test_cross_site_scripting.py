@@ -78,8 +78,8 @@ TOOL = HostilePage("")
 
 
 @cache
-def rehearse() -> Rehearsal:
-    return Rehearsal.of(MAILROOM, system1=system1(), services={"Mailroom": TOOL})
+def simulate() -> Simulator:
+    return Simulator.of(MAILROOM, system1=system1(), services={"Mailroom": TOOL})
 
 
 def assert_harmless(message: str, said: str) -> None:
