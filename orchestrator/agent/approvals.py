@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.tasks import cancel
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval

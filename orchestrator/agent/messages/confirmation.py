@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.corrections import correct_flow
-from orchestrator.agent.messages.tasks import fill
+from orchestrator.agent.corrections import correct_flow
 from orchestrator.agent.open_question import answer_open, nothing_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import fill
 from orchestrator.dialogue.ambiguity import Ambiguity, Level
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind

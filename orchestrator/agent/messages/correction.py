@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.corrections import ask_what_to_change, correct_flow
+from orchestrator.agent.corrections import ask_what_to_change, correct_flow
 from orchestrator.agent.messages.unknown import be_unsure
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level

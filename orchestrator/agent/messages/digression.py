@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.tasks import shown
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.plan.progress import tell_progress
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import shown
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.remark import RemarkKind

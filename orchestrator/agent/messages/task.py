@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.tasks import start_task
 from orchestrator.agent.messages.unknown import be_unsure
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import start_task
 from orchestrator.dialogue.understanding import Understanding
 
 

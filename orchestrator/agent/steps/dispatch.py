@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.approvals import expire_approvals, take_decision
+from orchestrator.agent.corrections import DECISIONS, decide
 from orchestrator.agent.messages import MESSAGES
-from orchestrator.agent.messages.approvals import expire_approvals, take_decision
-from orchestrator.agent.messages.corrections import DECISIONS, decide
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import leave_open, reject
 from orchestrator.agent.running import RunningTurn

@@ -36,7 +36,7 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules) -> Runnin
     ids = TurnIds(lease.session_id, lease.tenant_id, lease.user_id, work.turn_id)
     changes = TurnChanges(state)
     context = TurnContext(
-        context=World(
+        world=World(
             modules.domain, modules.registry.for_session(state.intake.entities), prior_state, changes.frames
         ),
         ids=ids,

@@ -6,8 +6,8 @@ import time
 
 import orjson
 
+from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.freshness import SUMMARY_DUE
-from orchestrator.agent.messages.approvals import close_approvals
 from orchestrator.agent.modules import Decoded, Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived

@@ -151,7 +151,7 @@ def make_context(
     ids = TurnIds(session_id, tenant, UserId(user) if user else None, TurnId(turn))
     changes = TurnChanges(state)
     return TurnContext(
-        context=World(domain, Registry({}), {}, changes.frames),
+        world=World(domain, Registry({}), {}, changes.frames),
         ids=ids,
         text="",
         now=1_800_000_000.0,

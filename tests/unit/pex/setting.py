@@ -155,7 +155,7 @@ def make_setting(
     ids = TurnIds(SessionId("session"), DEFAULT_TENANT, None, TurnId("turn_1"))
     changes = TurnChanges(state)
     context = TurnContext(
-        context=World(domain, Registry({}), {}, changes.frames),
+        world=World(domain, Registry({}), {}, changes.frames),
         ids=ids,
         text="",
         now=NOW,
