@@ -39,7 +39,7 @@ def words(text: str) -> frozenset[str]:
 # No name has one of these words in it.
 GIVEN_UP: Final = words("""
     admission asides doors farm freshener hearing nursery papers patience presence pressure pulse
-    simulator simulate sightings situation standing story stray strays uptake
+    rehearsal rehearse sightings situation standing story stray strays uptake
 """)
 # These are plain English within a name, but no file is called just this.
 GIVEN_UP_FOR_FILES: Final = GIVEN_UP | words("""
