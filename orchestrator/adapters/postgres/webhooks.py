@@ -26,9 +26,8 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.locked import NOW
-from orchestrator.adapters.postgres.models import events, lanes
-from orchestrator.adapters.postgres.models_access import webhook_feeds, webhook_secrets, webhooks
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.tables import events, lanes, webhook_feeds, webhook_secrets, webhooks
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url
@@ -112,7 +111,7 @@ class PostgresWebhooks:
             concerned = concerned.where(lanes.c.session_id == session_id)
         async with self._database.transaction() as connection:
             webhook = await add_webhook(connection, tenant_id, url, session_id=session_id, events=events)
-            touched = await connection.execute(concerned.values(hooked=True))
+            touched = await connection.execute(concerned.values(has_webhook=True))
             if session_id is not None and touched.rowcount == 0:
                 raise NotFound("session", session_id)
         return webhook

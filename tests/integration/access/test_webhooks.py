@@ -368,7 +368,7 @@ async def test_without_a_webhook_nothing_is_noted(post: Post) -> None:
     session = await post.session()
     await post.talk(session)
     with psycopg.connect(post.url) as connection:
-        row = connection.execute("SELECT hooked FROM lanes WHERE session_id = %s", (session,)).fetchone()
+        row = connection.execute("SELECT has_webhook FROM lanes WHERE session_id = %s", (session,)).fetchone()
         feeds = connection.execute("SELECT FROM webhook_feeds WHERE session_id = %s", (session,)).fetchall()
     assert (row, feeds) == ((False,), [])
 

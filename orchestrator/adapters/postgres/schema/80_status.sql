@@ -1,22 +1,21 @@
-"""What turns signalled, which turn made an Internal flow due, and how the system stands (CO-6, RT-24)."""
+-- Status: counts and ages over all tenants, for bounds, metrics and alerts (RT-5, RT-24).
+--
+-- Functions, because the gateway itself sees one tenant at a time: it may ask for these and nothing else.
 
-from __future__ import annotations
+-- Counts the turns of all tenants for the bound of the whole inbox.
+CREATE FUNCTION parley_unfinished_turns() RETURNS bigint
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+    SELECT coalesce(sum(pending), 0) FROM lanes WHERE check_at IS NOT NULL
+$$;
 
-import sqlalchemy as sa
-from alembic import op
-
-revision = "0008"
-down_revision: str | None = "0007"
-branch_labels = None
-depends_on = None
-
-# Counts and ages over all tenants, and nothing else of them: the gateway may ask for these.
-_STANDING = """
-CREATE FUNCTION parley_standing() RETURNS TABLE (
+-- Reads the status of the whole system. `oldest_turn_s`: the age of the oldest unfinished turn among the 1,000
+-- lanes that have been due for longest; sessions at rest are not visited. `outbox` and `runs`: by kind and by
+-- urgency, how many wait and for how long the first of them has; due runs as in sql/run_debt.sql.
+CREATE FUNCTION parley_status() RETURNS TABLE (
     unfinished_turns bigint, held_lanes bigint, waiting_lanes bigint, oldest_turn_s float8,
     quarantined_turns bigint, workers bigint, pending_approvals bigint, outbox json, runs json,
     webhooks_failing bigint, webhooks_given_up bigint
-) LANGUAGE sql STABLE SECURITY DEFINER SET search_path = {schema}, pg_temp AS $$
+) LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
 WITH busy AS (
     SELECT session_id, pending, done_seq, lease_until > clock_timestamp() AS held
     FROM lanes
@@ -39,7 +38,7 @@ WITH busy AS (
     WHERE hint_at IS NOT NULL AND ready_at <= clock_timestamp()
       AND NOT EXISTS (SELECT FROM internal_claims WHERE internal_claims.run_id = internal_runs.run_id)
     GROUP BY urgency
-), telling AS (
+), deliveries AS (
     SELECT count(*) FILTER (WHERE given_up_at IS NULL) AS failing,
            count(*) FILTER (WHERE given_up_at IS NOT NULL) AS given_up
     FROM webhook_feeds
@@ -54,21 +53,8 @@ SELECT (SELECT coalesce(sum(pending), 0) FROM busy)::bigint AS unfinished_turns,
        (SELECT count(*) FROM approvals WHERE status = 'pending') AS pending_approvals,
        coalesce((SELECT json_object_agg(kind, json_build_array(waiting, age)) FROM sending), '{}') AS outbox,
        coalesce((SELECT json_object_agg(urgency, json_build_array(waiting, age)) FROM owed), '{}') AS runs,
-       (SELECT failing FROM telling) AS webhooks_failing,
-       (SELECT given_up FROM telling) AS webhooks_given_up
-$$
-"""
+       (SELECT failing FROM deliveries) AS webhooks_failing,
+       (SELECT given_up FROM deliveries) AS webhooks_given_up
+$$;
 
-
-def upgrade() -> None:
-    op.add_column("turns", sa.Column("signals", sa.JSON(), nullable=True))
-    op.add_column("internal_runs", sa.Column("turn_id", sa.Text(), nullable=True))
-    schema = op.get_bind().execute(sa.text("SELECT quote_ident(current_schema())")).scalar_one()
-    op.get_bind().exec_driver_sql(_STANDING.replace("{schema}", schema))
-    op.execute("REVOKE ALL ON FUNCTION parley_standing() FROM PUBLIC")  # the guard grants it anew
-
-
-def downgrade() -> None:
-    op.execute("DROP FUNCTION parley_standing()")
-    op.drop_column("internal_runs", "turn_id")
-    op.drop_column("turns", "signals")
+REVOKE ALL ON FUNCTION parley_unfinished_turns(), parley_status() FROM PUBLIC;
