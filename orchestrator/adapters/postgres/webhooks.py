@@ -5,7 +5,6 @@ A feed is held by a token, like a lane: who lost it changes nothing any more.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection
 from typing import Any
 
@@ -30,7 +29,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.tables import events, lanes, webhook_feeds, webhook_secrets, webhooks
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
-from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url
+from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url, new_secret
 from orchestrator.types import SessionId, TenantId, TurnId, new_id
 
 SECRETS_IN_USE = 2
@@ -281,7 +280,7 @@ def _seconds(seconds: float) -> Any:
 
 
 async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:
-    secret = f"whsec_{secrets.token_urlsafe(32)}"
+    secret = new_secret()
     await connection.execute(
         insert(webhook_secrets).values(tenant_id=tenant_id, secret_id=new_id("secret"), secret=secret)
     )
