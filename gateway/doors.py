@@ -10,21 +10,21 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from gateway.authentication import Access
+from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, Leave
-from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.ports.approvals import Approvals
-from orchestrator.ports.archive import Archive
-from orchestrator.ports.effects import Effects
-from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.feedback import FeedbackStore
-from orchestrator.ports.inbox import Inbox
-from orchestrator.ports.preferences import PreferenceStore
+from orchestrator.ports.memory.preferences import PreferenceStore
+from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.pressure import Pressure
 from orchestrator.ports.runs import NewRun, Runs, Started
-from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.standing import ReadStanding
+from orchestrator.ports.turns.approvals import Approvals
+from orchestrator.ports.turns.archive import Archive
+from orchestrator.ports.turns.effects import Effects
+from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns.feedback import FeedbackStore
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.ports.webhooks import Webhooks
 from orchestrator.telemetry import RecordSignal
@@ -77,7 +77,7 @@ class MemoryDoors:
 class Doors:
     """`probe` names what is not ready, and why; empty when all is well.
 
-    `circuits` tells of models that workers do not ask at present. `tell_of_runs` wakes a worker for runs
+    `circuits` tells of models that workers do not ask at present. `send_runs` wakes a worker for runs
     that were started; it never raises, since workers look for such runs anyway. `flower_url` is where
     people find Flower, for a link.
     """
@@ -92,10 +92,10 @@ class Doors:
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: Runs
-    standing: ReadStanding
+    status: PostgresStatus
     pressure: Pressure
     flows: Flows
-    tell_of_runs: Callable[[Started], Awaitable[None]]
+    send_runs: Callable[[Started], Awaitable[None]]
     events: EventFeed
     live: LiveEvents
     archive: Archive

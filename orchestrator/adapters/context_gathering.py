@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.ports.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
+from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
 from orchestrator.ports.run_status import ENDED, OnFailure, RunStatus, Urgency
 from orchestrator.ports.runs import NewRun, Runs, Started
 from orchestrator.types import JsonObject, TenantId
@@ -16,7 +16,7 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class RunsContextGathering:
-    """Implements `ports.context.ContextGathering`. `tell` wakes a worker, and never raises."""
+    """Implements `ports.memory.context.ContextGathering`. `tell` wakes a worker, and never raises."""
 
     def __init__(self, runs: Runs, tell: Callable[[Started], Awaitable[None]]) -> None:
         self._runs = runs

@@ -20,7 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from orchestrator.adapters.postgres.sql import Statement, parse
+from orchestrator.adapters.postgres.statements import Statement, parse
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.ports.access import acting_tenant
 from orchestrator.types import Json
