@@ -13,6 +13,7 @@ from gateway.authentication import Access
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, Leave
 from orchestrator.adapters.postgres.status import PostgresStatus
+from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
@@ -26,7 +27,6 @@ from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.ports.turns.feedback import FeedbackStore
 from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.ports.wakeup import Wakeup
-from orchestrator.ports.webhooks import Webhooks
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import TurnRecord
@@ -105,7 +105,7 @@ class Doors:
     record_signal: RecordSignal
     memory: MemoryDoors
     access: Access = field(default_factory=Access)
-    webhooks: Webhooks | None = None
+    webhooks: PostgresWebhooks | None = None
     flower_url: str | None = None
 
 

@@ -12,7 +12,7 @@ from typer.exceptions import TyperException
 
 from orchestrator.errors import ParleyError
 from orchestrator.redaction import hide_secrets
-from orchestrator.settings import environment_secrets
+from orchestrator.settings.environment import environment_secrets
 from orchestrator.telemetry.logs import set_up_logging
 from parley.commands import (
     bench,

@@ -1,4 +1,4 @@
-"""Webhooks: who is told of events, what fails, and the secret that deliveries are signed with (RT-16)."""
+"""Webhooks: where events go, what fails, and the secret that deliveries are signed with (RT-16)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from fastapi import APIRouter, Query
 from gateway import shapes
 from gateway.doors import Doors, TheDoors, TheTenant
 from gateway.schemas import NewWebhook
+from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.errors import Unavailable
-from orchestrator.ports.webhooks import Webhooks
 from orchestrator.turns.webhook import Feed, Webhook
 from orchestrator.types import JsonObject, SessionId
 
@@ -87,7 +87,7 @@ async def retry_webhook(
     return {"feeds": await _kept(doors).retry(tenant, webhook_id, session_id)}
 
 
-def _kept(doors: Doors) -> Webhooks:
+def _kept(doors: Doors) -> PostgresWebhooks:
     if doors.webhooks is None:
         raise Unavailable("This gateway keeps no webhooks.")
     return doors.webhooks

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.errors import InvalidInput, Unavailable
-from orchestrator.settings import read_variable
+from orchestrator.settings.environment import read_variable
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.commands.output import say

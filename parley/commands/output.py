@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.settings import read_variable
+from orchestrator.settings.environment import read_variable
 
 UNWRAPPED_COLUMNS = 1_000
 

@@ -134,9 +134,8 @@ class PostgresInbox:
         return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
 
     async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
-        async with self._database.transaction() as connection:
-            query = select(turns).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
-            row = (await connection.execute(query)).one_or_none()
+        query = select(turns).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
+        row = await self._database.read_one(query)
         if row is None:
             raise NotFound("turn", turn_id)
         return turn_record(row)
@@ -161,8 +160,7 @@ class PostgresInbox:
             query = query.where(turns.c.quarantined_at.is_not(None))
         elif status is not None:
             query = query.where(turns.c.status == status.value)
-        async with self._database.transaction() as connection:
-            return [turn_record(row) for row in await connection.execute(query)]
+        return [turn_record(row) for row in await self._database.read_all(query)]
 
     async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         async with self._database.transaction() as connection:
