@@ -18,7 +18,7 @@ from redis.asyncio import Redis
 from benchmarks.environment import run_workers, settings_of
 from benchmarks.measure import Measurement, Phase
 from benchmarks.work import FIRST
-from orchestrator.adapters.postgres.sql import parse
+from orchestrator.adapters.postgres.statements import parse
 from orchestrator.adapters.redis.client import connect
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.turns.turn import Submission, TurnInput

@@ -12,24 +12,24 @@ from starlette.requests import HTTPConnection
 from gateway.auth.authentication import Access
 from gateway.auth.authorisation import Owners
 from gateway.flows import KnownFlows
-from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.domains.frame_pages import FramePages
+from orchestrator.adapters.domains.registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed, Leave
-from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.adapters.postgres.status import PostgresStatus
+from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.ports.approvals import Approvals
-from orchestrator.ports.archive import Archive
-from orchestrator.ports.effects import Effects
-from orchestrator.ports.feedback import FeedbackStore
-from orchestrator.ports.inbox import Inbox
-from orchestrator.ports.preferences import PreferenceStore
+from orchestrator.ports.memory.preferences import PreferenceStore
+from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.pressure import Pressure
 from orchestrator.ports.runs import NewRun, Runs, Started
-from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.standing import ReadStanding
+from orchestrator.ports.turns.approvals import Approvals
+from orchestrator.ports.turns.archive import Archive
+from orchestrator.ports.turns.effects import Effects
+from orchestrator.ports.turns.feedback import FeedbackStore
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.ports.wakeup import Wakeup
-from orchestrator.ports.webhooks import Webhooks
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller
 from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord
@@ -102,7 +102,7 @@ class Operations:
 
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
-    stats: ReadStanding
+    stats: PostgresStatus
     record_signal: RecordSignal
     flower_url: str | None = None
 
@@ -118,7 +118,7 @@ class Dependencies:
     operations: Operations
     approvals: Approvals
     feedback: FeedbackStore
-    webhooks: Webhooks | None = None
+    webhooks: PostgresWebhooks | None = None
     access: Access = field(default_factory=Access)
 
     @property
@@ -142,7 +142,7 @@ def _part(name: str) -> Any:
     return Depends(get_part)
 
 
-def _webhooks(connection: HTTPConnection) -> Webhooks:
+def _webhooks(connection: HTTPConnection) -> PostgresWebhooks:
     webhooks = dependencies_of(connection).webhooks
     if webhooks is None:
         raise Unavailable("This gateway keeps no webhooks.")
@@ -167,6 +167,6 @@ TheOperations = Annotated[Operations, _part("operations")]
 TheApprovals = Annotated[Approvals, _part("approvals")]
 TheFeedback = Annotated[FeedbackStore, _part("feedback")]
 TheAccess = Annotated[Access, _part("access")]
-TheWebhooks = Annotated[Webhooks, Depends(_webhooks)]
+TheWebhooks = Annotated[PostgresWebhooks, Depends(_webhooks)]
 TheCaller = Annotated[Caller, Depends(_caller)]
 TheTenant = Annotated[TenantId, Depends(_tenant)]

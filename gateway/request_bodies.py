@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstr
 
 from orchestrator.dialogue.labels import Label
 from orchestrator.dialogue.validation import is_bounded_json
-from orchestrator.ports.preferences import LONGEST_TEXT, MOST_PREFERENCES, PreferenceKind, Source
+from orchestrator.ports.memory.preferences import LONGEST_TEXT, MOST_PREFERENCES, PreferenceKind, Source
 from orchestrator.turns.feedback import Rating
 from orchestrator.turns.submission import (
     NO_NUL,

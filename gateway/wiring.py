@@ -16,10 +16,10 @@ from gateway.dependencies import (
     TurnServices,
 )
 from gateway.flows import KnownFlows
-from orchestrator.adapters.frame_pages import FramePages
-from orchestrator.adapters.postgres.archive import PostgresArchive
-from orchestrator.adapters.postgres.feedback import PostgresFeedback
-from orchestrator.adapters.postgres.standing import PostgresStanding
+from orchestrator.adapters.domains.frame_pages import FramePages
+from orchestrator.adapters.postgres.status import PostgresStatus
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive
+from orchestrator.adapters.postgres.turns.feedback import PostgresFeedback
 from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings
 from orchestrator.telemetry import log_signal
@@ -46,13 +46,13 @@ async def open_dependencies(
                 store=ports.runs,
                 flows=flows or KnownFlows(settings.domain),
                 load=ports.pressure,
-                notify_workers=ports.messages.tell_of_runs,
+                notify_workers=ports.messages.send_runs,
             ),
             memory=MemoryServices(ports.context, ports.preferences),
             operations=Operations(
                 probe=ports.probe,
                 circuits=ports.circuits.describe,
-                stats=PostgresStanding(ports.database),
+                stats=PostgresStatus(ports.database),
                 record_signal=log_signal,
                 flower_url=settings.flower_url,
             ),

@@ -9,14 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final
 
-from internal_flows.directives import (
-    Directive,
-    Stage,
-    before_all_response,
-    data_response,
-    redo_run,
-    skip,
-)
+from internal_flows.directives import Directive, Stage, before_all_response, data_response, redo_run, skip
 from orchestrator.ports.run_status import OnFailure, Urgency
 from orchestrator.types import Json, JsonObject, SessionId, TenantId
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from orchestrator.client import Client
 from orchestrator.errors import Unavailable
-from orchestrator.settings import read_variable
+from orchestrator.settings.environment import read_variable
 from parley.data_folder import UpNote, is_held
 
 

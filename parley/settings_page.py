@@ -22,7 +22,8 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from orchestrator.domain.configuration import DomainConfig
-from orchestrator.settings import EVERYBODY, Form, ReadBy, Settings
+from orchestrator.settings import Settings
+from orchestrator.settings.fields import EVERYBODY, Form, ReadBy
 
 # Variables that are read outside of the settings: by commands, and by OpenTelemetry itself.
 _OF_COMMANDS = {

@@ -17,7 +17,8 @@ from importlib import import_module
 from pathlib import Path
 
 from orchestrator.errors import Unavailable
-from orchestrator.settings import read_settings, read_variable
+from orchestrator.settings import read_settings
+from orchestrator.settings.environment import read_variable
 from parley.data_folder import hold, trained_folder
 from parley.embedded import Stores, open_database, open_redis
 from parley.embedded.ports import free_port

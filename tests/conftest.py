@@ -14,8 +14,8 @@ import psycopg
 import pytest
 import redis
 
+from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.adapters.trained_files import TrainedFiles
 from orchestrator.nlu.readers import system1
 from orchestrator.nlu.training import FitOnce
 from parley.embedded import Stores

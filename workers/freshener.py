@@ -9,9 +9,9 @@ from typing import Final
 from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.ports.freshness import Renewed
-from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.run_status import ENDED, SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.runs import Runs
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 from workers.internal import InternalExecutor
 

@@ -25,7 +25,6 @@ from internal_flows.redo import ceiling_of, end_with_redo
 from internal_flows.runner import items_failed
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import NotFound, ParleyError, Unavailable
-from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.run_status import ItemStatus, Phase, RunStatus, Urgency
 from orchestrator.ports.run_work import (
     ClaimedItem,
@@ -38,6 +37,7 @@ from orchestrator.ports.run_work import (
     RunWork,
 )
 from orchestrator.ports.runs import Hint, NewRun, Runs, Started
+from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span

@@ -18,13 +18,13 @@ from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
-from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
+from orchestrator.adapters.redis.worker_registry import ANNOUNCE_EVERY_S, RegisteredProcess, WorkerRegistry
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
+from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.ports.outbox import OutboxMessage
-from orchestrator.ports.scratchpad import Entry
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
@@ -88,7 +88,7 @@ class WorkerProcess:
         self._internal = internal
         self._pulse = pulse or Pulse(None)
         self._condition = Condition.READY
-        self._presence = Presence.here("worker", queues)
+        self._registered = RegisteredProcess.here("worker", queues)
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._repeated: list[asyncio.Task[None]] = []
@@ -177,9 +177,9 @@ class WorkerProcess:
                 self._repeat("look at turns", self._executor.look_at_turns, LOOK_AT_TURNS_EVERY_S)
         if self._internal is not None and self._internal.carries_out:
             self._open_webhooks(ports)
-        board = PresenceBoard(ports.redis)
+        board = WorkerRegistry(ports.redis)
         self._resources.push_async_callback(self._leave, board)
-        self._repeat("presence", lambda: board.announce(self._presence), ANNOUNCE_EVERY_S)
+        self._repeat("presence", lambda: board.announce(self._registered), ANNOUNCE_EVERY_S)
         self._repeat("probe", self._look_around, LOOK_AROUND_EVERY_S)
         self._repeat("pulse", self._beat, BEAT_EVERY_S)
         if sightings:
@@ -276,10 +276,10 @@ class WorkerProcess:
     async def _beat(self) -> None:
         self._pulse.beat(self._condition)
 
-    async def _leave(self, board: PresenceBoard) -> None:
+    async def _leave(self, board: WorkerRegistry) -> None:
         self._pulse.end()
         try:
-            await board.leave(self._presence)
+            await board.leave(self._registered)
         except Unavailable as error:
             _log.warning("This worker is seen for a little longer.", error=error)
 

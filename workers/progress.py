@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 
 from orchestrator.errors import Unavailable
-from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.run_work import RunFacts, RunWork
+from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
 

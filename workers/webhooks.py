@@ -12,16 +12,14 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.errors import ParleyError
-from orchestrator.ports.webhooks import WebhookFeeds
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import WEBHOOK_POSTS, WEBHOOKS_GIVEN_UP
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import (
     ATTEMPT_HEADER,
-    EVENT_ID_HEADER,
     EVENT_TYPE_HEADER,
-    SIGNATURE_HEADER,
     Arrived,
     Failed,
     HeldFeed,
@@ -30,7 +28,7 @@ from orchestrator.turns.webhook import (
     delivery_body,
     event_id,
     retry_after,
-    sign,
+    signed_headers,
 )
 
 LOOK_EVERY_S: Final = 0.5
@@ -52,7 +50,7 @@ class WebhookSender:
     """Args: `give_up_s`: a feed that has failed for so long waits for an operator."""
 
     def __init__(
-        self, feeds: WebhookFeeds, posts: Posts, *, give_up_s: float, capacity: int = CAPACITY
+        self, feeds: PostgresWebhookFeeds, posts: Posts, *, give_up_s: float, capacity: int = CAPACITY
     ) -> None:
         self._feeds = feeds
         self._posts = posts
@@ -129,8 +127,7 @@ class WebhookSender:
         body = delivery_body(feed.webhook.tenant_id, event)
         headers = {
             "Content-Type": "application/json",
-            SIGNATURE_HEADER: sign(feed.secrets, body, time.time()),
-            EVENT_ID_HEADER: event_id(event),
+            **signed_headers(feed.secrets, event_id(event), body, time.time()),
             EVENT_TYPE_HEADER: event.type,
             ATTEMPT_HEADER: str(attempt),
         }

@@ -11,10 +11,10 @@ from typing import Final
 from starlette.requests import HTTPConnection
 
 from orchestrator.errors import Forbidden
-from orchestrator.ports.approvals import Approvals
-from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.runs import Runs
 from orchestrator.ports.sessions import Sessions
+from orchestrator.ports.turns.approvals import Approvals
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.turns.access import Caller
 from orchestrator.types import SessionId, TurnId
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from gateway.responses.common import JsonMap, ResponseModel, Timestamp
-from orchestrator.ports.preferences import PreferenceKind, Source
+from orchestrator.ports.memory.preferences import PreferenceKind, Source
 
 DocumentId = Annotated[str, Field(examples=["doc_3f2a91c0d4e5b6a7f8091a2b"])]
 

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, JsonValue
 
 from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional
-from orchestrator.ports.scratchpad import EntryKind
+from orchestrator.ports.memory.scratchpad import EntryKind
 from orchestrator.turns.effect import LedgerStatus
 from orchestrator.turns.step import StepStatus
 from orchestrator.turns.turn import IfBusy

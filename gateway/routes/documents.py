@@ -16,8 +16,8 @@ from gateway.request_bodies import DocumentBody, DomainName, Title
 from gateway.responses.memory import Document, Passage, Uploaded, WholeDocument
 from orchestrator.dialogue.labels import Label
 from orchestrator.errors import InvalidInput
-from orchestrator.ports.documents import LONGEST_QUESTION, DocumentRecord, NewDocument, Owned
-from orchestrator.ports.documents import Passage as FoundPassage
+from orchestrator.ports.memory.documents import LONGEST_QUESTION, DocumentRecord, NewDocument, Owned
+from orchestrator.ports.memory.documents import Passage as FoundPassage
 from orchestrator.ports.runs import NewRun
 from orchestrator.turns.submission import NO_NUL, Identifier, invalid_input
 from orchestrator.types import JsonObject, TenantId, UserId

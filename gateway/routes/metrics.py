@@ -9,9 +9,9 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from gateway.dependencies import TheOperations
+from orchestrator.adapters.postgres.status import Queue, SystemStatus
 from orchestrator.errors import Unavailable
 from orchestrator.ports.run_status import Urgency
-from orchestrator.ports.standing import Queue, Standing
 
 router = APIRouter(tags=["operate"])
 
@@ -46,7 +46,7 @@ async def metrics(operations: TheOperations) -> Response:
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
-def _set_gauges(stats: Standing) -> None:
+def _set_gauges(stats: SystemStatus) -> None:
     STORE_ANSWERS.set(1)
     UNFINISHED_TURNS.set(stats.unfinished_turns)
     LANES.labels("held").set(stats.held_lanes)

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from gateway.dependencies import TheMemory, TheTenant
 from gateway.request_bodies import PreferencesBody
 from gateway.responses.memory import Preferences
-from orchestrator.ports.preferences import Preference
+from orchestrator.ports.memory.preferences import Preference
 from orchestrator.turns.submission import Identifier
 from orchestrator.types import JsonObject, UserId
 

@@ -13,7 +13,7 @@ from gateway.parameters import Before, Limit
 from gateway.responses.common import documented, format_time
 from gateway.responses.sessions import Frame, FramePage, JournalStep, Note
 from gateway.responses.turns import TimedTurn
-from orchestrator.ports.scratchpad import EntryKind
+from orchestrator.ports.memory.scratchpad import EntryKind
 from orchestrator.turns.result import turn_object
 from orchestrator.turns.turn import TurnRecord, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId

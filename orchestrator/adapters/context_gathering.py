@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.ports.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
+from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
 from orchestrator.ports.run_status import ENDED, OnFailure, RunStatus, Urgency
 from orchestrator.ports.runs import NewRun, Runs, Started
 from orchestrator.types import JsonObject, TenantId
@@ -16,7 +17,7 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class RunsContextGathering:
-    """Implements `ports.context.ContextGathering`. `tell` wakes a worker, and never raises."""
+    """Implements `ports.memory.context.ContextGathering`. `tell` wakes a worker, and never raises."""
 
     def __init__(self, runs: Runs, tell: Callable[[Started], Awaitable[None]]) -> None:
         self._runs = runs
@@ -51,13 +52,7 @@ class RunsContextGathering:
 
 
 def _parameters(question: ContextQuestion) -> JsonObject:
+    """What the run cannot know by its tenant and session."""
     return {
-        "user_id": question.user_id,
-        "turn_id": question.turn_id,
-        "flow_id": question.flow_id,
-        "domain": question.domain,
-        "dact": question.dact,
-        "question": question.question,
-        "slots": question.slots,
-        "known": question.known,
+        name: value for name, value in asdict(question).items() if name not in {"tenant_id", "session_id"}
     }

@@ -5,14 +5,7 @@ from __future__ import annotations
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.plan.edits import follow_correction
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import (
-    ask_about,
-    drop_stale_candidate,
-    enter,
-    plain_values,
-    shown,
-    stop_waiting,
-)
+from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.correction import Correction, apply_changes, correct, reopen
 from orchestrator.dialogue.flow import BaseFlow, Labels

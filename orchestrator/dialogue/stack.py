@@ -24,14 +24,7 @@ from orchestrator.dialogue.lifecycle import (
     FlowState,
     Standing,
 )
-from orchestrator.dialogue.outcomes import (
-    DepthLimit,
-    Existing,
-    LimitReached,
-    OnLimit,
-    Pushed,
-    PushResult,
-)
+from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed, PushResult
 from orchestrator.errors import IllegalTransition
 from orchestrator.types import Json
 

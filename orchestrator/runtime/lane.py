@@ -12,19 +12,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from orchestrator.errors import DeadlineExceeded, InvalidInput, LaneLost, ParleyError, TurnCancelled
-from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
+from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.redaction import hide_secrets
-from orchestrator.runtime.endings import (
-    Answered,
-    Ending,
-    Failed,
-    HandedBack,
-    Lost,
-    Stopped,
-    stopped_commit,
-)
+from orchestrator.runtime.endings import Answered, Ending, Failed, HandedBack, Lost, Stopped, stopped_commit
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.live_events import TurnHints
 from orchestrator.telemetry.logs import bind_turn, get_logger

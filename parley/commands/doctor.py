@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from orchestrator.errors import ParleyError
-from orchestrator.settings import read_environment
+from orchestrator.settings.environment import read_environment
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, resolve_domain
 from parley.connection import locate_gateway, open_client
 from parley.data_folder import is_held

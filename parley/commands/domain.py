@@ -9,8 +9,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.adapters.domain_folder import load_domain
-from orchestrator.adapters.trained_files import TrainedFiles
+from orchestrator.adapters.domains.folder import load_domain
+from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.domain.summary import FlowSummary, summarize
 from orchestrator.errors import ConfigurationError, InvalidInput
 from orchestrator.nlu.readers.system1 import System1

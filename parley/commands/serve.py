@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from orchestrator.settings import load_settings, read_environment
+from orchestrator.settings import load_settings
+from orchestrator.settings.environment import read_environment
 from parley.probe import probe
 from parley.roles import ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
 

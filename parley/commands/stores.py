@@ -17,7 +17,7 @@ from orchestrator.adapters.postgres.migrate import migrate as migrate_database
 from orchestrator.adapters.postgres.roles import make_login, make_roles, tie_reader
 from orchestrator.adapters.redis.acl import USERS, write_acl_file, write_template
 from orchestrator.errors import InvalidInput, Unavailable
-from orchestrator.settings import read_variable
+from orchestrator.settings.environment import read_variable
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.embedded import stores

@@ -9,7 +9,8 @@ import typer
 
 from gateway.auth.binding import require_safe_host, requires_callers
 from orchestrator.errors import Unavailable
-from orchestrator.settings import NO_STORES, read_settings, read_variable
+from orchestrator.settings import NO_STORES, read_settings
+from orchestrator.settings.environment import read_variable
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, resolve_domain
 from parley.data_folder import UpNote
 from parley.embedded.ports import is_free

@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.errors import (
-    InboxFull,
-    InvalidInput,
-    NotFound,
-    Refused,
-    SessionBusy,
-    SessionClosed,
-)
+from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind, TurnStatus
 from orchestrator.types import SessionId, TenantId, TurnId

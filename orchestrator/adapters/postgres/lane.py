@@ -13,8 +13,6 @@ from typing import Any
 import orjson
 from psycopg.rows import TupleRow
 
-from orchestrator.adapters.postgres.approvals import decide_approval
-from orchestrator.adapters.postgres.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.settle import (
     Settled,
@@ -24,7 +22,9 @@ from orchestrator.adapters.postgres.settle import (
     settle,
     steps_of,
 )
-from orchestrator.adapters.postgres.sql import Statement, statement
+from orchestrator.adapters.postgres.statements import Statement, statement
+from orchestrator.adapters.postgres.turns.approvals import decide_approval
+from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.adapters.postgres.workers import LOCK_CLASS, WorkerLiveness
 from orchestrator.errors import LaneLost, Unavailable
 from orchestrator.telemetry import get_logger

@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, and_, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.models import events, lanes, turns
+from orchestrator.adapters.postgres.tables import events, lanes, turns
 from orchestrator.turns.result import unanswered
 from orchestrator.turns.turn import TurnStatus, require_transition
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId

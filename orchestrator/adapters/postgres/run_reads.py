@@ -11,9 +11,9 @@ import psycopg
 from psycopg.rows import TupleRow
 from sqlalchemy import Row, Select, desc, func, select
 
-from orchestrator.adapters.postgres.models_internal import internal_items, internal_runs
 from orchestrator.adapters.postgres.pool import Connection, Database, translated
 from orchestrator.adapters.postgres.runs import block, execute, next_number, store, transaction
+from orchestrator.adapters.postgres.tables import internal_items, internal_runs
 from orchestrator.errors import NotFound, Refused
 from orchestrator.ports.run_status import (
     ENDED,

@@ -13,7 +13,7 @@ import orjson
 from psycopg.rows import TupleRow
 
 from orchestrator.adapters.postgres.pool import Connection, Database, translated
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.run_status import SUCCEEDED, OnFailure, Phase, RedoStanding, RunStatus, Urgency
 from orchestrator.ports.run_work import ClaimedItem, ItemEnd, ItemsClaim, Recorded, RunClaim, RunEnd, RunFacts
 from orchestrator.ports.runs import Hint, NewRun, Progress

@@ -10,7 +10,9 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.locked import NOW, lock_lane
-from orchestrator.adapters.postgres.models import (
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import session_record
+from orchestrator.adapters.postgres.tables import (
     lanes,
     plan_revisions,
     plans,
@@ -19,8 +21,6 @@ from orchestrator.adapters.postgres.models import (
     states,
     utterances,
 )
-from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import session_record
 from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.errors import InvalidInput, NotFound, SessionBusy
@@ -74,8 +74,7 @@ class PostgresSessions:
             .outerjoin(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.read_one(query)
         if row is None:
             raise NotFound("session", session_id)
         return session_record(row, None if row.body is None else orjson.loads(row.body))
@@ -88,15 +87,13 @@ class PostgresSessions:
         )
         if user_id is not None:
             query = query.where(sessions.c.user_id == user_id)
-        async with self._database.transaction() as connection:
-            return [session_record(row) for row in await connection.execute(query)]
+        return [session_record(row) for row in await self._database.read_all(query)]
 
     async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
         query = select(sessions.c.user_id).where(
             sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id
         )
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.read_one(query)
         if row is None:
             raise NotFound("session", session_id)
         return None if row.user_id is None else UserId(row.user_id)

@@ -13,9 +13,9 @@ from sqlalchemy import Row, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.locked import NOW, end_turn, lock_lane, may_run, unfinished
-from orchestrator.adapters.postgres.models import events, journal, lanes, turns
 from orchestrator.adapters.postgres.pool import Connection, Database
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import events, journal, lanes, turns
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus

@@ -11,13 +11,7 @@ from dataclasses import dataclass, replace
 from re import Pattern
 
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.dialogue.understanding import (
-    Digression,
-    Mention,
-    MessageKind,
-    Source,
-    Understanding,
-)
+from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import Answer, Domain, Entity
 from orchestrator.domain.reader import Reader
 from orchestrator.nlu.classifier import Classifier, delexicalize
@@ -50,8 +44,7 @@ from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, heard
 from orchestrator.nlu.slot_assignment import Roles, is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
-from orchestrator.nlu.training import Fit, FitOnce, fit
-from orchestrator.ports.trained import TrainedModels
+from orchestrator.nlu.training import Fit, FitOnce, TrainedModels, fit
 from orchestrator.types import Dact
 
 LIKELY = 0.35

@@ -6,12 +6,7 @@ from typing import TypeAlias
 
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.pex.calls.approval import hold_for_approval
-from orchestrator.pex.calls.candidate import (
-    Candidate,
-    drop_candidate,
-    fingerprint,
-    write_candidate,
-)
+from orchestrator.pex.calls.candidate import Candidate, drop_candidate, fingerprint, write_candidate
 from orchestrator.pex.calls.unknown_outcome import settle_unknown
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked

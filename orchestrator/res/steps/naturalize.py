@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from orchestrator.context import TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
-from orchestrator.ports.models import MODEL_FAILURES
+from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.res.answer import Answer, Response, Writer
 from orchestrator.res.markup import unescape
 from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list

@@ -18,13 +18,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from orchestrator.tools.guardrails import sql_names as functions
 from orchestrator.tools.guardrails.sql_limits import TooMuchWork, find_growth, parse
 from orchestrator.tools.guardrails.sql_names import check_names
-from orchestrator.tools.guardrails.verdict import (
-    ApprovedSql,
-    Category,
-    Entities,
-    Rejected,
-    Statement,
-)
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected, Statement
 
 MAX_BRACKETS = 60
 """Nested; the parser calls itself for each."""

@@ -12,12 +12,12 @@ import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
-from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import GATEWAY, RUNTIME, make_roles
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.ports.access import acting_tenant
@@ -76,10 +76,10 @@ def test_how_the_whole_system_stands_is_told_to_the_gateway_and_not_to_readers(f
     """RT-24: counts over all tenants, for the operator's metrics alone."""
     with filled.as_role("gateway") as connection:
         connection.execute(f"SET parley.tenant = '{A}'")
-        row = connection.execute("SELECT quarantined_turns FROM parley_standing()").fetchone()
+        row = connection.execute("SELECT quarantined_turns FROM parley_status()").fetchone()
         assert row is not None
     with filled.as_role("reader") as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
-        connection.execute("SELECT * FROM parley_standing()")
+        connection.execute("SELECT * FROM parley_status()")
 
 
 def test_a_row_cannot_be_given_to_another_tenant(filled: Place) -> None:

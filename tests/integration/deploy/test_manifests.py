@@ -18,15 +18,7 @@ from tests.integration.chaos.submitting import submitter
 from tests.integration.deploy.compose import mounts, read_compose
 from tests.integration.deploy.custom import SCHEMAS
 from tests.integration.deploy.dockerfile import ROOT
-from tests.integration.deploy.manifests import (
-    OVERLAYS,
-    build,
-    containers,
-    environment,
-    named,
-    of_kind,
-    pods,
-)
+from tests.integration.deploy.manifests import OVERLAYS, build, containers, environment, named, of_kind, pods
 from tests.integration.deploy.reach import selects
 
 RELEASES = ("1.30", "1.35")

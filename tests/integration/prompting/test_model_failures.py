@@ -14,14 +14,7 @@ from orchestrator.errors import (
     ModelTimedOut,
     RateLimited,
 )
-from orchestrator.models import (
-    BreakerPolicy,
-    CircuitState,
-    ModelChoice,
-    Pacing,
-    PromptEngineer,
-    RetryPolicy,
-)
+from orchestrator.models import BreakerPolicy, CircuitState, ModelChoice, Pacing, PromptEngineer, RetryPolicy
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.scripted_model import Answer, Drop, Fail, Hang, Raw, Rule, Script, ScriptedModel
 from tests.integration.prompting.bench import (

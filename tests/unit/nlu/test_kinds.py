@@ -5,15 +5,7 @@ import pytest
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.understanding import Digression, MessageKind
 from orchestrator.nlu.nlu_context import PastFlow
-from tests.unit.nlu.flights import (
-    SEARCH,
-    booked,
-    booking,
-    confirming,
-    nothing_open,
-    understand,
-    values,
-)
+from tests.unit.nlu.flights import SEARCH, booked, booking, confirming, nothing_open, understand, values
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.nlu.linear import train_linear

@@ -1,0 +1,91 @@
+"""Trained models as files of one folder. Nobody but this account and root may have written them.
+
+Several processes share the folder; each file appears whole. Where the folder cannot be written, as in an
+image, what is in it is used and nothing is added.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from pathlib import Path
+
+from orchestrator.errors import Unavailable
+from orchestrator.telemetry import get_logger
+
+SUFFIX = ".npz"
+KEPT_AT_MOST = 200
+_OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+_ROOT = 0
+
+_log = get_logger(__name__)
+
+
+class TrainedFiles:
+    """Implements `nlu.training.TrainedModels`. The folder is made when it is first needed."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def require_writable(self) -> None:
+        """For those who only want to fill the folder. Raises Unavailable."""
+        try:
+            self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=self._folder):
+                pass
+        except OSError as error:
+            raise Unavailable(f"Nothing can be kept in {self._folder}: {error}") from error
+
+    def get(self, key: str) -> bytes | None:
+        path = self._path(key)
+        try:
+            with path.open("rb") as file:
+                if not _is_trusted(os.fstat(file.fileno())):
+                    _log.warning("A kept model may have been written by others.", path=str(path))
+                    return None
+                return file.read()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            _log.warning("A kept model cannot be read.", path=str(path), error=error)
+            return None
+
+    def put(self, key: str, content: bytes) -> None:
+        try:
+            self._folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+            self._write(self._path(key), content)
+            self._remove_oldest()
+        except OSError as error:
+            _log.info("A trained model is not kept.", folder=str(self._folder), error=error)
+
+    def _path(self, key: str) -> Path:
+        return self._folder / f"{key}{SUFFIX}"
+
+    def _write(self, path: Path, content: bytes) -> None:
+        handle, unfinished = tempfile.mkstemp(dir=self._folder, prefix=".unfinished-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+                os.fchmod(file.fileno(), 0o644)
+            Path(unfinished).replace(path)
+        except BaseException:
+            Path(unfinished).unlink(missing_ok=True)
+            raise
+
+    def _remove_oldest(self) -> None:
+        """Domains change while they are developed; what they were is of no use."""
+        kept = sorted(self._folder.glob(f"*{SUFFIX}"), key=_written_at, reverse=True)
+        for path in kept[KEPT_AT_MOST:]:
+            path.unlink(missing_ok=True)
+
+
+def _is_trusted(found: os.stat_result) -> bool:
+    return found.st_uid in {os.geteuid(), _ROOT} and not found.st_mode & _OTHERS_MAY_WRITE
+
+
+def _written_at(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0  # another process has removed it
