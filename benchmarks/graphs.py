@@ -15,13 +15,13 @@ from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
-from orchestrator.ports.runs import NewRun, RunRecord
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.ports.runs.records import NewRun, RunRecord
 from parley.embedded import stores
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.contract.internal.graphs import make_nodes, random_shape
 from tests.integration.chaos.fleet import fleet
-from workers.canvas import Canvas
+from workers.internal.canvas import Canvas
 
 GRAPHS, NODES = 10, 40
 SHORTEST_S, LONGEST_S = 0.05, 1.0

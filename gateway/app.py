@@ -96,7 +96,7 @@ async def open_doors(
             circuits=ports.circuits.describe,
             runs=ports.runs,
             standing=PostgresStanding(ports.database),
-            pressure=ports.pressure,
+            load=ports.load,
             flows=flows or KnownFlows(settings.domain),
             tell_of_runs=ports.messages.tell_of_runs,
             flower_url=settings.flower_url,

@@ -12,6 +12,8 @@ from starlette.requests import HTTPConnection
 from gateway.authentication import Access
 from orchestrator.adapters.event_feed import EventFeed, Leave
 from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.adapters.postgres.load import PostgresLoad
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.archive import Archive
@@ -20,8 +22,7 @@ from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.feedback import FeedbackStore
 from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.preferences import PreferenceStore
-from orchestrator.ports.pressure import Pressure
-from orchestrator.ports.runs import NewRun, Runs, Started
+from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.standing import ReadStanding
@@ -91,9 +92,9 @@ class Doors:
     approvals: Approvals
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
-    runs: Runs
+    runs: PostgresRuns
     standing: ReadStanding
-    pressure: Pressure
+    load: PostgresLoad
     flows: Flows
     tell_of_runs: Callable[[Started], Awaitable[None]]
     events: EventFeed

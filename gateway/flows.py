@@ -10,7 +10,7 @@ from orchestrator.adapters.domain_code import import_internal_flows
 from orchestrator.adapters.domain_folder import served_folders
 from orchestrator.domain.problems import Problems
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
 from orchestrator.types import Json, JsonObject, SessionId, TenantId
 
 

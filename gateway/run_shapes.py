@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field, JsonValue
 
 from gateway.shapes import Shape
-from orchestrator.ports.run_status import ItemStatus, Phase, RedoStanding, RunStatus
+from orchestrator.ports.runs.status import ItemStatus, Phase, RedoStatus, RunStatus
 
 
 class Progress(Shape):
@@ -27,7 +27,7 @@ class Run(Shape):
     graph_id: str
     session_id: str | None
     redo_count: int | None
-    redo: RedoStanding
+    redo: RedoStatus
     progress: Progress
     closing: JsonValue
     reason: str | None

@@ -11,8 +11,8 @@ from pydantic.errors import PydanticUserError
 from internal_flows.graph import Graph, graphs_by_trigger
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import ConfigurationError, NotFound, Problem
-from orchestrator.ports.run_work import RunFacts
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
+from orchestrator.ports.runs.work import RunFacts
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId
 
 Configure = Callable[[str], JsonObject]

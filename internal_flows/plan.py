@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from internal_flows.graph import Graph
-from orchestrator.ports.run_status import SUCCEEDED, OnFailure, RunStatus
+from orchestrator.ports.runs.status import SUCCEEDED, OnFailure, RunStatus
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestrator.ports.run_status import RedoStanding, RunStatus
-from orchestrator.ports.run_work import RunEnd
+from orchestrator.ports.runs.status import RedoStatus, RunStatus
+from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import JsonObject
 
 PACE_S: Final = 0.5
@@ -24,7 +24,7 @@ def end_with_redo(redo_count: int | None, ceiling: int | None) -> RunEnd:
     if ceiling is not None and following > ceiling:
         return RunEnd(
             RunStatus.DONE,
-            redo=RedoStanding.CEILING_REACHED,
+            redo=RedoStatus.CEILING_REACHED,
             reason=f"It asked for another run, and {ceiling} reruns are its ceiling.",
         )
-    return RunEnd(RunStatus.DONE, redo=RedoStanding.SCHEDULED, redo_count=following, redo_after_s=PACE_S)
+    return RunEnd(RunStatus.DONE, redo=RedoStatus.SCHEDULED, redo_count=following, redo_after_s=PACE_S)

@@ -17,7 +17,7 @@ from internal_flows.directives import (
     redo_run,
     skip,
 )
-from orchestrator.ports.run_status import OnFailure, Urgency
+from orchestrator.ports.runs.status import OnFailure, Urgency
 from orchestrator.types import Json, JsonObject, SessionId, TenantId
 
 __all__ = [

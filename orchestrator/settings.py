@@ -300,7 +300,7 @@ class Settings(BaseSettings):
     """How far processes that run no turns stand back from those that do when processors are scarce."""
     trained_folder: Annotated[Path | None, WORKERS] = Field(None, alias="PARLEY_TRAINED_FOLDER")
     """Where models that System 1 has trained are kept for the next process; trained at every start when not set."""
-    pulse_file: Annotated[Path | None, PULSES] = Field(None, alias="PARLEY_PULSE_FILE")
+    heartbeat_file: Annotated[Path | None, PULSES] = Field(None, alias="PARLEY_HEARTBEAT_FILE")
     """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, alias="PARLEY_MAX_ATTEMPTS", ge=1)
     """Attempts before a turn is quarantined."""

@@ -1,7 +1,7 @@
 """The probes of containers: ``python -m parley.probe turns --live``, light enough to run every few seconds.
 
 `parley health` is the same for people. A server is asked; a worker or beat is known by the file that it
-keeps rewriting (`workers.pulse`).
+keeps rewriting (`workers.heartbeat`).
 """
 
 from __future__ import annotations
@@ -61,10 +61,11 @@ def read_pulse(path: Path, *, live: bool, now: float) -> str:
 
 
 def _pulse_file() -> Path:
-    named = os.environ.get("PARLEY_PULSE_FILE")
+    named = os.environ.get("PARLEY_HEARTBEAT_FILE")
     if not named:
         raise InvalidInput(
-            "Set PARLEY_PULSE_FILE to the same path for the role and for this command.", field="pulse_file"
+            "Set PARLEY_HEARTBEAT_FILE to the same path for the role and for this command.",
+            field="heartbeat_file",
         )
     return Path(named)
 

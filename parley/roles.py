@@ -15,7 +15,7 @@ from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS, URGENT
 
 APPLICATION: Final = "workers.app"
 """What Celery's programs are told to load."""
-WATCHING: Final = "workers.watching"
+WATCHING: Final = "workers.flower_app"
 """What Flower is told to load."""
 
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"

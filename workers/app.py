@@ -12,10 +12,10 @@ from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import ROUTES, TURNS
 from orchestrator.settings import Settings, known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
-from workers.catalogue import MakeCatalogue, make_catalogue
-from workers.host import Host
-from workers.schedule import scheduler_of
+from workers.internal.catalogue import MakeCatalogue, make_catalogue
+from workers.internal.schedule import scheduler_of
 from workers.tasks import register_tasks
+from workers.worker_lifecycle import Host
 
 BROKER_REPLY_TIMEOUT_S = 5
 BROKER_HEARTBEAT_S = 20
@@ -51,7 +51,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "task_acks_late": True,
         "worker_prefetch_multiplier": 1,
         "worker_pool": "threads",
-        "worker_consumer": "workers.shown:DiscreetConsumer",
+        "worker_consumer": "workers.task_redaction:RedactingConsumer",
         "worker_concurrency": 64,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 from prometheus_client import start_http_server
 
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
-from orchestrator.adapters.postgres.runs import PostgresRunWork
+from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
 from orchestrator.adapters.threads import run_in_thread
@@ -29,16 +29,16 @@ from orchestrator.ports.scratchpad import Entry
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TurnId
-from workers.catalogue import MakeCatalogue
-from workers.freshener import RunsFreshener
-from workers.internal import Dispatch, InternalExecutor
+from workers.flower_events import Sightings
+from workers.heartbeat import BEAT_EVERY_S, Condition, Pulse
+from workers.internal.backpressure import Backpressure
+from workers.internal.catalogue import MakeCatalogue
+from workers.internal.executor import Dispatch, InternalExecutor
+from workers.internal.start_request import read_start
+from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.loop import LoopThread
 from workers.outbox import Deliver, OutboxSender
-from workers.patience import Patience
-from workers.pulse import BEAT_EVERY_S, Condition, Pulse
-from workers.runner import SessionRunner
-from workers.sightings import Sightings
-from workers.starting import read_start
+from workers.session_pool import SessionPool
 from workers.submission import TurnRequest, submit
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
@@ -96,7 +96,7 @@ class WorkerProcess:
         self._ports: Ports
         self._lane: PostgresLane
         self._lanes: LaneRunner
-        self._runner: SessionRunner
+        self._runner: SessionPool
         self._outbox: OutboxSender
         self._executor: InternalExecutor | None = None
         self._webhooks: WebhookSender | None = None
@@ -146,7 +146,7 @@ class WorkerProcess:
         self._lane = await self._resources.enter_async_context(open_lane(ports))
         self._executor = self._open_internal(ports)
         if self._executor is not None:
-            ports = replace(ports, freshener=RunsFreshener(self._executor, ports.runs, ports.inbox))
+            ports = replace(ports, summary_refresh=RunSummaryRefresh(self._executor, ports.runs, ports.inbox))
         self._agents = AgentCatalogue(self._build, ports)
         kinds: dict[str, Deliver] = {"notes": self._put_notes}
         if self._executor is not None:
@@ -156,7 +156,7 @@ class WorkerProcess:
             self._lane, ports.live, ports.wakeup, self._agents.get, outbox_filled=self._outbox.nudge
         )
         sightings = self._sightings
-        self._runner = SessionRunner(
+        self._runner = SessionPool(
             self._lanes,
             ports.wakeup,
             capacity=self._settings.lanes_per_process,
@@ -226,8 +226,8 @@ class WorkerProcess:
             self._internal.dispatch,
             local=self._internal.carries_out,
             max_attempts=self._settings.max_attempts,
-            patience=Patience(
-                ports.pressure,
+            backpressure=Backpressure(
+                ports.load,
                 above_s=self._settings.defer_above_s,
                 at_most_s=self._settings.defer_at_most_s,
             ),

@@ -8,10 +8,10 @@ from celery import Celery
 
 from orchestrator.ports.tasks import RUN_SESSION, SUBMIT_TURN
 from orchestrator.types import JsonObject, SessionId
-from workers.canvas import register_internal_tasks
-from workers.host import Host
-from workers.shown import DISCREET
+from workers.internal.canvas import register_internal_tasks
 from workers.submission import error_result, parse_request
+from workers.task_redaction import DISCREET
+from workers.worker_lifecycle import Host
 
 
 def register_tasks(app: Celery, host: Host) -> None:

@@ -15,7 +15,7 @@ from gateway.doors import Doors, TheDoors, TheTenant
 from orchestrator.dialogue.labels import Label
 from orchestrator.errors import InvalidInput
 from orchestrator.ports.documents import LONGEST_QUESTION, DocumentRecord, NewDocument, Owned, Passage
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
 from orchestrator.turns.request import Identifier, PlainText
 from orchestrator.types import JsonObject, TenantId, UserId
 

@@ -10,7 +10,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from gateway.doors import TheDoors
 from orchestrator.errors import Unavailable
-from orchestrator.ports.run_status import Urgency
+from orchestrator.ports.runs.status import Urgency
 from orchestrator.ports.standing import Queue, Standing
 
 router = APIRouter(tags=["operate"])

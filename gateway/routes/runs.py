@@ -11,8 +11,8 @@ from fastapi import APIRouter, Query
 from gateway import run_shapes as shapes
 from gateway.doors import TheDoors, TheTenant
 from gateway.schemas import NewRunBody
-from orchestrator.ports.run_status import RunStatus
-from orchestrator.ports.runs import ItemRecord, RunRecord
+from orchestrator.ports.runs.records import ItemRecord, RunRecord
+from orchestrator.ports.runs.status import RunStatus
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
@@ -68,8 +68,8 @@ async def list_runs(
 @router.get("/debt", responses={200: {"model": shapes.HousekeepingDebt}})
 async def show_debt(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
     """Housekeeping that is due and put off, by session, the oldest first (IF-14)."""
-    debt = await doors.pressure.housekeeping_debt(tenant, limit=limit)
-    wait_s = await doors.pressure.turn_wait_s()
+    debt = await doors.load.housekeeping_debt(tenant, limit=limit)
+    wait_s = await doors.load.turn_wait_s()
     return {"turn_wait_s": round(wait_s, 3), "sessions": [asdict(entry) for entry in debt]}
 
 

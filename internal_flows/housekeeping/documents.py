@@ -11,10 +11,10 @@ from internal_flows.housekeeping.promotion import (
     About,
     Bars,
     Cause,
+    describe_origin,
     find_cause,
     overlap,
     select,
-    tell_origin,
     with_data,
 )
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, redo_run, skip
@@ -80,7 +80,7 @@ class PromoteContext(InternalFlow):
                 domain=run.data["domain"],
                 user_id=data["user_id"],
                 labels=entry.labels,
-                origin=tell_origin(entry, run.run_id, str(run.session_id), Cause(data["cause"])),
+                origin=describe_origin(entry, run.run_id, str(run.session_id), Cause(data["cause"])),
             )
         )
         await context.embed(run.tenant_id, added.document_id)

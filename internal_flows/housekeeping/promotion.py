@@ -105,7 +105,7 @@ def overlap(text: str, other: str) -> float:
     return len(terms & set(find_terms(other))) / len(terms) if terms else 1.0
 
 
-def tell_origin(entry: Entry, run_id: str, session_id: str, cause: Cause) -> JsonObject:
+def describe_origin(entry: Entry, run_id: str, session_id: str, cause: Cause) -> JsonObject:
     """Where something that was promoted came from."""
     origin: dict[str, Json] = {
         "session_id": session_id,

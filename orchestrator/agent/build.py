@@ -25,7 +25,7 @@ from orchestrator.planning import Planner
 from orchestrator.planning.advisor import Advisor
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.freshness import Freshener
+from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
@@ -46,7 +46,7 @@ def build_agent(
     engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
     gather: ContextGathering | None = None,
-    freshener: Freshener | None = None,
+    summary_refresh: SummaryRefresh | None = None,
     clock: Callable[[], float] = time.time,
     memory: MemoryPorts | None = None,
     record_signal: RecordSignal = drop_signal,
@@ -62,7 +62,7 @@ def build_agent(
         engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
         gather: has Internal flows look for context; None leaves that rung of recovery out.
-        freshener: renews summaries and memories that a flow needs; None leaves them as old as they are.
+        summary_refresh: renews summaries and memories that a flow needs; None leaves them as old as they are.
         clock: unix seconds.
         memory: what is remembered beyond the working state; None: nothing.
         record_signal: receives what is worth evaluating.
@@ -85,7 +85,7 @@ def build_agent(
             res=RES(Templates(domain, registry, load_base_templates()), engineer),
             planner=planner,
             gather=gather,
-            freshener=freshener,
+            summary_refresh=summary_refresh,
             clock=clock,
             record_signal=record_signal,
             memory=memory,

@@ -39,17 +39,17 @@ async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> N
 async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness) -> int:
     if needed.of is Kept.SUMMARY:
         return turn.state.summary.through_turn if turn.state.summary is not None else 0
-    if modules.freshener is None:
+    if modules.summary_refresh is None:
         return 0
-    return await modules.freshener.remembered_through(turn.world.tenant_id, turn.world.session_id)
+    return await modules.summary_refresh.remembered_through(turn.world.tenant_id, turn.world.session_id)
 
 
 async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
     """Have it made; the turn that is covered then. The lane's own copy of the summary comes too late."""
-    if modules.freshener is None:
+    if modules.summary_refresh is None:
         return 0
     left_s = max(0.0, turn.world.deadline - modules.clock())
-    renewed = await modules.freshener.renew(
+    renewed = await modules.summary_refresh.renew(
         turn.world.tenant_id,
         turn.world.session_id,
         memory=needed.of is Kept.MEMORY,

@@ -14,9 +14,9 @@ from orchestrator.planning import Planner
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.documents import ContextSearch
 from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.freshness import Freshener
 from orchestrator.ports.preferences import PreferenceStore
 from orchestrator.ports.scratchpad import Scratchpad
+from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.world.registry import Registry
@@ -35,7 +35,7 @@ class MemoryPorts:
 class Modules:
     """One per domain and process. `clock`: unix seconds.
 
-    What may be None is left out: `gather`, the rung of recovery that looks for context; `freshener`, the
+    What may be None is left out: `gather`, the rung of recovery that looks for context; `summary_refresh`, the
     renewal of summaries and memories; `memory`, what is remembered beyond the working state; `live`, the
     listeners of answers that are being written.
     """
@@ -47,7 +47,7 @@ class Modules:
     res: RES
     planner: Planner
     gather: ContextGathering | None = None
-    freshener: Freshener | None = None
+    summary_refresh: SummaryRefresh | None = None
     clock: Callable[[], float] = time.time
     record_signal: RecordSignal = drop_signal
     live: LiveEvents | None = None

@@ -20,7 +20,7 @@ class Standing:
     """`held_lanes` are at work, `waiting_lanes` have turns and nobody who works on them.
 
     `outbox` by kind: what was committed and not yet sent. `runs` by urgency: Internal flows that are due
-    and that nobody is at; those of housekeeping are the debt (IF-14), which `ports.pressure.Pressure` tells by
+    and that nobody is at; those of housekeeping are the debt (IF-14), which `adapters.postgres.load` tells by
     session. `webhooks_…`: feeds whose receiver fails, and those that wait for an operator.
     """
 

@@ -12,17 +12,17 @@ import pytest
 
 from orchestrator.adapters.postgres.approvals import PostgresApprovals
 from orchestrator.adapters.postgres.archive import PostgresArchive
+from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.effects import PostgresEffects
 from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.feedback import PostgresFeedback
 from orchestrator.adapters.postgres.inbox import PostgresInbox
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
-from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.ports.approvals import Approvals
 from orchestrator.ports.archive import Archive
 from orchestrator.ports.effects import Effects
@@ -105,10 +105,10 @@ def _memory_ports() -> Ports:
 
 
 def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports:
-    workers: dict[Lane, WorkerLiveness] = {}
+    workers: dict[Lane, WorkerLock] = {}
 
     async def make_lane(**options: Any) -> Lane:
-        worker = await stack.enter_async_context(WorkerLiveness(url))
+        worker = await stack.enter_async_context(WorkerLock(url))
         lane = PostgresLane(database, worker, **options)
         workers[lane] = worker
         return lane

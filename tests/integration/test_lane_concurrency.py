@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres import sql
+from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.inbox import PostgresInbox
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
-from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.errors import InboxFull, LaneLost, Unavailable
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import Receipt, TurnStatus
@@ -37,8 +37,8 @@ class Stage:
         self.sessions = PostgresSessions(database)
         self._stack = stack
 
-    async def worker(self) -> WorkerLiveness:
-        return await self._stack.enter_async_context(WorkerLiveness(self.url))
+    async def worker(self) -> WorkerLock:
+        return await self._stack.enter_async_context(WorkerLock(self.url))
 
     async def lane(self, **options: Any) -> PostgresLane:
         return PostgresLane(self.database, await self.worker(), **options)
@@ -179,7 +179,8 @@ async def test_without_the_fence_a_stale_commit_does_harm(
     written = sql.source("commit_turn")
     assert written.count(FENCE) == 1
     session, frozen, lease = await _overtaken(stage)
-    monkeypatch.setattr(frozen, "_commit", sql.parse(written.replace(FENCE, "")))
+    unfenced = sql.parse(written.replace(FENCE, ""))
+    monkeypatch.setattr("orchestrator.adapters.postgres.lanes.commit.statement", lambda _: unfenced)
     await frozen.commit(lease, commit_for(lease, after={"by": "the stale one"}))
     record = await stage.sessions.get(DEFAULT_TENANT, session)
     assert record.state == {"by": "the stale one"}

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from gateway.app import create_app, open_doors
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import FrameRecord
 from orchestrator.types import DEFAULT_TENANT

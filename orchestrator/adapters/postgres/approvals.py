@@ -8,8 +8,7 @@ from typing import Any
 from sqlalchemy import Row, desc, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import NOW
-from orchestrator.adapters.postgres.models import approvals
+from orchestrator.adapters.postgres.models import NOW, approvals
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import NotFound, Refused
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix, tell_refusal

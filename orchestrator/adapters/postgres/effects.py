@@ -10,8 +10,7 @@ from typing import Any
 from sqlalchemy import Row, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import NOW
-from orchestrator.adapters.postgres.models import effects, lanes, sessions
+from orchestrator.adapters.postgres.models import NOW, effects, lanes, sessions
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.sql import statement
 from orchestrator.errors import LaneLost, NotFound

@@ -14,15 +14,14 @@ import psycopg
 from sqlalchemy import Row, desc, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import (
-    NOW,
+from orchestrator.adapters.postgres.lanes.lane_lock import (
     append_event,
     end_turn,
     lock_lane,
     lock_lane_of_turn,
     unfinished,
 )
-from orchestrator.adapters.postgres.models import lanes, turns
+from orchestrator.adapters.postgres.models import NOW, lanes, turns
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
 from orchestrator.adapters.postgres.sessions import PostgresSessions

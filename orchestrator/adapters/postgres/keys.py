@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy import Row, desc, func, insert, select, text, update
 
-from orchestrator.adapters.postgres.locked import NOW
+from orchestrator.adapters.postgres.models import NOW
 from orchestrator.adapters.postgres.models_access import api_keys
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import NotFound

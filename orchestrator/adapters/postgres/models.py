@@ -18,6 +18,7 @@ from sqlalchemy import (
     Table,
     Text,
     UniqueConstraint,
+    func,
     text,
 )
 from sqlalchemy.dialects.postgresql import JSONB
@@ -37,6 +38,9 @@ def _added_text(name: str) -> Column[str]:
     """A column that older rows do not have a value for."""
     return Column(name, Text, nullable=False, server_default="")
 
+
+NOW = func.clock_timestamp()
+"""The database's clock, by which leases and deadlines are measured."""
 
 webhooks = access.webhooks
 feedback = feedback_models.feedback

@@ -9,8 +9,9 @@ from sqlalchemy import Row, Select, desc, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import NOW, lock_lane
+from orchestrator.adapters.postgres.lanes.lane_lock import lock_lane
 from orchestrator.adapters.postgres.models import (
+    NOW,
     lanes,
     plan_revisions,
     plans,

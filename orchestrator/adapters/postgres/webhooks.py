@@ -25,8 +25,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import NOW
-from orchestrator.adapters.postgres.models import events, lanes
+from orchestrator.adapters.postgres.models import NOW, events, lanes
 from orchestrator.adapters.postgres.models_access import webhook_feeds, webhook_secrets, webhooks
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import NotFound

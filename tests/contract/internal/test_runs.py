@@ -8,7 +8,7 @@ import pytest
 
 from internal_flows.directives import REDO_NOT_HERE
 from orchestrator.errors import Refused
-from orchestrator.ports.run_status import ItemStatus, RedoStanding, RunStatus
+from orchestrator.ports.runs.status import ItemStatus, RedoStatus, RunStatus
 from tests.contract.internal.conftest import Runner
 
 SKIP = {"call": "skip", "with": {"reason": "not today"}}
@@ -77,7 +77,7 @@ async def test_redo_from_an_item_fails_with_an_explicit_error(runner: Runner, st
     record, items, chain = await scripted(runner, **{stage: said})
 
     assert {item.error for item in items} == {f"{stage}: {REDO_NOT_HERE}"}
-    assert (record.status, record.redo, len(chain)) == (RunStatus.FAILED, RedoStanding.NONE, 1)
+    assert (record.status, record.redo, len(chain)) == (RunStatus.FAILED, RedoStatus.NONE, 1)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +271,7 @@ async def test_past_the_ceiling_one_more_can_be_had_by_hand(runner: Runner) -> N
     again = await runner.redo(chain[-1].run_id)
 
     assert [record.redo_count for record in again] == [3]
-    assert again[0].redo is RedoStanding.CEILING_REACHED
+    assert again[0].redo is RedoStatus.CEILING_REACHED
 
 
 async def test_a_lifted_ceiling_stops_nothing(runner: Runner) -> None:

@@ -10,9 +10,9 @@ from orchestrator.adapters.domain_registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.pressure import PostgresPressure
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.standing import PostgresStanding
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.memory.business_context import BusinessContext
@@ -60,7 +60,7 @@ def make_doors(store: MemoryStore, **others: Any) -> Doors:
         "circuits": _no_circuits,
         "runs": PostgresRuns(Database(NOWHERE)),
         "standing": PostgresStanding(Database(NOWHERE)),
-        "pressure": PostgresPressure(Database(NOWHERE)),
+        "load": PostgresLoad(Database(NOWHERE)),
         "flows": KnownFlows("travel"),
         "tell_of_runs": Messages("redis://127.0.0.1:1/0").tell_of_runs,
         "events": EventFeed(MemoryEventLog(store), live, inbox),

@@ -12,7 +12,7 @@ from gateway.app import create_app
 from gateway.doors import Doors, MemoryDoors
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashed import HashedEmbedder
-from orchestrator.ports.runs import NewRun, Started
+from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.testing.documents import MemoryDocuments
 from orchestrator.testing.preferences import MemoryPreferences
 from orchestrator.testing.store import MemoryStore

@@ -20,8 +20,8 @@ READS = {
     "gateway": "gateway/**/*.py",
     "turns": "workers/{app,host,process}.py",
     "internal": "workers/{app,host,process}.py",
-    "beat": "workers/schedule.py",
-    "flower": "workers/watching.py",
+    "beat": "workers/internal/schedule.py",
+    "flower": "workers/flower_app.py",
 }
 """The code that is a role's own; what opens the stores and models of several is in the orchestrator."""
 

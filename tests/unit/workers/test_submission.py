@@ -8,7 +8,7 @@ import pytest
 
 from internal_flows.catalogue import Catalogue
 from orchestrator.errors import InputTooLarge, InvalidInput
-from workers.starting import MAX_START_BYTES, read_start
+from workers.internal.start_request import MAX_START_BYTES, read_start
 from workers.submission import MAX_TEXT_BYTES, parse_request
 
 
