@@ -10,7 +10,7 @@ import asyncio
 import orjson
 
 from benchmarks.work import FIRST, advance
-from orchestrator.agent.durable import DurableSteps
+from orchestrator.runtime.journal import DurableSteps
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.turn import TurnStatus

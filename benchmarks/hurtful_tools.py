@@ -28,8 +28,8 @@ import structlog
 from benchmarks.candidates import Ours, run_ours
 from benchmarks.hurtful_domain import BAD, CROWDS, word_of, write_domain
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.pex.strays import SHARED_THREADS
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.simulator import Rehearsal
+from orchestrator.tools.orphaned_calls import SHARED_THREADS
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
 from parley.embedded import stores

@@ -49,21 +49,21 @@ from orchestrator.adapters.tools.transports import Transports
 from orchestrator.adapters.trained_files import TrainedFiles
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
-from orchestrator.agent.lane import TurnAgent
 from orchestrator.agent.modules import MemoryPorts
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.user_memory import UserMemory
-from orchestrator.nlu.system1 import System1
-from orchestrator.pex.guardrails import GuardedPython, PythonRules
-from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.models import BreakerPolicy
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.summary_refresh import SummaryRefresh
-from orchestrator.prompting import BreakerPolicy
+from orchestrator.runtime.lane import TurnAgent
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
 from orchestrator.telemetry.metrics import count_signal
 from orchestrator.telemetry.signals import keep
+from orchestrator.tools.guardrails import GuardedPython, PythonRules
+from orchestrator.tools.middleware import ToolPorts
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0

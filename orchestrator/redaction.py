@@ -35,7 +35,7 @@ _SHAPES: Final = (
     ),
     # Keys of model endpoints, of webhooks, of callers; signed tokens
     re.compile(r"\bsk-[A-Za-z0-9_-]{8,}"),
-    re.compile(r"\bwhsec_[A-Za-z0-9_-]{8,}"),
+    re.compile(r"\bwhsec_[A-Za-z0-9+/=_-]{8,}"),
     re.compile(r"\bparley_[0-9a-f]{8,}_[A-Za-z0-9_-]{8,}"),
     re.compile(r"\beyJ[A-Za-z0-9_-]{5,}\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+"),
 )

@@ -19,9 +19,7 @@ from orchestrator.telemetry.metrics import WEBHOOK_POSTS, WEBHOOKS_GIVEN_UP
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import (
     ATTEMPT_HEADER,
-    EVENT_ID_HEADER,
     EVENT_TYPE_HEADER,
-    SIGNATURE_HEADER,
     Arrived,
     Failed,
     HeldFeed,
@@ -30,7 +28,7 @@ from orchestrator.turns.webhook import (
     delivery_body,
     event_id,
     retry_after,
-    sign,
+    signed_headers,
 )
 
 LOOK_EVERY_S: Final = 0.5
@@ -129,8 +127,7 @@ class WebhookSender:
         body = delivery_body(feed.webhook.tenant_id, event)
         headers = {
             "Content-Type": "application/json",
-            SIGNATURE_HEADER: sign(feed.secrets, body, time.time()),
-            EVENT_ID_HEADER: event_id(event),
+            **signed_headers(feed.secrets, event_id(event), body, time.time()),
             EVENT_TYPE_HEADER: event.type,
             ATTEMPT_HEADER: str(attempt),
         }

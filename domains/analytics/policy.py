@@ -20,14 +20,13 @@ from domains.analytics.questions_back import (
     tell_unknown_columns,
 )
 from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
-from orchestrator.pex.ending import Ending, Failed, NeedsInput
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.results import make_frame
+from orchestrator.pex.steps.results import make_frame
 from orchestrator.types import Json, JsonObject
-from orchestrator.world.remark import RemarkKind
 
 AFTER: Mapping[str, tuple[str, ...]] = {
     "by": ("by", "per", "each", "over", "against", "every"),

@@ -6,11 +6,10 @@ from collections.abc import Collection, Mapping
 
 from domains.analytics.catalogue import TABLES, tables_with
 from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Failed, NeedsInput
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Execution, Failed, NeedsInput
 from orchestrator.types import Json, JsonObject
-from orchestrator.world.remark import RemarkKind
 
 MOST_OFFERED = 24
 _OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})

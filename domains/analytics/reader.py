@@ -28,7 +28,7 @@ from domains.analytics.wording.tidying import (
     rename,
     sample,
 )
-from orchestrator.domain.reading import Heard, Read
+from orchestrator.domain.reader import Heard, Read
 
 _CHANGES: tuple[Callable[[Request], Read | None], ...] = (
     undo,

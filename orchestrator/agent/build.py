@@ -10,31 +10,31 @@ from orchestrator.agent.modules import MemoryPorts, Modules
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
+from orchestrator.domain.registry import Registry
+from orchestrator.models import PromptEngineer, Voter, read_voters
 from orchestrator.nlu.module import NLU
-from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system2 import Asker
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.readers.system2 import Asker
 from orchestrator.pex.module import PEX
-from orchestrator.pex.plan_policy import PlanPolicy
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.redraw import ModelFrames
 from orchestrator.pex.skills.runner import SkillRunner
-from orchestrator.pex.toolbox import Services, Toolbox
-from orchestrator.pex.tools import ToolRunner
-from orchestrator.pex.wrappers import ToolPorts
-from orchestrator.planning import Planner
-from orchestrator.planning.advisor import Advisor
+from orchestrator.pex.steps.repair import ModelFrames
+from orchestrator.plans import Planner
+from orchestrator.plans.advisor import Advisor
+from orchestrator.plans.policy import PlanPolicy
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.summary_refresh import SummaryRefresh
-from orchestrator.prompting import PromptEngineer, Voter, read_voters
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.telemetry import RecordSignal, drop_signal
+from orchestrator.tools.middleware import ToolPorts
+from orchestrator.tools.runner import ToolRunner
+from orchestrator.tools.toolbox import Services, Toolbox
 from orchestrator.types import Dact
-from orchestrator.world.registry import Registry
 
 REMEMBER = "Memory.remember"
-"""What the tool is by which users have something remembered; see `orchestrator.memory.tools`."""
+"""What the tool is by which users have something remembered; see `orchestrator.memory.user_memory`."""
 
 
 def build_agent(

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.asides import OPEN
-from orchestrator.agent.gathering import gather
+from orchestrator.agent.context_wait import gather
+from orchestrator.agent.messages.digressions import OPEN
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Failed, Recover, Recovery, Rung
+from orchestrator.pex.execution import Failed, Recover, Recovery, Rung
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Dact
-from orchestrator.world.remark import RemarkKind
 
 
 async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover) -> bool:

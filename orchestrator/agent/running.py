@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from orchestrator.context import World
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.answer import Answer
 from orchestrator.turns.lease import Lease, OutboxEntry, Work
 from orchestrator.types import JsonObject
-from orchestrator.world.world import World
 
 
 @dataclass(slots=True)

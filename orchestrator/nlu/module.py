@@ -13,18 +13,18 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.domain.model import Domain
+from orchestrator.models.calling import CallContext
 from orchestrator.nlu import contemplate, fill, think
-from orchestrator.nlu.commands import Commands
-from orchestrator.nlu.plan_words import read_plan_words
+from orchestrator.nlu.nlu_context import Situation, day_of, read_situation
 from orchestrator.nlu.prepare import Preparation, Prepared
-from orchestrator.nlu.react import Action, react
-from orchestrator.nlu.situation import Situation, day_of, read_situation
-from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system2 import Asker
+from orchestrator.nlu.readers.actions import Action, react
+from orchestrator.nlu.readers.commands import Commands
+from orchestrator.nlu.readers.plan_changes import read_plan_words
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.readers.system2 import Asker
 from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validated, Validation
 from orchestrator.ports.models import MODEL_FAILURES
-from orchestrator.prompting.calling import CallContext
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Dact, FlowId, Json, JsonObject
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orchestrator.context import World
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.pex.check import find_work
-from orchestrator.pex.compensate import undo_first
-from orchestrator.pex.ending import Ending, Failed
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.calls.compensate import undo_first
+from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.tools import ToolRunner
+from orchestrator.pex.steps.check import find_work
+from orchestrator.tools.runner import ToolRunner
 from orchestrator.types import Dact
-from orchestrator.world.world import World
 
 
 class PEX:

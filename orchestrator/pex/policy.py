@@ -13,20 +13,19 @@ from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.arguments import Gathered, gather_arguments
-from orchestrator.pex.check import check, check_slots
 from orchestrator.pex.choices import Skills
-from orchestrator.pex.complete import complete
-from orchestrator.pex.effects import keep_note, make_effect
-from orchestrator.pex.ending import Completed, Ending, Failed, Partial
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.guardrails import Entities
-from orchestrator.pex.invoke import invoke
-from orchestrator.pex.recover import recover
-from orchestrator.pex.repair import FrameWriter, repair
-from orchestrator.pex.results import make_frame, results
-from orchestrator.pex.review import review
-from orchestrator.pex.toolbox import Tool
-from orchestrator.pex.verify import verify
+from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Partial
+from orchestrator.pex.steps.check import check, check_slots
+from orchestrator.pex.steps.complete import complete
+from orchestrator.pex.steps.invoke import invoke
+from orchestrator.pex.steps.recover import recover
+from orchestrator.pex.steps.repair import FrameWriter, repair
+from orchestrator.pex.steps.results import make_frame, results
+from orchestrator.pex.steps.review import review
+from orchestrator.pex.steps.verify import verify
+from orchestrator.tools.guardrails import Entities
+from orchestrator.tools.runner import keep_note, make_effect
+from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
 
 Step = Callable[[Execution], Awaitable[Ending | None]]

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+from orchestrator.context import World
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.res.answer import Answer
-from orchestrator.res.clarify import clarify
-from orchestrator.res.display import display
-from orchestrator.res.finish import finish
-from orchestrator.res.generate import tell_completed, tell_remark
 from orchestrator.res.naturalize import Writer, naturalize
-from orchestrator.res.start import start
+from orchestrator.res.steps.clarify import clarify
+from orchestrator.res.steps.display import display
+from orchestrator.res.steps.finish import finish
+from orchestrator.res.steps.generate import tell_completed, tell_remark
+from orchestrator.res.steps.start import start
 from orchestrator.res.suggest import suggest
 from orchestrator.res.templates import Templates
 from orchestrator.telemetry import SignalType
-from orchestrator.world.remark import RemarkKind
-from orchestrator.world.world import World
 
 LEADING = frozenset(
     {

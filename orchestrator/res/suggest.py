@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from orchestrator.context import World
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan import current_plan
+from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.res.answer import Answer
-from orchestrator.res.clarify import write_action
-from orchestrator.res.words import name_task
+from orchestrator.res.steps.clarify import write_action
+from orchestrator.res.wording import name_task
 from orchestrator.types import Dact
-from orchestrator.world.remark import Remark, RemarkKind
-from orchestrator.world.world import World
 
 ABOUT_PLANS = frozenset(
     {RemarkKind.PLANNED, RemarkKind.REPLANNED, RemarkKind.PLAN_STATUS, RemarkKind.NO_SUCH_STEP}

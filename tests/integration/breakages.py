@@ -176,7 +176,7 @@ def empty_database(deployment: Deployment) -> Iterator[None]:
 
 
 older_schema = stated(
-    "UPDATE alembic_version SET version_num = '0001'", f"UPDATE alembic_version SET version_num = '{HEAD}'"
+    "UPDATE alembic_version SET version_num = '0000'", f"UPDATE alembic_version SET version_num = '{HEAD}'"
 )
 read_only_database = stated(
     "ALTER ROLE {user} SET default_transaction_read_only = on",

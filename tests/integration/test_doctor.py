@@ -75,7 +75,7 @@ def test_a_schema_of_another_release_is_told_apart(environment: dict[str, str], 
     migrate(environment["DATABASE_URL"])
     with psycopg.connect(environment["DATABASE_URL"], autocommit=True) as connection:
         try:
-            connection.execute("UPDATE alembic_version SET version_num = '0001'")
+            connection.execute("UPDATE alembic_version SET version_num = '0000'")
             (older,) = look(tmp_path, environment)["schema"]
             connection.execute("UPDATE alembic_version SET version_num = '9999'")
             (newer,) = look(tmp_path, environment)["schema"]

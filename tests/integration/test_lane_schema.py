@@ -1,22 +1,33 @@
-"""The schema: migrations and models say the same, and several processes may migrate at once."""
+"""The schema: the tables in code are those that it makes, and several processes may migrate at once."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import psycopg
 import pytest
-from alembic.autogenerate import compare_metadata
 from alembic.config import Config
-from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import Inspector, create_engine, inspect
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.types import TypeEngine
 
 from orchestrator.adapters.postgres.migrate import HEAD, current_revision, migrate
-from orchestrator.adapters.postgres.models import metadata
 from orchestrator.adapters.postgres.pool import engine_url
+from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.errors import Unavailable
+
+
+@pytest.fixture
+def schema(database_url: str) -> Iterator[Inspector]:
+    """The tables that a migrated database has."""
+    migrate(database_url)
+    engine = create_engine(engine_url(database_url))
+    with engine.connect() as connection:
+        yield inspect(connection)
+    engine.dispose()
 
 
 def test_migrating_at_once_is_safe(database_url: str) -> None:
@@ -26,15 +37,12 @@ def test_migrating_at_once_is_safe(database_url: str) -> None:
         assert current_revision(connection) == HEAD
 
 
-def test_the_models_are_what_the_migrations_make(database_url: str) -> None:
-    """RT-20"""
-    migrate(database_url)
-    engine = create_engine(engine_url(database_url))
-    with engine.connect() as connection:
-        context = MigrationContext.configure(connection, opts={"compare_type": True})
-        differences: list[Any] = compare_metadata(context, metadata)
-    engine.dispose()
-    assert differences == []
+def test_the_tables_in_code_are_those_of_the_schema(schema: Inspector) -> None:
+    """RT-20: each column that is declared is there, with its type; the schema may have more."""
+    for name, table in metadata.tables.items():
+        made = {column["name"]: _written(column["type"]) for column in schema.get_columns(name)}
+        declared = {column.name: _written(column.type) for column in table.columns}
+        assert declared.items() <= made.items(), name
 
 
 def test_the_newest_script_is_the_head() -> None:
@@ -43,15 +51,19 @@ def test_the_newest_script_is_the_head() -> None:
     assert ScriptDirectory.from_config(configuration).get_current_head() == HEAD
 
 
-def test_every_row_carries_its_tenant() -> None:
+def test_every_row_carries_its_tenant(database_url: str) -> None:
     """RT-22"""
-    without = {name for name, table in metadata.tables.items() if "tenant_id" not in table.c}
-    assert without == {"workers", "guarded_tables"}
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        without = connection.execute(
+            "SELECT table_name FROM information_schema.columns WHERE table_schema = 'public'"
+            " GROUP BY table_name HAVING NOT bool_or(column_name = 'tenant_id')"
+        ).fetchall()
+    assert {name for (name,) in without} == {"alembic_version", "workers", "guarded_tables"}
 
 
-def test_no_index_names_what_a_running_turn_changes() -> None:
+def test_no_index_names_what_a_running_turn_changes(schema: Inspector) -> None:
     """RT-19: queued, running and done are updates in place."""
-    turns = metadata.tables["turns"]
     hot = {
         "status",
         "attempts",
@@ -63,12 +75,18 @@ def test_no_index_names_what_a_running_turn_changes() -> None:
         "deadline_at",
         "finished_at",
     }
-    for index in turns.indexes:
-        predicate = str(index.dialect_options["postgresql"]["where"])
-        named = {column.name for column in index.columns} | set(predicate.replace("(", " ").split())
-        assert not hot & named, index.name
+    indexes = schema.get_indexes("turns")
+    assert len(indexes) > 1
+    for index in indexes:
+        predicate = str(index.get("dialect_options", {}).get("postgresql_where", ""))
+        named = {*index["column_names"], *predicate.replace("(", " ").split()}
+        assert not hot & named, index["name"]
 
 
 def test_a_database_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(Unavailable):
         migrate("postgresql://nobody@127.0.0.1:1/none")
+
+
+def _written(kind: TypeEngine[Any]) -> str:
+    return kind.compile(dialect=postgresql.dialect())

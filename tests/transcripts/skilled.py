@@ -12,13 +12,13 @@ from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.system1 import System1
-from orchestrator.pex.guardrails import GuardedPython, PythonRules
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.context import ContextGathering
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
+from orchestrator.tools.guardrails import GuardedPython, PythonRules
 from tests.transcripts.test_transcripts import trained
 
 SKILL = "pex_skill"

@@ -18,13 +18,13 @@ import orjson
 import pytest
 
 from orchestrator.adapters.domain_folder import load_domain
-from orchestrator.agent.record import NOTES
+from orchestrator.agent.steps.record import NOTES
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.labels import Label, LabelSource
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.skills.components import write_note
 from orchestrator.ports.context import Finding, Findings
 from orchestrator.ports.documents import NewDocument

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.agent.record import NOTES
-from orchestrator.nlu.system1 import System1
+from orchestrator.agent.steps.record import NOTES
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.context import CONTEXT_READY, HAND_OVER_CONTEXT, Finding, Findings
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.context import MemoryContextGathering
 from orchestrator.turns.turn import TurnInput, TurnKind

@@ -9,9 +9,9 @@ import orjson
 import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.preferences import Preference, PreferenceKind, Source
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 
 ADA = UserId("ada")

@@ -14,12 +14,11 @@ import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.dialogue.frame import Frame
-from orchestrator.nlu.system1 import System1
-from orchestrator.pex.ending import Recovery, Rung
-from orchestrator.pex.execution import Execution
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.pex.execution import Execution, Recovery, Rung
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.ports.context import Finding, Findings
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.simulator import Rehearsal
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.context import MemoryContextGathering
 from orchestrator.testing.scripted_model import Answer, Rule

@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.documents import NewDocument
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.simulator import Rehearsal
 from orchestrator.testing.scripted_model import Answer, Reply, Request, ToolUse
 from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.skilled import QUERY, SKILL, answer, call, talk

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.agent.durable import DurableSteps
 from orchestrator.errors import LaneLost
+from orchestrator.runtime.journal import DurableSteps
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.lease import TurnCommit

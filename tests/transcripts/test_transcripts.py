@@ -18,8 +18,8 @@ import yaml
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.domain.schema import ConversationEntry, EvaluationFile, ExpectEntry
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import START, Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import START, Rehearsal
 from orchestrator.telemetry import Signal, SignalType
 
 HERE = Path(__file__).parent

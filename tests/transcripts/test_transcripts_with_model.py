@@ -13,7 +13,7 @@ from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.schema import ConversationEntry
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.simulator import Rehearsal
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.scripted_model import ScriptedModel
 from tests.transcripts.recorded import Mute

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.simulator import Rehearsal
 from orchestrator.testing.scripted_model import Computed, Reply, Request, Rule, ToolUse
 from tests.transcripts.skilled import answer, call, judged, talk
 from tests.transcripts.test_transcripts import trained

@@ -10,11 +10,10 @@ from domains.analytics.conditions import MONTHS
 from domains.analytics.policy import fill_category, fill_own_names
 from domains.analytics.questions_back import own_columns
 from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.pex.ending import Ending, NeedsInput
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.plan_policy import PlanPolicy
-from orchestrator.world.remark import RemarkKind
+from orchestrator.pex.execution import Ending, Execution, NeedsInput
+from orchestrator.plans.policy import PlanPolicy
 
 _YEAR = re.compile(r"\b(?:1[5-9]|20)\d\d\b")
 _ASKED_ABOUT = re.compile(

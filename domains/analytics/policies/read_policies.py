@@ -8,9 +8,8 @@ from domains.analytics.policy import TablePolicy, fill_category, fill_quoted
 from domains.analytics.questions_back import ask, names_no_table
 from domains.analytics.staging import Staging, choose_staging
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.recover import ABOUT_VALUES
+from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
+from orchestrator.pex.steps.recover import ABOUT_VALUES
 from orchestrator.types import Dact
 
 

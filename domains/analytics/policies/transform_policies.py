@@ -6,8 +6,7 @@ from typing import ClassVar
 
 from domains.analytics.policy import TablePolicy
 from domains.analytics.questions_back import ask
-from orchestrator.pex.ending import Ending
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Ending, Execution
 
 
 class Shaping(TablePolicy):

@@ -6,7 +6,7 @@ from domains.analytics.wording.phrase import NOTHING
 from domains.analytics.wording.request import Request, as_mention
 from domains.analytics.wording.shaping import read_pairs
 from domains.analytics.wording.vocabulary import PERIODS, words
-from orchestrator.domain.reading import Mention, Read
+from orchestrator.domain.reader import Mention, Read
 
 _OF_COLUMNS = words("column by also_by order across key other_column")
 _AROUND = words(

@@ -12,7 +12,7 @@ from domains.analytics.wording.request import Request
 from domains.analytics.wording.restrict import Clause
 from domains.analytics.wording.shaping import function_of
 from domains.analytics.wording.unknown import place_said
-from orchestrator.domain.reading import Read
+from orchestrator.domain.reader import Read
 from orchestrator.types import Json
 
 _GOES_ON = (

@@ -8,7 +8,7 @@ from domains.analytics.wording.common import REMOVE, new_name, whole_number
 from domains.analytics.wording.request import OF_A_QUESTION, Request
 from domains.analytics.wording.unknown import table_or_unknown
 from domains.analytics.wording.vocabulary import WEEKDAYS
-from orchestrator.domain.reading import Read
+from orchestrator.domain.reader import Read
 from orchestrator.types import Json
 
 

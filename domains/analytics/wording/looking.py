@@ -7,7 +7,7 @@ import re
 from domains.analytics.wording.parts import read_parts
 from domains.analytics.wording.request import Request
 from domains.analytics.wording.unknown import table_or_unknown
-from orchestrator.domain.reading import Read
+from orchestrator.domain.reader import Read
 
 
 def list_tables(asked: Request) -> Read | None:

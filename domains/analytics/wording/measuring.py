@@ -9,7 +9,7 @@ from domains.analytics.wording.phrase import form_of
 from domains.analytics.wording.request import Request
 from domains.analytics.wording.unknown import counted_noun, place_said, table_or_unknown, unknown_measure
 from domains.analytics.wording.vocabulary import EXTREME_WORDS, PERIODS
-from orchestrator.domain.reading import Read
+from orchestrator.domain.reader import Read
 
 DRAW = r"plot|draw|chart|graph|visuali[sz]e|diagram"
 

@@ -11,7 +11,7 @@ from domains.analytics.wording.names import Meaning, Names, key_of
 from domains.analytics.wording.phrase import NOTHING, Item, Phrase, form_of
 from domains.analytics.wording.restrict import Clause, Restrictions, restrict
 from domains.analytics.wording.vocabulary import MONTHS, ORDINARY, PERIODS, words
-from orchestrator.domain.reading import Heard, Mention, Read
+from orchestrator.domain.reader import Heard, Mention, Read
 from orchestrator.types import Dact, Json
 
 _UNEXPLAINED = 0.15

@@ -9,7 +9,7 @@ from domains.analytics.wording.phrase import NOTHING, Item
 from domains.analytics.wording.request import Request, is_unknown
 from domains.analytics.wording.unknown import UNKNOWN_TABLES, place_said, unknown_noun
 from domains.analytics.wording.vocabulary import words
-from orchestrator.domain.reading import Read
+from orchestrator.domain.reader import Read
 from orchestrator.types import Json
 
 SHOW = (

@@ -10,7 +10,7 @@ from domains.analytics.wording.names import key_of
 from domains.analytics.wording.phrase import Item, form_of
 from domains.analytics.wording.request import Request
 from domains.analytics.wording.vocabulary import FUNCTIONS
-from orchestrator.domain.reading import Read
+from orchestrator.domain.reader import Read
 from orchestrator.types import Json
 
 

@@ -7,7 +7,7 @@ import re
 from domains.analytics.wording.common import REMOVE, new_name, read_number, whole_number
 from domains.analytics.wording.names import key_of
 from domains.analytics.wording.request import Request
-from orchestrator.domain.reading import Read
+from orchestrator.domain.reader import Read
 
 _ROWS = r"rows?|records?|entries|entry|lines?|ones"
 

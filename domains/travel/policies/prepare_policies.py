@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.pex.ending import Ending
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Ending, Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.types import JsonObject
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import Row, Select, desc, select
 
-from orchestrator.adapters.postgres.models import frames, journal, sessions, turns
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.tables import frames, journal, sessions, turns
 from orchestrator.errors import NotFound
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 

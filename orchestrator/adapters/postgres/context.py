@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy import desc, select
 
-from orchestrator.adapters.postgres.models import flows_archive, frames, records, utterances
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.tables import flows_archive, frames, records, utterances
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.types import Json, JsonObject, SessionId, TenantId
 

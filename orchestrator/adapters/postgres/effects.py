@@ -10,9 +10,9 @@ from typing import Any
 from sqlalchemy import Row, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.models import NOW, effects, lanes, sessions
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.tables import NOW, effects, lanes, sessions
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from sqlalchemy import select
 
-from orchestrator.adapters.postgres.models import events
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.tables import events
 from orchestrator.turns.event import Event
 from orchestrator.types import SessionId, TenantId, TurnId
 

@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy import Row, desc, func, select
 from sqlalchemy.dialects.postgresql import insert
 
-from orchestrator.adapters.postgres.models import turns
-from orchestrator.adapters.postgres.models_feedback import feedback as table
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.tables import feedback as table
+from orchestrator.adapters.postgres.tables import turns
 from orchestrator.errors import NotFound
 from orchestrator.turns.feedback import Feedback, FeedbackRecord, Rating
 from orchestrator.types import SessionId, TenantId, TurnId, new_id

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 from sqlalchemy import func, select, text
 
-from orchestrator.adapters.postgres.models import lanes, sessions, states
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.tables import lanes, sessions, states
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionState, SlotUse
 from orchestrator.types import Epoch, SessionId, TenantId, UserId

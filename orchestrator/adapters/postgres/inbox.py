@@ -21,11 +21,11 @@ from orchestrator.adapters.postgres.lanes.lane_lock import (
     lock_lane_of_turn,
     unfinished,
 )
-from orchestrator.adapters.postgres.models import NOW, lanes, turns
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.tables import NOW, lanes, turns
 from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
 from orchestrator.telemetry.traces import note_accepted
 from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnKind, TurnRecord, TurnStatus

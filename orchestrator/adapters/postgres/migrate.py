@@ -10,7 +10,7 @@ from sqlalchemy import create_engine
 from orchestrator.adapters.postgres.pool import Database, engine_url
 from orchestrator.errors import Unavailable
 
-HEAD = "0009"
+HEAD = "0001"
 """The newest revision; a test compares it with the scripts."""
 _LOCK = 0x5041524C4D494752
 

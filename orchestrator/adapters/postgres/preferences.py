@@ -8,8 +8,8 @@ from sqlalchemy import Row, delete, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.models_memory import preferences
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.tables import preferences
 from orchestrator.ports.preferences import MOST_PREFERENCES, Preference, PreferenceKind, Source
 from orchestrator.types import TenantId, UserId
 

@@ -10,9 +10,9 @@ from typing import Any
 import orjson
 from sqlalchemy import select, tuple_
 
-from orchestrator.adapters.postgres.models import records
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.tables import records
 from orchestrator.types import JsonObject, TenantId
 
 

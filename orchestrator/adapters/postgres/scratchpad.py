@@ -5,9 +5,9 @@ from __future__ import annotations
 import orjson
 from sqlalchemy import delete
 
-from orchestrator.adapters.postgres.models_internal import scratchpad_entries
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.tables import scratchpad_entries
 from orchestrator.ports.scratchpad import CAPACITY, Entry
 from orchestrator.types import SessionId, TenantId
 

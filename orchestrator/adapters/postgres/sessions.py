@@ -10,7 +10,9 @@ from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lanes.lane_lock import lock_lane
-from orchestrator.adapters.postgres.models import (
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import session_record
+from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
     plan_revisions,
@@ -20,8 +22,6 @@ from orchestrator.adapters.postgres.models import (
     states,
     utterances,
 )
-from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import session_record
 from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.errors import InvalidInput, NotFound, SessionBusy

@@ -5,7 +5,6 @@ A feed is held by a token, like a lane: who lost it changes nothing any more.
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Collection
 from typing import Any
 
@@ -25,12 +24,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.models import NOW, events, lanes
-from orchestrator.adapters.postgres.models_access import webhook_feeds, webhook_secrets, webhooks
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.tables import NOW, events, lanes, webhook_feeds, webhook_secrets, webhooks
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
-from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url
+from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url, new_secret
 from orchestrator.types import SessionId, TenantId, TurnId, new_id
 
 SECRETS_IN_USE = 2
@@ -111,7 +109,7 @@ class PostgresWebhooks:
             concerned = concerned.where(lanes.c.session_id == session_id)
         async with self._database.transaction() as connection:
             webhook = await add_webhook(connection, tenant_id, url, session_id=session_id, events=events)
-            touched = await connection.execute(concerned.values(hooked=True))
+            touched = await connection.execute(concerned.values(has_webhook=True))
             if session_id is not None and touched.rowcount == 0:
                 raise NotFound("session", session_id)
         return webhook
@@ -281,7 +279,7 @@ def _seconds(seconds: float) -> Any:
 
 
 async def _add_secret(connection: AsyncConnection, tenant_id: TenantId) -> str:
-    secret = f"whsec_{secrets.token_urlsafe(32)}"
+    secret = new_secret()
     await connection.execute(
         insert(webhook_secrets).values(tenant_id=tenant_id, secret_id=new_id("secret"), secret=secret)
     )

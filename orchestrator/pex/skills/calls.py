@@ -12,20 +12,23 @@ import orjson
 
 from orchestrator.domain.model import SkillSpec
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.candidate import Candidate, drop_candidate, read_candidate, write_candidate
-from orchestrator.pex.carry import Carried, carry, make_candidate
+from orchestrator.models.structured import ToolRequest
+from orchestrator.pex.calls.candidate import (
+    Candidate,
+    drop_candidate,
+    read_candidate,
+    write_candidate,
+)
+from orchestrator.pex.calls.guarded_call import Carried, carry, make_candidate
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.ending import NeedsInput, Parked
-from orchestrator.pex.envelope import ToolData, ToolError
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.gate import tools_to_approve
-from orchestrator.pex.guardrails import Rejected
+from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.pex.outcome import Interrupted
-from orchestrator.pex.skills.clock import Clock
 from orchestrator.pex.skills.components import COMPONENTS, use_component
-from orchestrator.pex.toolbox import Tool
+from orchestrator.pex.skills.reflect import Clock
 from orchestrator.ports.models import ToolDefinition
-from orchestrator.prompting.structured import ToolRequest
+from orchestrator.tools.guardrails import Rejected
+from orchestrator.tools.toolbox import Tool, ToolData, ToolError
+from orchestrator.tools.trifecta import tools_to_approve
 from orchestrator.types import Json, JsonObject, ToolId
 
 LONGEST_RESULT = 20_000

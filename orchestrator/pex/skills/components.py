@@ -6,16 +6,16 @@ one thing a skill can write is a note.
 
 from __future__ import annotations
 
-from orchestrator.context.coordinator import ContextCoordinator
+from orchestrator.context import World
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import copy_json
+from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.memory.notes import AT_HAND, LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Execution
-from orchestrator.pex.gate import join_labels, label_work
 from orchestrator.ports.documents import Owned
 from orchestrator.ports.models import ToolDefinition
+from orchestrator.tools.trifecta import join_labels, label_work
 from orchestrator.types import Json, JsonObject
-from orchestrator.world.world import World
 
 HISTORY, MEMORY, STACK = "context_coordinator", "memory_manager", "flow_stack"
 DEFAULT_TURNS, MOST_TURNS = 3, 20

@@ -8,14 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain, SkillSpec
 from orchestrator.errors import FailureCategory, ModelOutputInvalid
+from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.memory.notes import NOTE
+from orchestrator.models.engineer import PromptEngineer, tool_result
+from orchestrator.models.structured import Shape, ToolsAnswer
+from orchestrator.models.templates import encode_data
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
-from orchestrator.pex.guardrails import Rejected, apply_guardrails
 from orchestrator.pex.outcome import (
     FINISH,
     Failure,
@@ -28,13 +30,10 @@ from orchestrator.pex.outcome import (
     read_outcome,
 )
 from orchestrator.pex.skills.calls import Calls
-from orchestrator.pex.skills.clock import Clock, SkillTimedOut
-from orchestrator.pex.skills.reflect import find_faults, worth_reflecting
+from orchestrator.pex.skills.reflect import Clock, SkillTimedOut, find_faults, worth_reflecting
 from orchestrator.ports.models import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
-from orchestrator.prompting.data import encode_data
-from orchestrator.prompting.engineer import PromptEngineer, tool_result
-from orchestrator.prompting.structured import Shape, ToolsAnswer
 from orchestrator.telemetry import SignalType
+from orchestrator.tools.guardrails import Rejected, apply_guardrails
 from orchestrator.types import Dact, Json, JsonObject
 
 PROMPT = "pex_skill"

@@ -51,7 +51,7 @@ class Receiver:
         known = {}
         for headers, body in self.deliveries:
             event = verify_webhook(secret, headers, body)
-            assert headers["parley-event-id"] == event["id"]
+            assert headers["webhook-id"] == event["id"]
             known.setdefault(event["id"], event)
         return list(known.values())
 

@@ -18,7 +18,7 @@ from tests.integration.access.tenants import NOT_OF_TENANTS, A, B, Place, tables
 
 ALLOWED_DEFINERS = {
     "reader": {"parley_tenant"},
-    "gateway": {"parley_tenant", "parley_find_key", "parley_unfinished_turns", "parley_standing"},
+    "gateway": {"parley_tenant", "parley_find_key", "parley_unfinished_turns", "parley_status"},
 }
 """Functions that run with their owner's rights: what each tells is looked at where it is made."""
 HIDDEN_FROM_PEOPLE = {"api_keys", "tenant_readers", "webhook_secrets"}
@@ -106,7 +106,7 @@ def test_copying_gives_what_selecting_gives(person: psycopg.Connection[Any]) -> 
         "ALTER TABLE sessions DISABLE ROW LEVEL SECURITY",
         "ALTER TABLE sessions NO FORCE ROW LEVEL SECURITY",
         "CREATE POLICY mine ON sessions USING (true)",
-        "CREATE TRIGGER mine BEFORE INSERT ON sessions FOR EACH ROW EXECUTE FUNCTION parley_hook_lane()",
+        "CREATE TRIGGER mine BEFORE INSERT ON sessions FOR EACH ROW EXECUTE FUNCTION parley_mark_lane()",
         "CREATE RULE mine AS ON SELECT TO sessions DO INSTEAD SELECT 1",
         "GRANT ALL ON sessions TO CURRENT_USER",
         "CREATE EXTENSION dblink",

@@ -75,10 +75,10 @@ def test_how_the_whole_system_stands_is_told_to_the_gateway_and_not_to_readers(f
     """RT-24: counts over all tenants, for the operator's metrics alone."""
     with filled.as_role("gateway") as connection:
         connection.execute(f"SET parley.tenant = '{A}'")
-        row = connection.execute("SELECT quarantined_turns FROM parley_standing()").fetchone()
+        row = connection.execute("SELECT quarantined_turns FROM parley_status()").fetchone()
         assert row is not None
     with filled.as_role("reader") as connection, pytest.raises(psycopg.errors.InsufficientPrivilege):
-        connection.execute("SELECT * FROM parley_standing()")
+        connection.execute("SELECT * FROM parley_status()")
 
 
 def test_a_row_cannot_be_given_to_another_tenant(filled: Place) -> None:

@@ -189,7 +189,7 @@ async def test_an_event_that_the_receiver_refused_is_sent_again_before_the_next(
         await post.talk(session, 2)
         await place.wait_for(8)
 
-        sent = [headers["parley-event-id"].rpartition(":")[2] for headers, _ in place.deliveries]
+        sent = [headers["webhook-id"].rpartition(":")[2] for headers, _ in place.deliveries]
         assert sent == ["1", "2", "3", "3", "3", "4", "5", "6"]
         assert [headers["parley-attempt"] for headers, _ in place.deliveries][2:6] == ["1", "2", "3", "1"]
 
@@ -368,7 +368,7 @@ async def test_without_a_webhook_nothing_is_noted(post: Post) -> None:
     session = await post.session()
     await post.talk(session)
     with psycopg.connect(post.url) as connection:
-        row = connection.execute("SELECT hooked FROM lanes WHERE session_id = %s", (session,)).fetchone()
+        row = connection.execute("SELECT has_webhook FROM lanes WHERE session_id = %s", (session,)).fetchone()
         feeds = connection.execute("SELECT FROM webhook_feeds WHERE session_id = %s", (session,)).fetchall()
     assert (row, feeds) == ((False,), [])
 

@@ -15,8 +15,8 @@ from typing import Any
 import orjson
 
 from orchestrator.adapters.postgres.sql import parse
-from orchestrator.agent.durable import DurableSteps
 from orchestrator.bootstrap import Ports
+from orchestrator.runtime.journal import DurableSteps
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome

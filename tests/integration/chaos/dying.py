@@ -11,8 +11,8 @@ import urllib.request
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.agent.lane import TurnAgent
+from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.lane import TurnAgent
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 
 _CODE = re.compile(r"E[0-9]{4}")

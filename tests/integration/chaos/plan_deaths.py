@@ -11,15 +11,15 @@ import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.agent.lane import TurnAgent
 from orchestrator.bootstrap import Ports, build_agent
+from orchestrator.context import Steps
+from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.lane import TurnAgent
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import Json
-from orchestrator.world.steps import Steps
 
 KILLS = "PARLEY_TEST_KILLS"
 """A folder: each kill leaves a file, so that it happens once."""

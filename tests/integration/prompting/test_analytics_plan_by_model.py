@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import Rehearsal
 from orchestrator.testing.scripted_model import Answer, Reply, Rule, Script, ScriptedModel
 from tests.integration.prompting.test_plans_by_model import Talk, steps
 

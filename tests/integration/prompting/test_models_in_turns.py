@@ -14,11 +14,11 @@ import pytest
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.nlu.system1 import System1
+from orchestrator.models import BreakerPolicy
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.models import ChatRole
-from orchestrator.prompting import BreakerPolicy
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.runtime.journal import DurableSteps
+from orchestrator.simulator import Rehearsal
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane

@@ -12,8 +12,8 @@ from typing import Any
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.testing.scripted_model import (
     Answer,
     Computed,

@@ -8,9 +8,9 @@ from typing import Any
 
 from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.rehearsal import Rehearsal
 from orchestrator.res.streaming import count_tokens
+from orchestrator.runtime.journal import DurableSteps
+from orchestrator.simulator import Rehearsal
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane

@@ -11,17 +11,18 @@ from typing import Any, Self
 
 from orchestrator.adapters.domain_folder import default_config
 from orchestrator.adapters.tools.transports import Transports
+from orchestrator.context import World
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
+from orchestrator.domain.registry import Registry
 from orchestrator.domain.schema import HttpEntry, McpEntry
 from orchestrator.domain.services import ToolCall
 from orchestrator.memory.notes import FlowNotes
-from orchestrator.pex.envelope import ToolResult
-from orchestrator.pex.toolbox import Toolbox
-from orchestrator.pex.tools import ToolRunner
-from orchestrator.pex.wrappers import ToolPorts
-from orchestrator.prompting import CallContext
+from orchestrator.models import CallContext
 from orchestrator.telemetry import drop_signal
+from orchestrator.tools.middleware import ToolPorts
+from orchestrator.tools.runner import ToolRunner
+from orchestrator.tools.toolbox import Toolbox, ToolResult
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import UnknownOutcome
@@ -36,8 +37,6 @@ from orchestrator.types import (
     TurnId,
     UserId,
 )
-from orchestrator.world.registry import Registry
-from orchestrator.world.world import World
 
 HERE = Path(__file__).parent
 LOOPBACK: JsonObject = {"network": {"private_networks": ["127.0.0.0/8"], "max_output_bytes": 100_000}}

@@ -15,8 +15,8 @@ from benchmarks.candidates import run_ours
 from benchmarks.hurtful_domain import BAD, CROWDS, write_domain
 from benchmarks.hurtful_tools import CROWD, InProcess, OnWorker, Place, many_at_once
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.pex.strays import SHARED_THREADS
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.simulator import Rehearsal
+from orchestrator.tools.orphaned_calls import SHARED_THREADS
 from orchestrator.types import new_id
 from parley.embedded import Stores
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 
 from orchestrator.memory.notes import AT_HAND, NOTE
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.simulator import Rehearsal
 
 ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking", "yes", "hello", "help")
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.adapters.domain_folder import load_domain
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.agent.lane import LaneRunner, TurnAgent
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.lane import LaneRunner, TurnAgent
+from orchestrator.simulator import Rehearsal
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane

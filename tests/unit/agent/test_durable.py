@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.agent.durable import DurableSteps
 from orchestrator.errors import Refused, StepFailed, StepMismatch, Unavailable
+from orchestrator.runtime.journal import DurableSteps
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.store import ManualClock, MemoryStore

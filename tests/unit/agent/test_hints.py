@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from orchestrator.agent import hints
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.agent.hints import TurnHints
+from orchestrator.runtime import live_events as hints
+from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.live_events import TurnHints
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane

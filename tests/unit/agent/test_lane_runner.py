@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable
 
 import orjson
 
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.agent.lane import LaneRunner
 from orchestrator.errors import InvalidInput
+from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.lane import LaneRunner
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane

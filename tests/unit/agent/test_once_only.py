@@ -8,8 +8,8 @@ from typing import Any
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.turns.approval import Decision

@@ -8,8 +8,8 @@ import orjson
 import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.turns.turn import TurnInput, TurnKind
 
 

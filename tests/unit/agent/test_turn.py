@@ -9,13 +9,13 @@ import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.agent import agent as agent_module
-from orchestrator.agent.cache import Decoded, StateCache
-from orchestrator.agent.uptake import UPTAKES
+from orchestrator.agent.modules import Decoded, StateCache
+from orchestrator.agent.steps.dispatch import UPTAKES
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.types import DEFAULT_TENANT, SessionId
 
 DESK = "tests/transcripts/domains/desk"

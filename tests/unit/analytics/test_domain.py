@@ -10,8 +10,8 @@ import yaml
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.dialogue.specification import Family
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import Rehearsal
 
 EVALUATIONS = Path(__file__).parents[3] / "domains" / "analytics" / "evaluations"
 

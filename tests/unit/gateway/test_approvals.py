@@ -14,9 +14,9 @@ from gateway.app import create_app
 from gateway.authentication import Access
 from gateway.doors import Doors
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.agent.lane import LaneRunner, TurnAgent
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.runtime.lane import LaneRunner, TurnAgent
+from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.testing.access import MemoryKeys
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.lane import MemoryLane

@@ -7,8 +7,8 @@ from functools import cache
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.domain.model import Answer, Entity, EntityValue
-from orchestrator.nlu.situation import PastFlow, Situation
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.nlu_context import PastFlow, Situation
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean
 
 TODAY = date(2026, 11, 20)  # a Friday

@@ -9,7 +9,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.module import NLU
-from orchestrator.nlu.react import Action
+from orchestrator.nlu.readers.actions import Action
 from tests.unit.nlu.flights import Surroundings, values
 
 UNTAUGHT = [

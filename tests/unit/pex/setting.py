@@ -7,23 +7,23 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.adapters.domain_folder import default_config
+from orchestrator.context import World
 from orchestrator.dialogue.flow import BaseFlow, make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec, ToolUse
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
+from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import FlowNotes
+from orchestrator.models import CallContext
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.toolbox import Toolbox
-from orchestrator.pex.tools import ToolRunner
-from orchestrator.prompting import CallContext
 from orchestrator.telemetry import Signal
+from orchestrator.tools.runner import ToolRunner
+from orchestrator.tools.toolbox import Toolbox
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import DEFAULT_TENANT, Dact, SessionId, ToolId, TurnId
-from orchestrator.world.registry import Registry
-from orchestrator.world.world import World
 
 CONFIG = default_config({"resilience": {"backoff_base_s": 0, "backoff_max_s": 0}})
 NOW = 1_795_176_000.0

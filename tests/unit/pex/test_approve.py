@@ -9,9 +9,16 @@ import pytest
 
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.specification import ToolUse
-from orchestrator.pex.approve import NOTE, bind, drop_grant, grant, hold_for_approval, version_policy
-from orchestrator.pex.ending import Completed, Parked
-from orchestrator.pex.gate import find_bound_exceeded
+from orchestrator.pex.calls.approval import (
+    NOTE,
+    bind,
+    drop_grant,
+    grant,
+    hold_for_approval,
+    version_policy,
+)
+from orchestrator.pex.execution import Completed, Parked
+from orchestrator.tools.trifecta import find_bound_exceeded
 from orchestrator.turns.approval import ApprovalStatus
 from tests.unit.pex.setting import SPEC, TAKE, Setting, make_setting
 

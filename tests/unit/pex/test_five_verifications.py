@@ -7,10 +7,9 @@ from dataclasses import dataclass, replace
 import pytest
 
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.pex.ending import Completed, Ending, Partial
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Completed, Ending, Execution, Partial
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.verify import CHECKS
+from orchestrator.pex.steps.verify import CHECKS
 from tests.unit.pex.setting import SPEC, make_setting
 
 

@@ -8,10 +8,9 @@ from dataclasses import replace
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Completed, Failed, NeedsInput, Recover, Recovery
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Completed, Execution, Failed, NeedsInput, Recover, Recovery
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.recover import recover
+from orchestrator.pex.steps.recover import recover
 from orchestrator.types import Dact
 from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.dialogue.frame import Frame
-from orchestrator.pex.ending import Completed, Failed
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Completed, Execution, Failed
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.repair import find_fault, repair
+from orchestrator.pex.steps.repair import find_fault, repair
 from orchestrator.types import JsonObject
 from tests.unit.pex.setting import Setting, Things, make_setting
 

@@ -9,11 +9,10 @@ import pytest
 
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec, ToolUse
 from orchestrator.domain.model import ToolSpec
-from orchestrator.pex.check import CHECKS
-from orchestrator.pex.ending import Completed, Ending, Failed, Parked
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Parked
 from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
+from orchestrator.pex.steps.check import CHECKS
 from orchestrator.types import ToolId
 from tests.unit.pex.setting import LOOK, SPEC, TAKE, Setting, make_setting
 

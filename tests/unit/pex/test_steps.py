@@ -9,10 +9,10 @@ import pytest
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.specification import Family, ToolUse
-from orchestrator.pex.candidate import confirm_candidate
-from orchestrator.pex.ending import Completed, NeedsInput
-from orchestrator.pex.gate import join_labels, tools_to_approve
-from orchestrator.pex.toolbox import Toolbox
+from orchestrator.pex.calls.candidate import confirm_candidate
+from orchestrator.pex.execution import Completed, NeedsInput
+from orchestrator.tools.toolbox import Toolbox
+from orchestrator.tools.trifecta import join_labels, tools_to_approve
 from orchestrator.types import ToolId
 from tests.unit.pex.setting import SPEC, TAKE, make_setting
 

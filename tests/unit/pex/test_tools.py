@@ -7,14 +7,13 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.errors import ConfigurationError, FailureCategory, LaneLost, ToolFailure
-from orchestrator.pex.ending import Completed, NeedsInput, Recover, Recovery
-from orchestrator.pex.envelope import ToolData, ToolError, read_envelope, write_envelope
-from orchestrator.pex.toolbox import Toolbox
+from orchestrator.pex.execution import Completed, NeedsInput, Recover, Recovery
+from orchestrator.tools.toolbox import Toolbox, ToolData, ToolError, read_envelope, write_envelope
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import FlowId, ToolId
-from orchestrator.world.remark import RemarkKind
 from tests.unit.pex.setting import LOOK, SPEC, TAKE, Journal, Setting, Things, make_setting
 
 FLOW = FlowId("flow")

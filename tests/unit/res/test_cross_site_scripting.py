@@ -12,11 +12,11 @@ from markdown_it import MarkdownIt
 
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.markup import to_html, to_plain
 from orchestrator.res.payload import read_payload
-from orchestrator.res.rewriting import escape_rewriting
+from orchestrator.res.streaming import escape_rewriting
+from orchestrator.simulator import Rehearsal
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.types import JsonObject
 from tests.domains.mailroom.services import Mailroom

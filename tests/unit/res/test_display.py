@@ -12,11 +12,11 @@ import pytest
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.dialogue.frame import Frame
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.rehearsal import Rehearsal
 from orchestrator.res.payload import read_payload
+from orchestrator.simulator import Rehearsal
 from orchestrator.testing.records import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
 from tests.unit.res.test_charts import validator

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Conversation, Rehearsal
+from orchestrator.context import World
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.answer import Answer
 from orchestrator.res.naturalize import naturalize
-from orchestrator.world.world import World
+from orchestrator.simulator import Conversation, Rehearsal
 
 DOMAINS = Path(__file__).parents[3] / "domains"
 

@@ -8,14 +8,14 @@ from functools import cache
 import pytest
 
 from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.context import World
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
-from orchestrator.res.generate import tell_completed
+from orchestrator.domain.registry import Registry
+from orchestrator.res.steps.generate import tell_completed
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.types import Dact, JsonObject
-from orchestrator.world.registry import Registry
-from orchestrator.world.world import World
 from tests.unit.pex.setting import make_setting
 
 PARTIAL: tuple[JsonObject, ...] = (

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import pytest
 
 from orchestrator.errors import NotFound
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.simulator import Rehearsal
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.store import MemoryStore

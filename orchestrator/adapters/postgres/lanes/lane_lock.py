@@ -10,7 +10,7 @@ from typing import Any
 from sqlalchemy import Row, Select, and_, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.models import NOW, events, lanes, turns
+from orchestrator.adapters.postgres.tables import NOW, events, lanes, turns
 from orchestrator.turns.result import unanswered
 from orchestrator.turns.turn import TurnStatus, require_transition
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId

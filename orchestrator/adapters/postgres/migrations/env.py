@@ -4,13 +4,6 @@ from __future__ import annotations
 
 from alembic import context
 
-from orchestrator.adapters.postgres.models import metadata
-
-context.configure(
-    connection=context.config.attributes["connection"],
-    target_metadata=metadata,
-    compare_type=True,
-    compare_server_default=True,
-)
+context.configure(connection=context.config.attributes["connection"])
 with context.begin_transaction():
     context.run_migrations()

@@ -23,7 +23,7 @@ WITH run AS (
     SELECT token, tenant_id, run_id, %(worker_id)s, clock_timestamp() + %(ttl_s)s * interval '1 second'
     FROM run
 )
-SELECT tenant_id, session_id, flow, redo_count, parameters, coalesce(settled_options, options), config, data, urgency, turn_id,
+SELECT tenant_id, session_id, flow, redo_count, parameters, coalesce(final_options, options), config, data, urgency, turn_id,
        token, phase, attempts,
        CASE WHEN phase = 'before_all' THEN inputs END,
        (SELECT json_build_array(count(*), count(*) FILTER (WHERE items.status = 'done'),

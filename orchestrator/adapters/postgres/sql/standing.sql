@@ -5,4 +5,4 @@
 --         been due for longest; sessions at rest are not visited. `outbox` and `runs`: by kind and by
 --         urgency, how many wait and for how long the first of them has; due runs as in run_debt.sql. A
 --         function, since the gateway itself sees one tenant at a time.
-SELECT * FROM parley_standing()
+SELECT * FROM parley_status()

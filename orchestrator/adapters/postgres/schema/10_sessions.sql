@@ -1,0 +1,131 @@
+-- Sessions: fixed facts, the hot row of the lane, working state and history.
+--
+-- Every row carries its tenant (RT-22); every time is the database's own clock. Tables whose rows change with
+-- each turn keep room for updates in place, and none of their indexes names a column that a turn changes.
+
+CREATE TABLE sessions (
+    session_id text PRIMARY KEY,
+    tenant_id  text NOT NULL,
+    user_id    text,
+    domain     text NOT NULL,
+    webhook    text,
+    closed_at  timestamptz,
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE sessions IS 'Fixed facts of a session.';
+
+CREATE TABLE lanes (
+    session_id  text PRIMARY KEY REFERENCES sessions,
+    tenant_id   text NOT NULL,
+    if_busy     text NOT NULL DEFAULT 'enqueue',
+    closed      boolean NOT NULL DEFAULT false,
+    has_webhook boolean NOT NULL DEFAULT false, -- set by a trigger, so that lanes without one pay nothing
+    epoch       bigint NOT NULL DEFAULT 0,
+    next_seq    bigint NOT NULL DEFAULT 1,
+    done_seq    bigint NOT NULL DEFAULT 0,      -- every turn up to it has finished; the search for the next begins here
+    pending     integer NOT NULL DEFAULT 0,
+    next_event  bigint NOT NULL DEFAULT 1,
+    lease_owner bigint,
+    lease_token bigint NOT NULL DEFAULT 0,
+    lease_until timestamptz,
+    ready_at    timestamptz,                    -- since when there has been work
+    check_at    timestamptz,                    -- when the sweep visits it next; null: nothing to look for.
+                                                -- Cleared lazily, so that updates of a busy lane touch no index
+    gap_at      timestamptz,                    -- when the wait for a missing predecessor in `sequence` ends
+    updated_at  timestamptz NOT NULL DEFAULT clock_timestamp()
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05);
+COMMENT ON TABLE lanes IS 'One narrow, hot row per session: order, lease, fence, counters.';
+CREATE INDEX lanes_check_at_idx ON lanes (check_at) WHERE check_at IS NOT NULL;
+CREATE INDEX lanes_tenant_id_idx ON lanes (tenant_id);
+
+CREATE TABLE states (
+    session_id text PRIMARY KEY REFERENCES sessions,
+    tenant_id  text NOT NULL,
+    epoch      bigint NOT NULL,
+    body       text NOT NULL
+) WITH (fillfactor = 70);
+COMMENT ON TABLE states IS 'The working state after the last commit, as serialised.';
+
+CREATE TABLE state_history (
+    session_id text,
+    epoch      bigint,
+    tenant_id  text NOT NULL,
+    turn_id    text,
+    diff       text NOT NULL,
+    snapshot   text,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (session_id, epoch)
+);
+COMMENT ON TABLE state_history IS 'What each epoch changed; a full copy at the first epoch and at distances.';
+
+CREATE TABLE utterances (
+    session_id text,
+    epoch      bigint,
+    position   integer,
+    seq        bigint NOT NULL,
+    tenant_id  text NOT NULL,
+    turn_id    text NOT NULL,
+    role       text NOT NULL,
+    form       text NOT NULL,
+    content    text NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (session_id, epoch, position)
+);
+COMMENT ON TABLE utterances IS 'What the user and the assistant said.';
+
+CREATE TABLE flows_archive (
+    session_id text,
+    flow_id    text,
+    tenant_id  text NOT NULL,
+    turn_id    text NOT NULL,
+    dact       text NOT NULL,
+    state      text NOT NULL,
+    reason     text,
+    body       json NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (session_id, flow_id)
+);
+COMMENT ON TABLE flows_archive IS 'Flows that left the stack.';
+
+CREATE TABLE frames (
+    session_id text,
+    flow_id    text,
+    tenant_id  text NOT NULL,
+    turn_id    text NOT NULL,
+    frame_id   text NOT NULL,
+    body       json NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (session_id, flow_id)
+);
+COMMENT ON TABLE frames IS 'The newest data of each flow for display.';
+
+CREATE TABLE plans (
+    session_id text,
+    plan_id    text,
+    tenant_id  text NOT NULL,
+    turn_id    text NOT NULL,
+    dact       text NOT NULL,
+    goal       text NOT NULL,
+    state      text NOT NULL,
+    reason     text,
+    revision   integer NOT NULL,
+    body       json NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (session_id, plan_id)
+);
+COMMENT ON TABLE plans IS 'Plans after the last turn that worked on them (PL-6).';
+
+CREATE TABLE plan_revisions (
+    session_id text,
+    plan_id    text,
+    epoch      bigint,
+    number     integer,
+    tenant_id  text NOT NULL,
+    turn_id    text NOT NULL,
+    outcome    text NOT NULL,
+    why        text NOT NULL,
+    body       json NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (session_id, plan_id, epoch, number)
+);
+COMMENT ON TABLE plan_revisions IS 'What each replanning check decided, and the steps after it (PL-6).';

@@ -1,0 +1,140 @@
+-- Turns: the inbox, the journal and the ledger of effects, approvals, events, the outbox, feedback.
+
+CREATE TABLE turns (
+    turn_id             text PRIMARY KEY,
+    session_id          text NOT NULL,
+    tenant_id           text NOT NULL,
+    seq                 bigint NOT NULL,
+    client_sequence     bigint,
+    idempotency_key     text,
+    kind                text NOT NULL,
+    form                text NOT NULL,
+    text                text,
+    action              json,
+    status              text NOT NULL DEFAULT 'queued',
+    attempts            integer NOT NULL DEFAULT 0,
+    token               bigint, -- the lease that ended the turn: a holder whose reply was lost learns that its commit held
+    epoch               bigint,
+    error               text,
+    result              json,
+    signals             json,   -- what was predicted, checked, called and recovered, for evaluation (CO-6)
+    merged_into         text,
+    merges              integer NOT NULL DEFAULT 0,
+    forget              boolean NOT NULL DEFAULT false, -- leave no trace if it ends cancelled and without effects (`rollback`)
+    cancel_requested_at timestamptz,
+    accepted_at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    started_at          timestamptz,
+    deadline_at         timestamptz,
+    finished_at         timestamptz,
+    quarantined_at      timestamptz,
+    UNIQUE (session_id, seq)
+) WITH (fillfactor = 60);
+COMMENT ON TABLE turns IS 'The inbox: every turn that was ever accepted.';
+CREATE UNIQUE INDEX turns_client_sequence_key ON turns (session_id, client_sequence)
+    WHERE client_sequence IS NOT NULL;
+CREATE UNIQUE INDEX turns_idempotency_key ON turns (session_id, idempotency_key)
+    WHERE idempotency_key IS NOT NULL;
+CREATE INDEX turns_merged_into_idx ON turns (merged_into) WHERE merged_into IS NOT NULL;
+CREATE INDEX turns_quarantined_at_idx ON turns (tenant_id, quarantined_at) WHERE quarantined_at IS NOT NULL;
+
+CREATE TABLE journal (
+    turn_id      text,
+    key          text,
+    tenant_id    text NOT NULL,
+    session_id   text NOT NULL,
+    kind         text NOT NULL,
+    status       text NOT NULL,
+    request_hash text NOT NULL,
+    result       json,
+    token        bigint NOT NULL,
+    at           timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (turn_id, key)
+);
+COMMENT ON TABLE journal IS 'Model and tool calls of a turn; replayed when the turn is taken up again (RT-8).';
+
+CREATE TABLE effects (
+    session_id      text,
+    fingerprint     text,
+    tenant_id       text NOT NULL,
+    turn_id         text NOT NULL,
+    step_key        text NOT NULL,
+    idempotency_key text NOT NULL,
+    flow_id         text NOT NULL,
+    tool_id         text NOT NULL,
+    arguments       jsonb NOT NULL,
+    slots           jsonb NOT NULL,
+    status          text NOT NULL,
+    result          json,
+    at              timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (session_id, fingerprint)
+);
+COMMENT ON TABLE effects IS 'The ledger of what tools did to the world (RT-10, RT-12).';
+CREATE INDEX effects_turn_id_idx ON effects (turn_id);
+
+CREATE TABLE approvals (
+    approval_id    text PRIMARY KEY,
+    tenant_id      text NOT NULL,
+    session_id     text NOT NULL,
+    turn_id        text NOT NULL,
+    flow_id        text NOT NULL,
+    tool_id        text NOT NULL,
+    fingerprint    text NOT NULL,
+    status         text NOT NULL,
+    arguments      json NOT NULL,
+    question       text NOT NULL,
+    cause          text NOT NULL, -- why it was asked
+    plan_revision  integer NOT NULL,
+    policy_version text NOT NULL,
+    operator_only  boolean NOT NULL,
+    reason         text,          -- what the decider said
+    decided_by     text,
+    created_at     timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires_at     timestamptz,
+    decided_at     timestamptz,
+    closed_at      timestamptz    -- when it was used, expired or became void
+);
+COMMENT ON TABLE approvals IS 'Questions for approval of one call each, and who decided (PX-17).';
+CREATE INDEX approvals_session_id_idx ON approvals (session_id);
+
+CREATE TABLE events (
+    session_id text,
+    number     bigint,
+    tenant_id  text NOT NULL,
+    turn_id    text,
+    type       text NOT NULL,
+    payload    json NOT NULL,
+    at         timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (session_id, number)
+);
+COMMENT ON TABLE events IS 'The ordered log of a session; numbers have no gaps (RT-15).';
+
+CREATE TABLE outbox (
+    id              bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    tenant_id       text NOT NULL,
+    session_id      text NOT NULL,
+    turn_id         text,
+    kind            text NOT NULL,
+    payload         json NOT NULL,
+    created_at      timestamptz NOT NULL DEFAULT clock_timestamp(),
+    sent_at         timestamptz,
+    acknowledged_at timestamptz
+);
+COMMENT ON TABLE outbox IS 'What is sent after the commit, and again until it is acknowledged (RT-4).';
+CREATE INDEX outbox_open_idx ON outbox (id) WHERE acknowledged_at IS NULL;
+
+CREATE TABLE feedback (
+    feedback_id text PRIMARY KEY,
+    tenant_id   text NOT NULL,
+    session_id  text NOT NULL,
+    turn_id     text NOT NULL REFERENCES turns ON DELETE CASCADE,
+    author      text NOT NULL,
+    rating      text,
+    comment     text,
+    correction  json NOT NULL,
+    at          timestamptz NOT NULL DEFAULT clock_timestamp(),
+    UNIQUE (turn_id, author)
+);
+COMMENT ON TABLE feedback IS
+    'What people think of answers, one word per author and turn; anonymous ones share one.';
+CREATE INDEX feedback_session_id_idx ON feedback (session_id);
+CREATE INDEX feedback_tenant_id_at_idx ON feedback (tenant_id, at);

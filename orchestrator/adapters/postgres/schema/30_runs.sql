@@ -1,0 +1,95 @@
+-- Work in the background: worker processes, runs of Internal flows with their items and claims, the schedule.
+
+CREATE SEQUENCE worker_ids AS integer;
+CREATE TABLE workers (
+    worker_id  bigint PRIMARY KEY DEFAULT nextval('worker_ids'),
+    host       text NOT NULL,
+    pid        integer NOT NULL,
+    started_at timestamptz NOT NULL DEFAULT clock_timestamp()
+);
+COMMENT ON TABLE workers IS 'Worker processes; a row whose advisory lock is free belongs to a dead one (RT-11).';
+
+CREATE TABLE internal_runs (
+    run_id            text PRIMARY KEY,
+    tenant_id         text NOT NULL,
+    session_id        text,
+    flow              text NOT NULL,
+    status            text NOT NULL,
+    inputs            json NOT NULL, -- as given, before any override by `before_all`
+    progress          json,
+    error             text,
+    created_at        timestamptz NOT NULL DEFAULT clock_timestamp(),
+    started_at        timestamptz,
+    finished_at       timestamptz,
+    chain_id          text NOT NULL DEFAULT '', -- the first run of the chain
+    graph_id          text NOT NULL DEFAULT '', -- shared by the runs that were started together
+    number            bigint NOT NULL DEFAULT 0,
+    phase             text NOT NULL DEFAULT 'before_all',
+    parameters        json NOT NULL DEFAULT '{}',
+    options           json NOT NULL DEFAULT '{}',
+    final_options   json,          -- of this run, once `before_all` has ended
+    config            json,
+    data              json,
+    closing           json,
+    reason            text,
+    redo_count        integer,
+    redo              text NOT NULL DEFAULT 'none',
+    flight_key        text,
+    open_predecessors integer NOT NULL DEFAULT 0,
+    successors        text[] NOT NULL DEFAULT '{}',
+    on_failure        text NOT NULL DEFAULT 'block',
+    urgency           text NOT NULL DEFAULT 'housekeeping',
+    attempts          integer NOT NULL DEFAULT 0,
+    turn_id           text,          -- the turn that made it due, if one did
+    token             bigint,        -- who holds `before_all` or `after_all`; null: nobody
+    ready_at          timestamptz,
+    hint_at           timestamptz    -- when the reconciler sends a message for it; null: nothing to do, or claimed
+);
+COMMENT ON TABLE internal_runs IS
+    'One execution of an Internal flow: a node of its trigger''s graph (IF-8, IF-9).';
+CREATE INDEX internal_runs_chain_id_idx ON internal_runs (chain_id);
+CREATE INDEX internal_runs_created_at_idx ON internal_runs (tenant_id, created_at);
+CREATE UNIQUE INDEX internal_runs_flight_key ON internal_runs (tenant_id, flight_key)
+    WHERE flight_key IS NOT NULL;
+CREATE INDEX internal_runs_graph_id_idx ON internal_runs (graph_id);
+CREATE INDEX internal_runs_hint_at_idx ON internal_runs (hint_at) WHERE hint_at IS NOT NULL;
+CREATE INDEX internal_runs_session_id_idx ON internal_runs (session_id);
+
+CREATE TABLE internal_items (
+    run_id     text REFERENCES internal_runs,
+    position   bigint,
+    tenant_id  text NOT NULL,
+    status     text NOT NULL,
+    attempts   integer NOT NULL DEFAULT 0,
+    input      json,
+    result     json,
+    error      text,
+    updated_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    reason     text,
+    token      bigint,
+    PRIMARY KEY (run_id, position)
+);
+COMMENT ON TABLE internal_items IS 'The inputs of a run, each with its outcome.';
+CREATE INDEX internal_items_unfinished_idx ON internal_items (run_id, position)
+    WHERE status IN ('queued', 'running');
+
+CREATE SEQUENCE internal_claim_tokens;
+CREATE TABLE internal_claims (
+    token       bigint PRIMARY KEY DEFAULT nextval('internal_claim_tokens'),
+    tenant_id   text NOT NULL,
+    run_id      text NOT NULL,
+    owner       bigint NOT NULL,
+    lease_until timestamptz NOT NULL
+);
+COMMENT ON TABLE internal_claims IS
+    'Who is at work on a run or on some of its items; a token that is gone is fenced.';
+CREATE INDEX internal_claims_run_id_idx ON internal_claims (run_id);
+
+CREATE TABLE schedule_firings (
+    tenant_id text NOT NULL,
+    job       text,
+    due_at    timestamptz,
+    fired_at  timestamptz NOT NULL DEFAULT clock_timestamp(),
+    PRIMARY KEY (job, due_at)
+);
+COMMENT ON TABLE schedule_firings IS 'Scheduled jobs by due time: who inserts the row, fires (IF-15).';

@@ -1,0 +1,132 @@
+-- Access: API keys, and row-level security by tenant (RT-22).
+--
+-- Functions run with the schema that they were made in as their search path. A temporary table must not stand in
+-- for one of ours, so the path names pg_temp, and last.
+
+SELECT set_config('search_path', quote_ident(current_schema()) || ', pg_temp', true);
+
+CREATE TABLE api_keys (
+    key_id     text PRIMARY KEY,
+    tenant_id  text NOT NULL,
+    name       text NOT NULL,
+    scopes     text[] NOT NULL,
+    user_id    text,          -- with it, a key that is no operator's reaches this user's sessions only
+    digest     text NOT NULL, -- SHA-256 of the secret part, which is long and random
+    created_at timestamptz NOT NULL DEFAULT clock_timestamp(),
+    expires_at timestamptz,
+    revoked_at timestamptz
+);
+COMMENT ON TABLE api_keys IS 'Keys of callers; their text is stored nowhere (RT-22).';
+CREATE INDEX api_keys_tenant_id_idx ON api_keys (tenant_id);
+
+CREATE TABLE tenant_readers (
+    role      text PRIMARY KEY,
+    tenant_id text NOT NULL
+);
+COMMENT ON TABLE tenant_readers IS 'Login roles of people, each tied to one tenant for good (RT-22).';
+
+CREATE TABLE guarded_tables (
+    name    text PRIMARY KEY,
+    runtime text NOT NULL,
+    gateway text NOT NULL,
+    reader  text NOT NULL
+);
+COMMENT ON TABLE guarded_tables IS 'What each role may do with each table; applied by parley_guard.';
+
+-- Finds one key by its identifier: the gateway looks it up before it knows the tenant.
+CREATE FUNCTION parley_find_key(wanted text) RETURNS SETOF api_keys
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+    SELECT * FROM api_keys
+    WHERE key_id = wanted AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > clock_timestamp())
+$$;
+REVOKE ALL ON FUNCTION parley_find_key(text) FROM PUBLIC;
+
+-- Names the tenant that a connection works for. A person's login role is tied to its tenant for good; the
+-- gateway's names the tenant of each request; for everybody else there is none.
+CREATE FUNCTION parley_tenant() RETURNS text
+LANGUAGE sql STABLE SECURITY DEFINER SET search_path FROM CURRENT AS $$
+    SELECT coalesce(
+        (SELECT tenant_id FROM tenant_readers WHERE role = session_user::text),
+        CASE WHEN to_regrole('parley_gateway') IS NOT NULL
+                  AND pg_has_role(session_user, to_regrole('parley_gateway')::oid, 'member')
+             THEN current_setting('parley.tenant', true) END)
+$$;
+
+-- Puts a table under the policies and gives the roles, where they exist, what they may do with it.
+CREATE FUNCTION parley_guard(
+    target regclass,
+    runtime text DEFAULT 'SELECT, INSERT, UPDATE, DELETE',
+    gateway text DEFAULT 'SELECT, INSERT, UPDATE, DELETE',
+    reader text DEFAULT 'SELECT'
+) RETURNS void LANGUAGE plpgsql SET search_path FROM CURRENT SET client_min_messages = warning AS $$
+DECLARE
+    relation text := (SELECT relname FROM pg_class WHERE oid = target);
+    owned boolean := EXISTS (SELECT FROM pg_attribute
+                             WHERE attrelid = target AND attname = 'tenant_id' AND NOT attisdropped);
+    allowed record;
+BEGIN
+    INSERT INTO guarded_tables (name, runtime, gateway, reader)
+    VALUES (relation, runtime, CASE WHEN owned THEN gateway ELSE '' END, CASE WHEN owned THEN reader ELSE '' END)
+    ON CONFLICT (name) DO UPDATE
+    SET runtime = excluded.runtime, gateway = excluded.gateway, reader = excluded.reader;
+    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', target);
+    EXECUTE format('DROP POLICY IF EXISTS parley_tenant ON %s', target);
+    EXECUTE format('DROP POLICY IF EXISTS parley_runtime ON %s', target);
+    IF owned THEN
+        EXECUTE format('CREATE POLICY parley_tenant ON %s USING (tenant_id = (SELECT parley_tenant()))'
+                       ' WITH CHECK (tenant_id = (SELECT parley_tenant()))', target);
+    END IF;
+    IF to_regrole('parley_runtime') IS NOT NULL THEN
+        EXECUTE format('CREATE POLICY parley_runtime ON %s TO parley_runtime USING (true) WITH CHECK (true)',
+                       target);
+    END IF;
+    FOR allowed IN
+        SELECT role, privileges
+        FROM guarded_tables AS kept
+        CROSS JOIN LATERAL (VALUES ('parley_runtime', kept.runtime), ('parley_gateway', kept.gateway),
+                                   ('parley_reader', kept.reader)) AS granted (role, privileges)
+        WHERE kept.name = relation AND to_regrole(role) IS NOT NULL
+    LOOP
+        EXECUTE format('REVOKE ALL ON %s FROM %I', target, allowed.role);
+        IF allowed.privileges <> '' THEN
+            EXECUTE format('GRANT %s ON %s TO %I', allowed.privileges, target, allowed.role);
+        END IF;
+    END LOOP;
+END
+$$;
+
+-- Guards every table: by what was given for it before, or by the default. Runs after each migration, so that no
+-- new table is forgotten, and when the roles are made.
+CREATE FUNCTION parley_guard_all() RETURNS void
+LANGUAGE plpgsql SET search_path FROM CURRENT SET client_min_messages = warning AS $$
+DECLARE
+    target record;
+    known text;
+BEGIN
+    FOR target IN
+        SELECT pg_class.oid::regclass AS relation, kept.*
+        FROM pg_class LEFT JOIN guarded_tables AS kept ON kept.name = relname
+        WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')
+          AND relname NOT IN ('alembic_version', 'guarded_tables')
+        ORDER BY relname
+    LOOP
+        IF target.name IS NULL THEN
+            PERFORM parley_guard(target.relation);
+        ELSE
+            PERFORM parley_guard(target.relation, target.runtime, target.gateway, target.reader);
+        END IF;
+    END LOOP;
+    FOREACH known IN ARRAY ARRAY['parley_runtime', 'parley_gateway'] LOOP
+        IF to_regrole(known) IS NOT NULL THEN
+            EXECUTE format('GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA %I TO %I', current_schema(), known);
+        END IF;
+    END LOOP;
+    IF to_regrole('parley_gateway') IS NOT NULL THEN
+        GRANT EXECUTE ON FUNCTION parley_find_key(text), parley_status(), parley_unfinished_turns()
+            TO parley_gateway;
+    END IF;
+    IF to_regrole('parley_runtime') IS NOT NULL THEN
+        GRANT EXECUTE ON FUNCTION parley_unfinished_turns() TO parley_runtime;
+    END IF;
+END
+$$;
