@@ -1,11 +1,10 @@
-"""Shows sessions at work in Flower: task events for lanes that run without a message of their own.
+"""Show sessions at work in Flower: task events for lanes that run without a message of their own.
 
 Events are collected and sent in batches from a thread; nothing waits for them, nothing depends on them.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import time
 from collections.abc import Iterator
@@ -23,7 +22,7 @@ FLUSH_EVERY_S = 0.5
 KEPT_AT_MOST = 5000
 
 
-class Sightings:
+class FlowerEvents:
     """Made when the worker sends task events (`celery worker -E`)."""
 
     def __init__(self, app: Celery, hostname: str) -> None:
@@ -37,12 +36,12 @@ class Sightings:
         )
 
     @contextmanager
-    def shown(self, session_id: SessionId) -> Iterator[None]:
-        """Show one run of a lane."""
+    def session(self, session_id: SessionId) -> Iterator[None]:
+        """Show one run of a lane as a task."""
         uuid, began = str(uuid4()), time.monotonic()
-        self._tell(
+        self._dispatcher.send(
             "task-received",
-            uuid,
+            uuid=uuid,
             name=RUN_SESSION,
             args=f"[{session_id!r}]",
             kwargs="{}",
@@ -50,17 +49,17 @@ class Sightings:
             retries=0,
             queue=TURNS,
         )
-        self._tell("task-started", uuid)
+        self._dispatcher.send("task-started", uuid=uuid)
         try:
             yield
         finally:
-            self._tell("task-succeeded", uuid, result="None", runtime=time.monotonic() - began)
+            self._dispatcher.send(
+                "task-succeeded", uuid=uuid, result="None", runtime=time.monotonic() - began
+            )
 
-    async def keep_sending(self) -> None:
-        """Send what was collected, for as long as the process lives."""
-        while True:
-            await asyncio.sleep(FLUSH_EVERY_S)
-            await run_in_thread(self.flush)
+    async def flush_in_thread(self) -> None:
+        """Send what was collected, beside the loop."""
+        await run_in_thread(self.flush)
 
     def flush(self) -> None:
         """Send what was collected; what cannot be sent is dropped, since it is only for looking at."""
@@ -74,6 +73,3 @@ class Sightings:
         """Send the rest and close the connection."""
         self.flush()
         self._connection.release()
-
-    def _tell(self, kind: str, uuid: str, **facts: Any) -> None:
-        self._dispatcher.send(kind, uuid=uuid, **facts)

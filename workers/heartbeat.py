@@ -1,4 +1,4 @@
-"""Tells from outside whether a process without a port moves: a small file that it keeps rewriting.
+"""Show from outside whether a process without a port moves: a small file that it keeps rewriting.
 
 Probes read it with `parley health`; `waiting` says that the stores do not answer yet, which no restart
 would mend.
@@ -26,25 +26,33 @@ class Condition(StrEnum):
     READY = "ready"
 
 
-class Pulse:
+class Heartbeat:
     """Args: `path`: the file; None for a process that nobody probes."""
 
     def __init__(self, path: Path | None) -> None:
         self._path = path
-        self._told = False
+        self._condition = Condition.READY
+        self._failed = False
 
-    def beat(self, condition: Condition) -> None:
-        """Rewrite the file, whole at any moment. A file that cannot be written is told once."""
+    def note(self, condition: Condition, why: object = None) -> None:
+        """Remember the condition for the beats to come; a change is logged."""
+        if condition is not self._condition:
+            _log.warning("This process has become ready, or waits.", condition=condition.value, why=why)
+        self._condition = condition
+
+    def beat(self) -> None:
+        """Rewrite the file, whole at any moment. A file that cannot be written is logged once."""
         if self._path is None:
             return
         unfinished = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         try:
-            unfinished.write_bytes(orjson.dumps({"condition": condition.value, "pid": os.getpid()}))
+            body = {"condition": self._condition.value, "pid": os.getpid()}
+            unfinished.write_bytes(orjson.dumps(body))
             unfinished.replace(self._path)
         except OSError as error:
-            if not self._told:
+            if not self._failed:
                 _log.error("The file for probes cannot be written.", path=str(self._path), error=error)
-            self._told = True
+            self._failed = True
 
     def end(self) -> None:
         """Leave nothing behind."""

@@ -1,6 +1,6 @@
-"""Takes ready sessions and runs their lanes side by side on the process's loop.
+"""Take ready sessions and run their lanes side by side on the process's loop.
 
-A Celery task makes the process a runner and stays until there was nothing to do for a while, so
+A Celery task makes the process take sessions and stays until there was nothing to do for a while, so
 that a steady flow of turns costs no Celery message.
 """
 
@@ -23,8 +23,8 @@ RECONNECT_AFTER_S = 0.5
 
 _log = get_logger(__name__)
 
-Shown = Callable[[SessionId], AbstractContextManager[None]]
-"""Shows a session at work for as long as its lane runs here."""
+Observe = Callable[[SessionId], AbstractContextManager[None]]
+"""Accompanies a session for as long as its lane runs here."""
 
 
 class SessionPool:
@@ -32,7 +32,7 @@ class SessionPool:
 
     Args:
         capacity: lanes that may run here at once.
-        linger_s: how long a runner waits without work before it ends.
+        linger_s: how long the process waits without work before it stops taking sessions.
     """
 
     def __init__(
@@ -42,13 +42,13 @@ class SessionPool:
         *,
         capacity: int,
         linger_s: float,
-        shown: Shown = lambda _: nullcontext(),
+        observe: Observe = lambda _: nullcontext(),
     ) -> None:
         self._lanes = lanes
         self._wakeup = wakeup
         self._capacity = capacity
         self._linger_s = linger_s
-        self._shown = shown
+        self._observe = observe
         self._running: dict[SessionId, asyncio.Task[None]] = {}
         self._again: set[SessionId] = set()
         self._serving = False
@@ -133,7 +133,7 @@ class SessionPool:
             _log.warning("No sessions can be taken now.", error=error)
             await asyncio.sleep(RECONNECT_AFTER_S)
             return []
-        # While we waited for them, we may have been told to stop, or been woken with another.
+        # While we waited for them, we may have been asked to stop, or been woken with another.
         fitting = 0 if self._stopping.is_set() else self.room
         if taken[fitting:]:
             await self._wakeup.offer(*taken[fitting:])
@@ -150,7 +150,7 @@ class SessionPool:
 
     async def _run(self, session_id: SessionId) -> None:
         try:
-            with self._shown(session_id):
+            with self._observe(session_id):
                 await self._lanes.run(session_id)
         except Unavailable as error:
             _log.warning("A lane was interrupted.", session=session_id, error=error)

@@ -1,8 +1,8 @@
-"""What Flower and the log are told of tasks that outsiders send: identifiers, never contents (RT-22).
+"""Keep contents of tasks that outsiders send out of Flower and the log: identifiers only (RT-22).
 
 Senders put a text of their arguments into a message's header, and Celery passes it on, as it does the
 text of the result. Both are replaced here, whoever sent the message. What is no task of ours is dropped, and
-told of without its body.
+logged without its body.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from orchestrator.telemetry import get_logger
 _log = get_logger(__name__)
 
 HIDDEN: Final = "<not shown>"
-SHOWN_NAMES: Final = ("session_id", "flow", "trigger", "sequence")
-SHOWN_LENGTH: Final = 128
+IDENTIFIERS: Final = ("session_id", "flow", "trigger", "sequence")
+MAX_LENGTH: Final = 128
 _NAME: Final = re.compile(r"[\w.+/-]{1,128}")
 
 
-def show_arguments(arguments: dict[str, Any]) -> str:
-    """The identifiers among the arguments, as people read them in Flower."""
-    shown = {name: arguments[name] for name in SHOWN_NAMES if arguments.get(name) is not None}
-    return "{" + ", ".join(f"{name}: {str(value)[:SHOWN_LENGTH]}" for name, value in shown.items()) + "}"
+def redact_arguments(arguments: dict[str, Any]) -> str:
+    """Write the identifiers among the arguments as people read them in Flower."""
+    kept = {name: arguments[name] for name in IDENTIFIERS if arguments.get(name) is not None}
+    return "{" + ", ".join(f"{name}: {str(value)[:MAX_LENGTH]}" for name, value in kept.items()) + "}"
 
 
 class RedactedRequest(Request):
@@ -39,7 +39,7 @@ class RedactedRequest(Request):
         super().__init__(*arguments, **options)
         kwargs = self.kwargs
         self._argsrepr = "()"
-        self._kwargsrepr = show_arguments(kwargs) if isinstance(kwargs, dict) else HIDDEN
+        self._kwargsrepr = redact_arguments(kwargs) if isinstance(kwargs, dict) else HIDDEN
 
     def send_event(self, type: str, **fields: Any) -> None:  # noqa: A002  # the name that Celery gives it
         """Send a task event, its result hidden."""
@@ -48,11 +48,11 @@ class RedactedRequest(Request):
         super().send_event(type, **fields)
 
 
-DISCREET: Final = {"Request": "workers.task_redaction:RedactedRequest", "resultrepr_maxsize": 0}
+REDACTED: Final = {"Request": "workers.task_redaction:RedactedRequest", "resultrepr_maxsize": 0}
 """Options of a task whose arguments or result carry contents."""
 
 
-MISSHAPEN: Final = (
+MALFORMED: Final = (
     ArithmeticError,
     AttributeError,
     EOFError,
@@ -66,7 +66,7 @@ MISSHAPEN: Final = (
 
 
 class RedactingConsumer(Consumer):
-    """Celery's consumer, which drops what it cannot read, without telling the log what is in it."""
+    """Celery's consumer, which drops what it cannot read, without logging what is in it."""
 
     def create_task_handler(self, *arguments: Any, **options: Any) -> Any:
         """Celery ends the worker, and then the next one, over a message whose parts are not what they should be."""
@@ -75,7 +75,7 @@ class RedactingConsumer(Consumer):
         def on_task_received(message: Any) -> None:
             try:
                 receive(message)
-            except MISSHAPEN as error:
+            except MALFORMED as error:
                 if message.acknowledged:
                     raise
                 self.on_invalid_task(None, message, error)
@@ -84,29 +84,29 @@ class RedactingConsumer(Consumer):
 
     def on_decode_error(self, message: Any, exc: Exception) -> None:
         """The body is not what its type says."""
-        _tell("A message that cannot be read was dropped.", message, exc)
+        _log_dropped("A message that cannot be read was dropped.", message, exc)
         message.ack()
 
     def on_unknown_message(self, body: Any, message: Any) -> None:
         """It names no task at all."""
         del body
-        _tell("A message that is no task was dropped.", message)
+        _log_dropped("A message that is no task was dropped.", message)
         self._reject(message, None)
 
     def on_unknown_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """Whoever waits for its result is told."""
+        """Whoever waits for its result gets this error."""
         del body
-        _tell("A message for a task that does not exist was dropped.", message)
+        _log_dropped("A message for a task that does not exist was dropped.", message)
         self._reject(message, exc)
-        identifier, name = message.headers.get("id"), str(message.headers["task"])[:SHOWN_LENGTH]
+        identifier, name = message.headers.get("id"), str(message.headers["task"])[:MAX_LENGTH]
         if isinstance(identifier, str):
             app: Any = self.app
             app.backend.mark_as_failure(identifier, NotRegistered(name))
 
     def on_invalid_task(self, body: Any, message: Any, exc: Exception) -> None:
-        """It is packed as nobody may pack it (pickle), or its parts are not those of a task."""
+        """It has a disallowed content type (pickle), or its parts are not those of a task."""
         del body
-        _tell("A message that may not be unpacked was dropped.", message, exc)
+        _log_dropped("A message with a disallowed content type was dropped.", message, exc)
         self._reject(message, exc)
 
     def _reject(self, message: Any, error: Exception | None) -> None:
@@ -114,7 +114,7 @@ class RedactingConsumer(Consumer):
         signals.task_rejected.send(sender=self, message=message, exc=error)
 
 
-def _tell(event: str, message: Any, error: Exception | None = None) -> None:
+def _log_dropped(event: str, message: Any, error: Exception | None = None) -> None:
     headers = message.headers if isinstance(message.headers, dict) else {}
     info = message.delivery_info or {}
     _log.error(

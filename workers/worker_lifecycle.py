@@ -1,4 +1,4 @@
-"""Opens and closes the worker's process at the right moments of Celery's life."""
+"""Open and close the worker's process at the right moments of Celery's life."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from orchestrator.ports.tasks import INTERNAL, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
-from workers.flower_events import Sightings
-from workers.heartbeat import Condition, Pulse
+from workers.flower_events import FlowerEvents
+from workers.heartbeat import Condition, Heartbeat
 from workers.internal.canvas import Canvas
 from workers.internal.catalogue import MakeCatalogue
 from workers.process import InternalWork, WorkerProcess
@@ -27,7 +27,7 @@ TRY_AGAIN_AFTER_S = 1.0
 _log = get_logger(__name__)
 
 
-class Host:
+class WorkerLifecycle:
     """Holds this process's `WorkerProcess`; made in every process that loads the application."""
 
     def __init__(
@@ -39,7 +39,7 @@ class Host:
         self._make_catalogue = make_catalogue
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
-        self._pulse = Pulse(settings.heartbeat_file)
+        self._heartbeat = Heartbeat(settings.heartbeat_file)
 
     def open(self, consumer: Any) -> None:
         """Open the process before it says that it is ready; waits for the stores.
@@ -48,15 +48,16 @@ class Host:
         """
         if consumer is not None and _forks(consumer):
             return  # the children open their own; connections do not survive a fork
-        sightings = None
+        flower = None
         if consumer is not None and _sends_task_events(consumer):
-            sightings = Sightings(self._app, consumer.hostname)
+            flower = FlowerEvents(self._app, consumer.hostname)
         while not _stopping():
             try:
-                self._open(sightings)
+                self._open(flower)
             except Unavailable as error:
                 _log.warning("The stores do not answer yet.", error=error)
-                self._pulse.beat(Condition.WAITING)
+                self._heartbeat.note(Condition.WAITING, str(error))
+                self._heartbeat.beat()
                 time.sleep(TRY_AGAIN_AFTER_S)
             else:
                 return
@@ -78,7 +79,7 @@ class Host:
             process.close()
         shut_down_tracing()
 
-    def _open(self, sightings: Sightings | None) -> WorkerProcess:
+    def _open(self, flower: FlowerEvents | None) -> WorkerProcess:
         with self._lock:
             if self._process is None:
                 queues = self._app.amqp.queues.consume_from
@@ -87,10 +88,10 @@ class Host:
                 self._process = WorkerProcess(
                     self._settings,
                     self._build,
-                    sightings=sightings,
+                    flower=flower,
                     runs_turns=TURNS in queues,
                     internal=internal,
-                    pulse=self._pulse,
+                    heartbeat=self._heartbeat,
                     queues=tuple(queues),
                 )
             return self._process

@@ -11,7 +11,7 @@ ANY_FLOW = "*"
 
 
 class RememberedContext:
-    """Implements `ports.context.MemorySearch`."""
+    """The tool `memory` of Internal flows: what is remembered beyond the session."""
 
     def __init__(self, preferences: PreferenceStore, documents: ContextSearch) -> None:
         self._preferences = preferences

@@ -1,8 +1,4 @@
-"""What Internal flows need of Celery: task names, queues, the chord of a run's items. Nothing else knows it.
-
-Every message says only that a run may have something to do: one that is lost is replaced by the
-reconciler, one that is doubled finds nothing to do (IF-8, IF-9).
-"""
+"""Send messages about runs as Celery's canvas: single tasks, and the chord of a run's items (IF-8, IF-9)."""
 
 from __future__ import annotations
 
@@ -17,13 +13,11 @@ from orchestrator.adapters.threads import run_in_thread
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.records import Hint
 from orchestrator.ports.runs.status import Phase
-from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS, START_RUN
-from orchestrator.types import JsonObject
-from workers.task_redaction import DISCREET
+from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS
 
 
 class Canvas:
-    """Sends what the tasks below receive."""
+    """Implements `dispatch.Messages`; what it sends, `workers.tasks` receives."""
 
     def __init__(self, app: Celery) -> None:
         self._app: Any = app
@@ -49,31 +43,6 @@ class Canvas:
         return self._app.signature(name, kwargs=arguments, immutable=True).set(
             queue=QUEUE_OF[hint.urgency], shadow=f"{hint.flow}.{stage}"
         )
-
-
-def register_internal_tasks(
-    app: Celery,
-    *,
-    start: Callable[[JsonObject, str], None],
-    advance: Callable[[str, str], None],
-    items: Callable[[str, str, bool], None],
-) -> None:
-    """Add the tasks; each is a thin shell over the worker's process."""
-
-    @app.task(name=START_RUN, bind=True, shared=False, **DISCREET)
-    def start_run(self: Any, **arguments: Any) -> None:
-        """Start a flow, or all flows of a trigger; a message that is delivered twice starts once."""
-        start(arguments, f"message:{self.request.id}")
-
-    @app.task(name=ADVANCE_RUN, acks_late=False, shared=False)
-    def advance_run(run_id: str, flow: str) -> None:
-        advance(run_id, flow)
-
-    @app.task(
-        name=RUN_ITEMS, acks_late=False, shared=False
-    )  # a chord counts its tasks also when results are ignored
-    def run_items(run_id: str, flow: str, in_chord: bool = False) -> None:
-        items(run_id, flow, in_chord)
 
 
 async def _sending(send: Callable[[], object]) -> None:

@@ -1,4 +1,4 @@
-"""Carries out runs of Internal flows on this process's loop: the durable counterpart of the runner.
+"""Carries out runs of Internal flows on this process's loop: the durable counterpart of `in_process`.
 
 Messages come in here and truth is in the store: what cannot be claimed is not done (IF-8 … IF-11).
 """
@@ -6,30 +6,19 @@ Messages come in here and truth is in the store: what cannot be claimed is not d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Generator
+from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
-from typing import Protocol
 
 from internal_flows.catalogue import Catalogue
-from internal_flows.execution import (
-    Done,
-    Proceed,
-    RedoAsked,
-    Skipped,
-    StageFailed,
-    run_after_all,
-    run_before_all,
-    run_item,
-)
-from internal_flows.in_process import items_failed
-from internal_flows.redo import ceiling_of, end_with_redo
+from internal_flows.execution import Proceed, StageFailed, run_after_all, run_before_all, run_item
+from internal_flows.run_end import end_item, end_run, fail_items
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
-from orchestrator.errors import NotFound, ParleyError, Unavailable
+from orchestrator.errors import NotFound
 from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.runs.records import Hint, NewRun, Started
-from orchestrator.ports.runs.status import ItemStatus, Phase, RunStatus, Urgency
+from orchestrator.ports.runs.status import ItemStatus, Phase, RunStatus
 from orchestrator.ports.runs.work import (
     ClaimedItem,
     ItemEnd,
@@ -44,7 +33,8 @@ from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span
 from orchestrator.types import Json
 from workers.internal.backpressure import Backpressure
-from workers.internal.progress import ProgressNotes
+from workers.internal.dispatch import Dispatcher, Messages
+from workers.internal.progress import ProgressEvents
 
 FLUSH_EVERY_S = 0.2
 """Ends of quick items are written together; a slow item's at once."""
@@ -52,25 +42,17 @@ FLUSH_EVERY_S = 0.2
 _log = get_logger(__name__)
 
 
-class Dispatch(Protocol):
-    """How other workers are told."""
-
-    async def hint(self, hint: Hint) -> None: ...
-
-    async def spread(self, hint: Hint, holders: int) -> None: ...
-
-
 class _Fenced(Exception):
     """The claim was taken away; what was being done is dropped."""
 
 
-class InternalExecutor:
+class RunExecutor:
     """Belongs to one event loop.
 
     Args:
-        local: whether this process may carry runs out itself when nobody can be told.
-        backpressure: when housekeeping stands back for turns.
-        live: hears of the progress of sessions' runs, besides their logs.
+        local: whether this process may carry runs out itself when no message can be sent.
+        backpressure: when housekeeping is deferred for turns.
+        live: gets the progress of sessions' runs, besides their logs.
         max_attempts: a run or item that ended its worker so often is given up.
     """
 
@@ -79,34 +61,28 @@ class InternalExecutor:
         catalogue: Catalogue,
         runs: PostgresRuns,
         work: PostgresRunWork,
-        dispatch: Dispatch,
+        messages: Messages,
         *,
         local: bool,
         max_attempts: int = 3,
         backpressure: Backpressure | None = None,
         live: LiveEvents | None = None,
     ) -> None:
-        self._catalogue = catalogue
+        self.catalogue = catalogue
+        self.backpressure = backpressure
         self._runs = runs
         self._work = work
-        self._dispatch = dispatch
-        self._local = local
+        self._dispatcher = Dispatcher(messages, self._carry_out if local else None)
         self._max_attempts = max_attempts
-        self._backpressure = backpressure
-        self._progress = ProgressNotes(work, live)
+        self._progress = ProgressEvents(work, live)
         self._at_work: dict[int, asyncio.Task[object]] = {}
         self._fenced: set[int] = set()
-        self._later: set[asyncio.Task[None]] = set()
         self._stopping = False
 
-    @property
-    def catalogue(self) -> Catalogue:
-        return self._catalogue
-
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of a graph and tell the workers."""
+        """Store the nodes of a graph and send the workers hints of those that may begin."""
         started = await self._runs.start(runs, key=key)
-        self._tell(started.hints)
+        self._dispatcher.send(started.hints)
         return started
 
     async def advance(self, run_id: str, flow: str) -> None:
@@ -131,21 +107,8 @@ class InternalExecutor:
     async def sweep(self) -> int:
         """Take back what dead workers held, and send again what a lost message left hanging."""
         hints = await self._work.sweep(waited_s=self._waited_s)
-        urgent = tuple(hint for hint in hints if hint.urgency is Urgency.URGENT and self._local)
-        for hint in urgent:  # a turn waits: not behind tasks of housekeeping
-            self._do_later(self._do_here(hint))
-        self._tell(tuple(hint for hint in hints if hint not in urgent))
+        self._dispatcher.send(self._dispatcher.carry_out_urgent(hints))
         return len(hints)
-
-    async def look_at_turns(self) -> None:
-        """Find out whether housekeeping has to stand back."""
-        if self._backpressure is not None:
-            await self._backpressure.measure()
-
-    @property
-    def _waited_s(self) -> float:
-        """How long housekeeping must have waited to be done now."""
-        return 0.0 if self._backpressure is None else self._backpressure.waited_s
 
     def stop(self) -> None:
         """Take nothing more; shares of items end after the present one."""
@@ -154,94 +117,71 @@ class InternalExecutor:
     async def drain(self, grace_s: float) -> None:
         """Wait for what is at work; the rest is left to other workers once its claims run out."""
         self.stop()
-        for task in self._later:
-            task.cancel()
-        waiting = {*self._at_work.values()}
-        if waiting:
-            await asyncio.wait(waiting, timeout=grace_s)
+        self._dispatcher.cancel()
+        if self._at_work:
+            await asyncio.wait({*self._at_work.values()}, timeout=grace_s)
+
+    @property
+    def _waited_s(self) -> float:
+        """How long housekeeping must have waited to be done now."""
+        return 0.0 if self.backpressure is None else self.backpressure.waited_s
+
+    async def _carry_out(self, hint: Hint) -> None:
+        if self._stopping:
+            return
+        if hint.phase is Phase.ITEMS:
+            await self.items(hint.run_id, hint.flow, in_chord=False)
+        else:
+            await self.advance(hint.run_id, hint.flow)
 
     # The stages of a run.
 
     async def _advance_once(self, run_id: str, flow: str) -> bool:
         """One claim; True when there is more to do here."""
-        claim = await self._work.claim(run_id, self._catalogue.configure(flow), waited_s=self._waited_s)
+        claim = await self._work.claim(run_id, self.catalogue.configure(flow), waited_s=self._waited_s)
         if claim is None:
             return False
         try:
             with self._holding(claim.token), _traced(claim.facts, claim.phase.value):
-                match claim.phase:
-                    case Phase.BEFORE:
-                        return await self._before(claim)
-                    case Phase.AFTER:
-                        await self._after(claim)
-                    case Phase.ITEMS:
-                        raise AssertionError("items are claimed by themselves")
+                reached = await self._do_phase(claim)
+                if not isinstance(reached, RunEnd):
+                    return reached
+                await self._finish(claim, reached)
         except _Fenced:
             _log.warning("A run was taken away.", run=run_id, flow=flow)
         return False
 
-    async def _before(self, claim: RunClaim) -> bool:
+    async def _do_phase(self, claim: RunClaim) -> RunEnd | bool:
+        """Do `before_all` or `after_all`; the end of the run, or whether there is more to do here."""
         facts = claim.facts
-        prepared = self._prepare(claim)
-        if isinstance(prepared, RunEnd):
-            await self._finish(claim, prepared)
-            return False
-        flow, context = prepared
-        match await run_before_all(flow, context, claim.inputs):
-            case Skipped(reason):
-                await self._finish(claim, RunEnd(RunStatus.SKIPPED, reason=reason))
-            case RedoAsked():
-                await self._finish(claim, self._redo(flow, claim))
-            case StageFailed(error):
-                await self._finish(claim, RunEnd(RunStatus.FAILED, error=error))
-            case Proceed(settled, ()):
-                await self._close(claim, flow, settled, [])
-            case Proceed(settled, inputs):
-                options = settled.options
-                if not await self._work.begin_items(claim, inputs, options.to_json(), settled.data):
-                    raise _Fenced
-                if len(inputs) > 1:
-                    hint = Hint(facts.run_id, facts.flow, Phase.ITEMS, facts.urgency)
-                    await self._spread(hint, min(options.concurrency, len(inputs)))
-                    return False
-                return await self._items(facts.run_id)
-        return False
-
-    async def _after(self, claim: RunClaim) -> None:
-        prepared = self._prepare(claim)
-        if isinstance(prepared, RunEnd):
-            await self._finish(claim, prepared)
-            return
-        flow, context = prepared
-        if claim.items.failed:
-            error = items_failed(claim.items.failed, claim.items.total)
-            await self._finish(claim, RunEnd(RunStatus.FAILED, error=error))
-            return
-        await self._close(claim, flow, context, await self._work.outputs(claim.facts.run_id))
-
-    async def _close(
-        self, claim: RunClaim, flow: InternalFlow, context: RunContext, outputs: list[Json]
-    ) -> None:
-        """The last stage; without items it follows the first one under the same claim."""
-        match await run_after_all(flow, context, outputs):
-            case Done(value):
-                await self._finish(claim, RunEnd(RunStatus.DONE, closing=value))
-            case RedoAsked():
-                await self._finish(claim, self._redo(flow, claim))
-            case StageFailed(error):
-                await self._finish(claim, RunEnd(RunStatus.FAILED, error=error))
-
-    def _prepare(self, claim: RunClaim) -> tuple[InternalFlow, RunContext] | RunEnd:
-        """The flow and what its stages are told, or the end of a run that cannot be carried out."""
         if claim.attempts > self._max_attempts:
             return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {_gave_up(self._max_attempts)}")
         try:
-            return self._catalogue.flow(claim.facts.flow)(), self._catalogue.context(claim.facts)
+            flow, context = self.catalogue.flow(facts.flow)(), self.catalogue.context(facts)
         except (NotFound, ValueError) as error:
             return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {error}")
+        if claim.phase is Phase.AFTER:
+            outputs = await self._work.outputs(facts.run_id)
+            return fail_items(claim.items) or end_run(
+                flow, facts, await run_after_all(flow, context, outputs)
+            )
+        result = await run_before_all(flow, context, claim.inputs)
+        if not isinstance(result, Proceed):
+            return end_run(flow, facts, result)
+        if not result.inputs:  # the last stage follows under the same claim
+            return end_run(flow, facts, await run_after_all(flow, result.run, []))
+        return await self._begin_items(claim, result.run, result.inputs)
 
-    def _redo(self, flow: InternalFlow, claim: RunClaim) -> RunEnd:
-        return end_with_redo(claim.facts.redo_count, ceiling_of(claim.facts.config, flow.redo_ceiling))
+    async def _begin_items(self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]) -> bool:
+        """Store the items; do a single one here, and several together with others."""
+        facts, options = claim.facts, context.options
+        if not await self._work.begin_items(claim, inputs, options.to_json(), context.data):
+            raise _Fenced
+        if len(inputs) == 1:
+            return await self._items(facts.run_id)
+        hint = Hint(facts.run_id, facts.flow, Phase.ITEMS, facts.urgency)
+        await self._dispatcher.spread(hint, min(options.concurrency, len(inputs)))
+        return False
 
     async def _finish(self, claim: RunClaim, end: RunEnd) -> None:
         hints = await self._work.finish(claim, end)
@@ -250,7 +190,7 @@ class InternalExecutor:
         RUNS.labels(claim.facts.flow, end.status.value).inc()
         if end.status is RunStatus.FAILED:
             note_failure(end.status.value)
-        self._tell(hints)
+        self._dispatcher.send(hints)
 
     # Items.
 
@@ -271,7 +211,7 @@ class InternalExecutor:
         return False
 
     async def _do_share(self, claim: ItemsClaim) -> Recorded:
-        flow, context = self._catalogue.flow(claim.facts.flow)(), self._catalogue.context(claim.facts)
+        flow, context = self.catalogue.flow(claim.facts.flow)(), self.catalogue.context(claim.facts)
         now = asyncio.get_running_loop().time
         ends: list[ItemEnd] = []
         flushed_at = now()
@@ -286,14 +226,8 @@ class InternalExecutor:
 
     async def _do_item(self, flow: InternalFlow, context: RunContext, item: ClaimedItem) -> ItemEnd:
         if item.attempts > self._max_attempts:
-            return ItemEnd(item.position, ItemStatus.FAILED, error=_gave_up(self._max_attempts))
-        match await run_item(flow, context, item.input):
-            case Done(value):
-                return ItemEnd(item.position, ItemStatus.DONE, output=value)
-            case Skipped(reason):
-                return ItemEnd(item.position, ItemStatus.SKIPPED, reason=reason)
-            case StageFailed(error):
-                return ItemEnd(item.position, ItemStatus.FAILED, error=error)
+            return end_item(item.position, StageFailed(_gave_up(self._max_attempts)))
+        return end_item(item.position, await run_item(flow, context, item.input))
 
     async def _record(self, claim: ItemsClaim, ends: list[ItemEnd], *, last: bool) -> Recorded:
         recorded = await self._work.record_items(claim, tuple(ends), last=last)
@@ -304,10 +238,8 @@ class InternalExecutor:
                 note_failure(end.status.value)
             RUN_ITEMS.labels(claim.facts.flow, end.status.value).inc()
         if recorded is Recorded.MORE:
-            await self._progress.note(claim.facts)
+            await self._progress.publish(claim.facts)
         return recorded
-
-    # Holding and telling.
 
     @contextmanager
     def _holding(self, token: int) -> Generator[None]:
@@ -327,41 +259,6 @@ class InternalExecutor:
             self._fenced.discard(token)
             self._work.give_up(token)
 
-    def _tell(self, hints: tuple[Hint, ...]) -> None:
-        """Tell the workers, each at its time, without waiting for it."""
-        for hint in hints:
-            self._do_later(self._tell_one(hint))
-
-    async def _tell_one(self, hint: Hint) -> None:
-        if hint.after_s > 0:
-            await asyncio.sleep(hint.after_s)
-        try:
-            await self._dispatch.hint(hint)
-        except Unavailable as error:
-            _log.warning("A worker could not be told of a run.", run=hint.run_id, error=error)
-            await self._do_here(hint)
-
-    async def _spread(self, hint: Hint, holders: int) -> None:
-        try:
-            await self._dispatch.spread(hint, holders)
-        except Unavailable as error:
-            _log.warning("Workers could not be told of items.", run=hint.run_id, error=error)
-            self._do_later(self._do_here(hint))
-
-    async def _do_here(self, hint: Hint) -> None:
-        """Without a broker nobody can be told: carry the run out in this process, if it is one for that."""
-        if not self._local or self._stopping:
-            return
-        if hint.phase is Phase.ITEMS:
-            await self.items(hint.run_id, hint.flow, in_chord=False)
-        else:
-            await self.advance(hint.run_id, hint.flow)
-
-    def _do_later(self, what: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(_logged(what))
-        self._later.add(task)
-        task.add_done_callback(self._later.discard)
-
 
 def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
     """A phase of a run, in the trace of the turn that made it due, if one did."""
@@ -369,13 +266,6 @@ def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
     if facts.turn_id is None:
         return span(name, run_id=facts.run_id)
     return turn_span(name, facts.turn_id, run_id=facts.run_id)
-
-
-async def _logged(what: Awaitable[None]) -> None:
-    try:
-        await what
-    except ParleyError as error:
-        _log.warning("A run was interrupted; the reconciler comes back to it.", error=error)
 
 
 def _gave_up(attempts: int) -> str:

@@ -16,7 +16,7 @@ WITHIN_S = 60.0
 
 
 class ModelWriter:
-    """Implements `ports.writing.Writer`."""
+    """The tool `writer` of Internal flows: one structured answer to a named prompt, outside any turn."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -32,7 +32,21 @@ class ModelWriter:
         session_id: SessionId,
         run_id: str,
     ) -> JsonObject | None:
-        """See `Writer`. Raises ConfigurationError for a domain that cannot be used."""
+        """Ask for an answer that fits the schema; None when no model is configured or can be asked now.
+
+        Args:
+            prompt_id: of the prompts that ship; `variables` are its data and settings, except
+                ``assistant``, which the domain's configuration gives.
+            variables: see `prompt_id`.
+            schema: JSON Schema of an object.
+            domain: whose models are asked.
+            session_id: for whom; its budget counts.
+            run_id: named to the endpoint in place of a turn.
+
+        Raises:
+            ModelUnavailable, ModelOutputInvalid, BudgetExceeded: there is no usable answer.
+            ConfigurationError: the domain cannot be used.
+        """
         if not self._ports.models.configured:
             return None
         config = await self._config(domain)

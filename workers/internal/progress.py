@@ -1,4 +1,4 @@
-"""Tells sessions how far their runs have come, now and then while items are at work (RT-15, IF-16)."""
+"""Publish to sessions how far their runs have come, now and then while items are at work (RT-15, IF-16)."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ REMEMBERED = 1000
 _log = get_logger(__name__)
 
 
-class ProgressNotes:
-    """One per process; several that are at work on one run tell of it each."""
+class ProgressEvents:
+    """One per process; each of several that are at work on one run publishes its progress."""
 
     def __init__(self, work: PostgresRunWork, live: LiveEvents | None) -> None:
         self._work = work
         self._live = live
-        self._told_at: dict[str, float] = {}
+        self._published_at: dict[str, float] = {}
 
-    async def note(self, facts: RunFacts) -> None:
-        """Tell, unless that was done a moment ago. A store that is down is no reason to stop."""
+    async def publish(self, facts: RunFacts) -> None:
+        """Publish, unless that was done a moment ago. A store that is down is no reason to stop."""
         if facts.session_id is None or not self._is_due(facts.run_id):
             return
         try:
-            told = await self._work.log_progress(facts.run_id)
+            logged = await self._work.log_progress(facts.run_id)
         except Unavailable as error:
-            _log.warning("The progress of a run could not be told.", run=facts.run_id, error=error)
+            _log.warning("The progress of a run could not be logged.", run=facts.run_id, error=error)
             return
-        if told is not None and self._live is not None:
-            number, payload = told
+        if logged is not None and self._live is not None:
+            number, payload = logged
             event = Event(facts.session_id, "run_progress", None, payload, number)
             await self._live.publish(facts.session_id, (event,))
 
     def _is_due(self, run_id: str) -> bool:
         now = time.monotonic()
-        if now - self._told_at.get(run_id, -AT_MOST_EVERY_S) < AT_MOST_EVERY_S:
+        if now - self._published_at.get(run_id, -AT_MOST_EVERY_S) < AT_MOST_EVERY_S:
             return False
-        while len(self._told_at) >= REMEMBERED:
-            del self._told_at[next(iter(self._told_at))]
-        self._told_at[run_id] = now
+        while len(self._published_at) >= REMEMBERED:
+            del self._published_at[next(iter(self._published_at))]
+        self._published_at[run_id] = now
         return True

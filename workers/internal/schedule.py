@@ -1,4 +1,4 @@
-"""Celery beat whose firings are claimed in PostgreSQL by job and due time (IF-15).
+"""Run Celery beat with firings that are claimed in PostgreSQL by job and due time (IF-15).
 
 Any number of beats may run: none leads, so none is missed. A firing is a row and the runs that it
 starts, in one transaction; no message is needed, since workers look for runs that are ready.
@@ -24,7 +24,7 @@ from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.errors import ConfigurationError, NotFound, Unavailable
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
-from workers.heartbeat import Condition, Pulse
+from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import FlowSettings, MakeCatalogue
 
 TICK_S = 0.5
@@ -56,7 +56,7 @@ def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Sche
 
 
 class Firing:
-    """Looks what is due, and fires what nobody has fired. Has an event loop of its own."""
+    """Fires what is due and nobody has fired. Has an event loop of its own."""
 
     def __init__(self, settings: Settings, make_catalogue: MakeCatalogue) -> None:
         self._settings = settings
@@ -66,20 +66,21 @@ class Firing:
         self._resources = AsyncExitStack()
         self._opened: tuple[Ports, Catalogue] | None = None
         self._fired: dict[str, float] = {}
-        self._told = ""
-        self._pulse = Pulse(settings.heartbeat_file)
+        self._logged = ""
+        self._heartbeat = Heartbeat(settings.heartbeat_file)
         self._announced_at = 0.0
         self._closed = False
 
     def fire_due(self) -> int:
         """Fire what is due; how many firings were ours. Never raises for a store that is down."""
+        fired, condition = 0, Condition.READY
         try:
             fired = self._runner.run(self._fire_due())
         except (Unavailable, ConfigurationError) as error:
-            self._pulse.beat(Condition.WAITING)
-            self._tell_once(str(error))
-            return 0
-        self._pulse.beat(Condition.READY)
+            condition = Condition.WAITING
+            self._log_once(str(error))
+        self._heartbeat.note(condition)
+        self._heartbeat.beat()
         return fired
 
     def close(self) -> None:
@@ -87,7 +88,7 @@ class Firing:
         if self._closed or _in_loop():
             return
         self._closed = True
-        self._pulse.end()
+        self._heartbeat.end()
         self._runner.run(self._resources.aclose())
         self._runner.close()
 
@@ -108,7 +109,7 @@ class Firing:
                 job.trigger, parameters={"job": job.name, "due": at}, flight="schedule"
             )
         except NotFound as error:
-            self._tell_once(f"The job {job.name} cannot be fired: {error}")
+            self._log_once(f"The job {job.name} cannot be fired: {error}")
             return False
         ours = await runs.fire(job.name, datetime.fromtimestamp(at, UTC), nodes)
         self._fired[job.name] = at
@@ -132,10 +133,10 @@ class Firing:
             self._opened = ports, self._make_catalogue(ports)
         return self._opened
 
-    def _tell_once(self, what: str) -> None:
-        if what != self._told:
+    def _log_once(self, what: str) -> None:
+        if what != self._logged:
             _log.warning("Scheduled jobs are not fired.", why=what)
-        self._told = what
+        self._logged = what
 
 
 def _in_loop() -> bool:

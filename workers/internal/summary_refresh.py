@@ -13,7 +13,7 @@ from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.runs.status import ENDED, SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.summary_refresh import Renewed
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
-from workers.internal.executor import InternalExecutor
+from workers.internal.executor import RunExecutor
 
 SUMMARIZE: Final = "summarize_session"
 REMEMBER: Final = "distil_preferences"
@@ -23,9 +23,9 @@ LOOKED_AT = 10
 
 
 class RunSummaryRefresh:
-    """Implements `ports.freshness.SummaryRefresh` for one worker process."""
+    """Implements `ports.summary_refresh.SummaryRefresh` for one worker process."""
 
-    def __init__(self, executor: InternalExecutor, runs: PostgresRuns, inbox: Inbox) -> None:
+    def __init__(self, executor: RunExecutor, runs: PostgresRuns, inbox: Inbox) -> None:
         self._executor = executor
         self._runs = runs
         self._inbox = inbox

@@ -39,7 +39,7 @@ def make_tools(ports: Ports) -> Mapping[str, Any]:
 
 
 class RunTriggers:
-    """Implements `ports.writing.Triggers`, once it knows the flows."""
+    """The tool `triggers`, once it knows the flows."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -50,6 +50,7 @@ class RunTriggers:
         self._catalogue = catalogue
 
     async def start(self, trigger: str, tenant_id: str, session_id: SessionId, *, key: str) -> None:
+        """Start the flows of a trigger for a session; once per `key`, and one of each at a time."""
         assert self._catalogue is not None, "bind the catalogue first"
         nodes = self._catalogue.new_graph(
             trigger, tenant_id=TenantId(tenant_id), session_id=session_id, flight=session_id
@@ -58,7 +59,7 @@ class RunTriggers:
 
 
 class SystemTurns:
-    """Leaves turns of the system in sessions' lanes."""
+    """The tool `lanes`: turns of the system in sessions' lanes."""
 
     def __init__(self, inbox: Inbox, wakeup: Wakeup) -> None:
         self._inbox = inbox
@@ -77,7 +78,7 @@ class SystemTurns:
 
 
 class LaneProposals:
-    """Implements `ports.housekeeping.Proposals`: a note in the scratchpad and a system turn in the lane."""
+    """The tool `proposals`: suggest a change of a session that the flow does not hold (IF-12)."""
 
     def __init__(self, inbox: Inbox, wakeup: Wakeup, scratchpad: Scratchpad) -> None:
         self._turns = SystemTurns(inbox, wakeup)
@@ -94,6 +95,10 @@ class LaneProposals:
         flow: str,
         run_id: str,
     ) -> str:
+        """Leave a proposal in the scratchpad and in the session's lane; the turn that will decide it.
+
+        The same run proposes a kind once.
+        """
         key = f"proposal:{run_id}:{session_id}:{kind}"
         payload: JsonObject = {"kind": kind, "change": change, "epoch": epoch, "flow": flow, "run_id": run_id}
         note = Entry(

@@ -107,9 +107,10 @@ class Node:
     on_failure: OnFailure = OnFailure.BLOCK
 
     @property
-    def stands_in_the_way(self) -> bool:
-        """Whether what depends on it can never run as things are."""
-        return self.status in ENDED - SUCCEEDED and self.on_failure is OnFailure.BLOCK
+    def blocks_successors(self) -> bool:
+        """What depends on it can never run as things are."""
+        failed = self.status in ENDED - SUCCEEDED and self.on_failure is OnFailure.BLOCK
+        return failed or self.status is RunStatus.BLOCKED
 
 
 def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
@@ -118,16 +119,13 @@ def unblock(nodes: dict[str, Node], again: str) -> dict[str, int]:
     `nodes` by name, `again` among them with the status of a run to come. A node that another failed
     one blocks as well stays blocked.
     """
-    before: dict[str, list[str]] = {name: [] for name in nodes}
-    for node in nodes.values():
-        for successor in node.successors:
-            before[successor].append(node.name)
+    before = {name: [node.name for node in nodes.values() if name in node.successors] for name in nodes}
     freed: dict[str, int] = {}
     waiting = [again]
     while waiting:
         for name in nodes[waiting.pop(0)].successors:
-            blocked = nodes[name].status is RunStatus.BLOCKED and name not in freed
-            if blocked and not any(nodes[one].stands_in_the_way and one not in freed for one in before[name]):
+            blocked = name in nodes and nodes[name].status is RunStatus.BLOCKED and name not in freed
+            if blocked and not any(nodes[one].blocks_successors and one not in freed for one in before[name]):
                 freed[name] = 0
                 waiting.append(name)
     for name in freed:

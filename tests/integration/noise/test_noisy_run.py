@@ -76,7 +76,7 @@ def test_the_run_was_noisy(left: Left) -> None:
         "A tool's endpoint refused.",
         "A tool's endpoint failed.",
         "A message for a task that does not exist was dropped.",
-        "A message that may not be unpacked was dropped.",
+        "A message with a disallowed content type was dropped.",
         "The liveness connection broke.",
     ):
         assert event in left.log("logs/turns"), event

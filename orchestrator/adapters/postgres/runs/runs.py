@@ -34,12 +34,13 @@ from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, new_id
 
 
 class PostgresRuns:
-    """Implements `ports.runs.Runs`."""
+    """Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
+        """Store the nodes of one graph, all or none. The same `key` is the same graph."""
         graph_id, ids = _identify(runs, key)
         try:
             async with self._database.hot_transaction() as transaction:
@@ -72,6 +73,7 @@ class PostgresRuns:
         return row[0]
 
     async def get(self, tenant_id: TenantId, run_id: str) -> RunRecord:
+        """Raises NotFound."""
         found = await self._read(tenant_id, internal_runs.c.run_id == run_id)
         if not found:
             raise NotFound("run", run_id)
@@ -86,6 +88,7 @@ class PostgresRuns:
         status: RunStatus | None = None,
         limit: int = 100,
     ) -> list[RunRecord]:
+        """Newest first."""
         wanted = {"session_id": session_id, "flow": flow, "status": status}
         return await self._read(
             tenant_id,
@@ -94,14 +97,17 @@ class PostgresRuns:
         )
 
     async def chain(self, tenant_id: TenantId, chain_id: str) -> list[RunRecord]:
+        """A run and its reruns, in order."""
         return await self._read(tenant_id, internal_runs.c.chain_id == chain_id)
 
     async def graph(self, tenant_id: TenantId, graph_id: str) -> list[RunRecord]:
+        """Every run of a graph, reruns included, in the order in which they were added."""
         return await self._read(tenant_id, internal_runs.c.graph_id == graph_id)
 
     async def items(
         self, tenant_id: TenantId, run_id: str, *, after: int = -1, limit: int = 1000
     ) -> list[ItemRecord]:
+        """Items by position, from the one after `after`."""
         query = (
             select(internal_items)
             .where(
@@ -116,11 +122,13 @@ class PostgresRuns:
             return [_item(row) for row in await connection.execute(query)]
 
     async def cancel(self, tenant_id: TenantId, run_id: str) -> RunRecord:
+        """End a run that has not ended; its holders are fenced, its successors released or blocked."""
         async with self._database.hot_transaction() as transaction:
             await end_run(transaction, run_id, RunEnd(RunStatus.CANCELLED), tenant_id=tenant_id)
         return await self.get(tenant_id, run_id)
 
     async def redo(self, tenant_id: TenantId, run_id: str) -> Started:
+        """Run a chain once more by hand. Raises NotFound, and Refused while it is at work."""
         record = await self.get(tenant_id, run_id)
         try:
             async with self._database.hot_transaction() as transaction:
