@@ -118,7 +118,7 @@ class Catalogue:
         )
 
     def context(self, facts: RunFacts) -> RunContext:
-        """What the stages of a run are told; only the tools that the flow declared."""
+        """Make the context of a run's stages, with the tools that the flow declared only."""
         flow = self.flow(facts.flow)
         configured = facts.config.get("options", {})
         return RunContext(

@@ -38,7 +38,7 @@ def fail_items(items: Progress) -> RunEnd | None:
 
 
 def end_item(position: int, result: ItemResult) -> ItemEnd:
-    """What is recorded of an item."""
+    """Make the record of an item."""
     match result:
         case Done(value):
             return ItemEnd(position, ItemStatus.DONE, output=value)

@@ -20,7 +20,7 @@ _log = get_logger(__name__)
 
 
 class Condition(StrEnum):
-    """What a process that moves says of itself."""
+    """The condition of a process that moves."""
 
     WAITING = "waiting"
     READY = "ready"

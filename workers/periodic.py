@@ -1,4 +1,4 @@
-"""What a worker process does again and again: one list, and the loop that goes through it."""
+"""Repeat the periodic work of a worker process: one list of it, and a loop for each entry."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
-    """What a process is made of, bound to its loop. What may be None is for other kinds of workers."""
+    """The parts of a process, bound to its loop; those that may be None are for some kinds of workers."""
 
     settings: Settings
     ports: Ports
@@ -84,7 +84,6 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
     Periodic("heartbeat", BEAT_EVERY_S, lambda parts: parts.beat),
     Periodic("flower events", FLUSH_EVERY_S, lambda parts: parts.flower and parts.flower.flush_in_thread),
 )
-"""What a worker process does again and again."""
 
 
 def start_periodic_work(parts: WorkerParts) -> list[asyncio.Task[None]]:

@@ -52,7 +52,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class InternalWork:
-    """What a process needs for Internal flows.
+    """The needs of a process for Internal flows.
 
     `carries_out`: whether it does so itself when no message can be sent.
     """
@@ -175,7 +175,7 @@ class WorkerProcess:
         self._serve_metrics()
 
     def _open_executor(self, ports: Ports, lane: PostgresLane) -> RunExecutor | None:
-        """What carries Internal flows out; a mistake in a flow must not keep turns from running."""
+        """Make what carries Internal flows out; a mistake in a flow must not keep turns from running."""
         internal, settings = self._internal, self._settings
         if internal is None:
             return None

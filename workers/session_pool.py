@@ -67,7 +67,7 @@ class SessionPool:
 
     @property
     def serving(self) -> bool:
-        """Whether a Celery task of this process takes sessions."""
+        """True while a Celery task of this process takes sessions."""
         return self._serving
 
     def start(self, session_id: SessionId) -> None:

@@ -62,7 +62,7 @@ MALFORMED: Final = (
     ValueError,
     zlib.error,
 )
-"""What a message may lead to whose parts are missing, or of another type; kombu takes some for a lost connection."""
+"""Errors from messages whose parts are missing, or of another type; kombu takes some for a lost connection."""
 
 
 class RedactingConsumer(Consumer):

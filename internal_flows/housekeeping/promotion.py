@@ -33,7 +33,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """What a note has to reach; from a flow's configuration."""
+    """The bars that a note has to reach; from a flow's configuration."""
 
     frequent: int = FREQUENT
     salient: float = SALIENT
@@ -49,7 +49,7 @@ class Bars:
 
 
 def data_of(entry: Entry) -> JsonObject:
-    """What is known of an entry besides its text."""
+    """The data of an entry, besides its text."""
     return entry.data if is_object(entry.data) else {}
 
 

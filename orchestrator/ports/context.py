@@ -20,7 +20,7 @@ CONTEXT_READY: Final = "context_ready"
 
 @dataclass(frozen=True, slots=True)
 class ContextQuestion:
-    """What a flow needs to know.
+    """A question of a flow that cannot go on.
 
     Args:
         question: what is open, in words.
@@ -91,5 +91,5 @@ class ContextGathering(Protocol):
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        """What was found, once looking has ended; None when it has not within so many seconds."""
+        """Wait for what was found; None when looking has not ended within so many seconds."""
         ...

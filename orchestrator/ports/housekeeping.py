@@ -1,4 +1,4 @@
-"""What the flows of housekeeping get of the store."""
+"""Records that the flows of housekeeping get of the store."""
 
 from __future__ import annotations
 

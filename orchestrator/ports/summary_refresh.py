@@ -10,7 +10,7 @@ from orchestrator.types import SessionId, TenantId
 
 @dataclass(frozen=True, slots=True)
 class Renewed:
-    """What Internal flows have taken in, up to which turn; with the `summary` of that."""
+    """The turn up to which Internal flows have taken a session in; with the `summary` of that."""
 
     through_turn: int
     summary: str | None = None

@@ -57,11 +57,11 @@ class FlowSettings:
         self._kept: dict[Path, JsonObject] = {folder / SETTINGS_FILE: {} for folder in folders}
 
     def of_flow(self, name: str) -> JsonObject:
-        """What the files say of a flow now; as it was when one can no longer be read."""
+        """The present settings of a flow; the former ones of a file that can no longer be read."""
         return _section(self._read("flows"), name)
 
     def schedule(self) -> JsonObject:
-        """What they say of jobs, by name."""
+        """The settings of jobs, by name."""
         return self._read("schedule")
 
     def _read(self, part: str) -> JsonObject:

@@ -74,7 +74,7 @@ class RunSummaryRefresh:
             pause = min(1.5 * pause, LOOK_AT_MOST_EVERY_S)
 
     async def _output(self, tenant_id: TenantId, run_id: str) -> JsonObject | None:
-        """What a summary's only item recorded; None when it did not come so far."""
+        """Read the output of a summary's only item; None when it did not come so far."""
         items = await self._runs.items(tenant_id, run_id, limit=1)
         return items[0].output if items and is_object(items[0].output) else None
 

@@ -31,7 +31,7 @@ _OF_SESSION = (
     "lanes",
     "sessions",
 )
-"""What a session leaves, in an order in which it can be removed."""
+"""Tables with rows of sessions, in an order in which these can be removed."""
 
 _LOOK_BACK_S = 86_400.0
 
@@ -47,7 +47,7 @@ _OLD = {
 
 
 class PostgresHousekeeping:
-    """What only housekeeping reads and removes, over all tenants. Every method raises Unavailable."""
+    """The tool `housekeeping` of Internal flows, over all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

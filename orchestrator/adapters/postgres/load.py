@@ -34,7 +34,7 @@ class PostgresLoad:
         return 0.0 if row is None or row[0] is None else row[0]
 
     async def housekeeping_debt(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[Debt]:
-        """What is deferred, by session, the oldest first; of one tenant or all."""
+        """Deferred runs by session, the oldest first; of one tenant or all."""
         arguments = {"tenant_id": tenant_id, "limit": limit}
         rows = await self._database.fetch_all(statement("run_debt"), arguments)
         return [Debt(*row) for row in rows]

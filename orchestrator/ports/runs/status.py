@@ -1,4 +1,4 @@
-"""What a run of an Internal flow can be, what it may become, and when it stands in the way of others.
+"""The states of a run of an Internal flow, the transitions between them, and when a run blocks others.
 
 Rules over statuses alone; where they are stored is behind the ports `runs` and `run_work`.
 """
@@ -12,7 +12,7 @@ from orchestrator.errors import IllegalTransition
 
 
 class RunStatus(StrEnum):
-    """How a run stands; `RUN_TRANSITIONS` says what may follow."""
+    """The status of a run; `RUN_TRANSITIONS` says what may follow."""
 
     WAITING = "waiting"
     """Has open predecessors."""
@@ -49,7 +49,7 @@ SUCCEEDED = frozenset({RunStatus.DONE, RunStatus.SKIPPED})
 
 
 class Phase(StrEnum):
-    """What a claimed run does next."""
+    """The stages that a claimed run is at."""
 
     BEFORE = "before_all"
     ITEMS = "items"
@@ -75,7 +75,7 @@ class RedoStatus(StrEnum):
 
 
 class Urgency(StrEnum):
-    """Whether a run may be deferred while turns wait (IF-14)."""
+    """How a run is treated while turns wait (IF-14)."""
 
     URGENT = "urgent"
     """A turn waits for it."""
@@ -89,7 +89,7 @@ def require_run_transition(present: RunStatus, wanted: RunStatus) -> None:
 
 
 class OnFailure(StrEnum):
-    """What becomes of a failed run's successors."""
+    """The fate of a failed run's successors."""
 
     BLOCK = "block"
     """They are left unrun, with the reason."""
@@ -108,7 +108,7 @@ class Node:
 
     @property
     def blocks_successors(self) -> bool:
-        """What depends on it can never run as things are."""
+        """True when its successors can never run as things are."""
         failed = self.status in ENDED - SUCCEEDED and self.on_failure is OnFailure.BLOCK
         return failed or self.status is RunStatus.BLOCKED
 

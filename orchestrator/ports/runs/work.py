@@ -16,7 +16,7 @@ from orchestrator.types import Json, JsonObject, SessionId, TenantId, TurnId
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What the stages of a run are told, as stored. `options` and `data` after `before_all`."""
+    """The facts of a run for its stages, as stored. `options` and `data` after `before_all`."""
 
     run_id: str
     tenant_id: TenantId
@@ -66,7 +66,7 @@ class ItemsClaim:
 
 @dataclass(frozen=True, slots=True)
 class ItemEnd:
-    """What became of an item: an output, the reason it was skipped, or the error it failed with."""
+    """The end of an item: an output, the reason it was skipped, or the error it failed with."""
 
     position: int
     status: ItemStatus
@@ -89,7 +89,7 @@ class RunEnd:
 
 
 class Recorded(StrEnum):
-    """What writing the ends of items led to."""
+    """The result of writing the ends of items."""
 
     LOST = "lost"
     """The claim is no longer current; nothing was written."""

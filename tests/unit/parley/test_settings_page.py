@@ -18,8 +18,8 @@ PAGE = ROOT / "docs" / "settings.md"
 FIELDS = Settings.model_fields
 READS = {
     "gateway": "gateway/**/*.py",
-    "turns": "workers/{app,host,process}.py",
-    "internal": "workers/{app,host,process}.py",
+    "turns": "workers/{app,worker_lifecycle,process,periodic}.py",
+    "internal": "workers/{app,worker_lifecycle,process,periodic}.py",
     "beat": "workers/internal/schedule.py",
     "flower": "workers/flower_app.py",
 }

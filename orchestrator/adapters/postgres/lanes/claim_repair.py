@@ -1,4 +1,4 @@
-"""What a lane's holder does when the merged statements leave a question open. Rare, so in transactions.
+"""Repair a claim of which the merged statements leave a question open. Rare, so in transactions.
 
 Under the lane's lock: quarantine turns whose attempts are used up, take the next that may run, or release
 the lane (RT-5, RT-6); fail turns whose predecessor never came; look up commits whose answer was lost.
@@ -78,7 +78,7 @@ async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) ->
 
 
 async def find_commit(database: Database, lease: Lease, event_count: int) -> Sequence[Any] | None:
-    """What a commit would have returned, when this lease's commit of this turn is found to have held.
+    """Give what a commit would have returned, when this lease's commit of this turn is found to have held.
 
     The following turn, if the lane kept one, is left to `take_turn`: it is asked for by saying that some
     are pending.

@@ -185,7 +185,7 @@ async def _store_graph(
 
 
 async def _follow(transaction: HotTransaction, run: NewRun, run_id: str) -> bool:
-    """Whether a new run has to wait for the one that it was started after; it is entered there."""
+    """Enter a new run with the one that it was started after; False when that has ended."""
     if run.after is None:
         return False
     arguments = {"run_id": run.after, "tenant_id": run.tenant_id, "successor": run_id}
@@ -245,7 +245,7 @@ _CONVERTED: dict[str, Callable[[Any], Any]] = {
     "redo": RedoStatus,
     "successors": tuple,
 }
-"""What a record holds in another form than its column of the same name."""
+"""Fields of a record that differ in type from their columns."""
 
 
 def _record(row: Row[Any], progress: Progress) -> RunRecord:

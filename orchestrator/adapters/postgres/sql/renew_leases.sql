@@ -2,7 +2,7 @@
 --
 -- Arguments: names, tokens, turn_ids (arrays of equal length), worker_id, ttl_s
 -- Effect:    one row (session_id, turn_id, cancelled) per lease that is still held.
--- A worker whose liveness was interrupted keeps, under its new number, what nobody took or freed. A lane
+-- A worker whose lock was interrupted keeps, under its new number, what nobody took or freed. A lane
 -- without an owner is never leased here: a commit that has just released it may still be on its way back
 -- to the caller, and the lane would then be held by nobody until the lease ends.
 WITH mine AS (
