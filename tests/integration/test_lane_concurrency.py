@@ -252,7 +252,7 @@ class LosingDatabase(Database):
         row = await super().fetch_one(statement, arguments)
         if self.lose and "history AS" in statement.text:
             self.lose -= 1
-            raise psycopg.OperationalError("the connection was lost")
+            raise Unavailable("the connection was lost")
         return row
 
 
