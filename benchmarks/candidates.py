@@ -18,7 +18,7 @@ import psycopg
 from redis.asyncio import Redis
 
 from benchmarks.work import FIRST
-from orchestrator.adapters.postgres.sql import parse
+from orchestrator.adapters.postgres.statements import parse
 from orchestrator.adapters.redis.client import connect
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.settings import Settings

@@ -82,7 +82,7 @@ async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
 async def start_chores(ports: Ports) -> str:
     """1,000 items; the identifier of their run."""
     started = await ports.runs.start((NewRun("chores", inputs=tuple(range(ITEMS))),))
-    await ports.messages.tell_of_runs(started)
+    await ports.messages.send_runs(started)
     return started.runs["chores"]
 
 

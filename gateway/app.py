@@ -37,10 +37,10 @@ from gateway.routes import (
     webhooks,
 )
 from gateway.tokens import read_tokens
-from orchestrator.adapters.frame_pages import FramePages
-from orchestrator.adapters.postgres.archive import PostgresArchive
-from orchestrator.adapters.postgres.feedback import PostgresFeedback
-from orchestrator.adapters.postgres.standing import PostgresStanding
+from orchestrator.adapters.domains.frame_pages import FramePages
+from orchestrator.adapters.postgres.status import PostgresStatus
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive
+from orchestrator.adapters.postgres.turns.feedback import PostgresFeedback
 from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings, load_settings
 from orchestrator.telemetry import log_signal
@@ -95,10 +95,10 @@ async def open_doors(
             probe=ports.probe,
             circuits=ports.circuits.describe,
             runs=ports.runs,
-            standing=PostgresStanding(ports.database),
+            status=PostgresStatus(ports.database),
             load=ports.load,
             flows=flows or KnownFlows(settings.domain),
-            tell_of_runs=ports.messages.tell_of_runs,
+            send_runs=ports.messages.send_runs,
             flower_url=settings.flower_url,
             events=ports.events,
             live=ports.live,

@@ -10,22 +10,22 @@ from fastapi import Depends
 from starlette.requests import HTTPConnection
 
 from gateway.authentication import Access
+from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.event_feed import EventFeed, Leave
-from orchestrator.adapters.frame_pages import FramePages
 from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.ports.approvals import Approvals
-from orchestrator.ports.archive import Archive
-from orchestrator.ports.effects import Effects
-from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.feedback import FeedbackStore
-from orchestrator.ports.inbox import Inbox
-from orchestrator.ports.preferences import PreferenceStore
+from orchestrator.ports.memory.preferences import PreferenceStore
+from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.runs.records import NewRun, Started
-from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.standing import ReadStanding
+from orchestrator.ports.turns.approvals import Approvals
+from orchestrator.ports.turns.archive import Archive
+from orchestrator.ports.turns.effects import Effects
+from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns.feedback import FeedbackStore
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.ports.webhooks import Webhooks
 from orchestrator.telemetry import RecordSignal
@@ -78,7 +78,7 @@ class MemoryDoors:
 class Doors:
     """`probe` names what is not ready, and why; empty when all is well.
 
-    `circuits` tells of models that workers do not ask at present. `tell_of_runs` wakes a worker for runs
+    `circuits` tells of models that workers do not ask at present. `send_runs` wakes a worker for runs
     that were started; it never raises, since workers look for such runs anyway. `flower_url` is where
     people find Flower, for a link.
     """
@@ -93,10 +93,10 @@ class Doors:
     probe: Callable[[], Awaitable[dict[str, str]]]
     circuits: Callable[[], Awaitable[list[JsonObject]]]
     runs: PostgresRuns
-    standing: ReadStanding
+    status: PostgresStatus
     load: PostgresLoad
     flows: Flows
-    tell_of_runs: Callable[[Started], Awaitable[None]]
+    send_runs: Callable[[Started], Awaitable[None]]
     events: EventFeed
     live: LiveEvents
     archive: Archive

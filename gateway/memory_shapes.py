@@ -7,7 +7,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from gateway.shapes import Shape
-from orchestrator.ports.preferences import PreferenceKind, Source
+from orchestrator.ports.memory.preferences import PreferenceKind, Source
 
 _DOCUMENT: dict[str, Any] = {
     "document_id": "doc_3f2a91c0d4e5b6a7f8091a2b",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from orchestrator.ports.scratchpad import EntryKind
+from orchestrator.ports.memory.scratchpad import EntryKind
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import ApprovalStatus

@@ -11,29 +11,29 @@ from functools import partial
 from redis.asyncio import Redis
 
 from orchestrator.adapters.context_gathering import RunsContextGathering
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.adapters.domain_registry import DomainRegistry
-from orchestrator.adapters.embedders import open_embedder
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed
-from orchestrator.adapters.messages import Messages
-from orchestrator.adapters.model_pool import ModelPool, read_endpoints
-from orchestrator.adapters.postgres.approvals import PostgresApprovals
+from orchestrator.adapters.models.embedder import open_embedder
+from orchestrator.adapters.models.pool import ModelPool, read_endpoints
+from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
-from orchestrator.adapters.postgres.documents import PostgresDocuments
-from orchestrator.adapters.postgres.effects import PostgresEffects
-from orchestrator.adapters.postgres.events import PostgresEventLog
-from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.load import PostgresLoad
+from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
+from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
+from orchestrator.adapters.postgres.memory.records import PostgresRecords
+from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.preferences import PostgresPreferences
-from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.turns.effects import PostgresEffects
+from orchestrator.adapters.postgres.turns.events import PostgresEventLog
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.adapters.redis.access import RedisRequestLimits, RedisTickets
 from orchestrator.adapters.redis.circuits import RedisCircuits
@@ -44,10 +44,10 @@ from orchestrator.adapters.redis.spending import RedisSpending
 from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.tools.transports import Transports
-from orchestrator.adapters.trained_files import TrainedFiles
-from orchestrator.adapters.waiting import TurnWaiter
+from orchestrator.adapters.turn_waiter import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.modules import MemoryPorts
 from orchestrator.domain.services import ServiceContext
@@ -94,7 +94,7 @@ class Ports:
     events: EventFeed
     wakeup: RedisWakeup
     waiter: TurnWaiter
-    messages: Messages
+    messages: TaskSender
     domains: DomainRegistry
     sandbox: PythonSandbox
     tool_limits: RedisRateLimits
@@ -148,7 +148,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
         taking = await stack.enter_async_context(
             connect(settings.redis_url, reply_timeout_s=TAKE_REPLY_TIMEOUT_S, max_connections=4)
         )
-        messages = Messages(settings.broker_url or settings.redis_url)
+        messages = TaskSender(settings.broker_url or settings.redis_url)
         stack.callback(messages.close)
         live = RedisEvents(redis)
         stack.push_async_callback(live.close)
@@ -281,7 +281,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         record_signal=count_signal,
         summary_refresh=ports.summary_refresh,
         memory=MemoryPorts(ports.preferences, ports.context, ports.scratchpad),
-        gather=RunsContextGathering(ports.runs, ports.messages.tell_of_runs),
+        gather=RunsContextGathering(ports.runs, ports.messages.send_runs),
         live=ports.live,
     )
 

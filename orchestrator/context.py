@@ -18,8 +18,8 @@ from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import Notes, Preferences
 from orchestrator.models.calling import CallContext
-from orchestrator.ports.documents import ContextSearch
-from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.memory.documents import ContextSearch
+from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.telemetry import RecordSignal, Signal, SignalType
 from orchestrator.telemetry.signals import describe
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision

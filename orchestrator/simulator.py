@@ -10,8 +10,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.agent.build import build_agent
@@ -22,18 +22,18 @@ from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashedEmbedder
 from orchestrator.memory.user_memory import UserMemory
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.ports.context import ContextGathering
+from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.telemetry import Signal
-from orchestrator.testing.documents import MemoryDocuments
-from orchestrator.testing.events import MemoryLiveEvents
-from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.preferences import MemoryPreferences
-from orchestrator.testing.records import MemoryRecords
-from orchestrator.testing.scratchpad import MemoryScratchpad
+from orchestrator.testing.memory.documents import MemoryDocuments
+from orchestrator.testing.memory.preferences import MemoryPreferences
+from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.memory.scratchpad import MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
+from orchestrator.testing.turns.events import MemoryLiveEvents
+from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.tools.guardrails import GuardedPython, PythonRules
 from orchestrator.tools.middleware import ToolPorts

@@ -6,8 +6,8 @@ from typing import Any
 
 from celery import Celery, signals
 
-from orchestrator.adapters.messages import CONNECT_TIMEOUT_S, TASK_QUEUES, transport_options
 from orchestrator.adapters.redis.address import for_celery, sentinel_options
+from orchestrator.adapters.task_sender import CONNECT_TIMEOUT_S, TASK_QUEUES, transport_options
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import ROUTES, TURNS
 from orchestrator.settings import Settings, known_secrets, load_settings

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from celery import Celery
 
-from orchestrator.adapters.messages import is_redis
+from orchestrator.adapters.task_sender import is_redis
 from orchestrator.bootstrap import build_agent
 from orchestrator.settings import load_settings
 from workers.app import create_app

@@ -6,8 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from orchestrator.errors import Unavailable
+from orchestrator.ports.memory.scratchpad import Entry, Scratchpad
 from orchestrator.ports.outbox import Outbox, OutboxMessage
-from orchestrator.ports.scratchpad import Entry, Scratchpad
 from orchestrator.telemetry import get_logger
 
 AGAIN_AFTER_S = 10.0

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Final
 
-from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
+from orchestrator.adapters.redis.worker_registry import ANNOUNCE_EVERY_S, RegisteredProcess, WorkerRegistry
 from orchestrator.bootstrap import Ports
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
@@ -42,7 +42,7 @@ class WorkerParts:
     reconciler: Reconciler
     outbox: OutboxSender
     heartbeat: Heartbeat
-    presence: Presence
+    presence: RegisteredProcess
     executor: RunExecutor | None
     backpressure: Backpressure | None
     webhooks: WebhookSender | None
@@ -57,7 +57,7 @@ class WorkerParts:
         self.heartbeat.beat()
 
     async def announce(self) -> None:
-        await PresenceBoard(self.ports.redis).announce(self.presence)
+        await WorkerRegistry(self.ports.redis).announce(self.presence)
 
 
 @dataclass(frozen=True, slots=True)

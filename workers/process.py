@@ -18,7 +18,7 @@ from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
-from orchestrator.adapters.redis.presence import Presence, PresenceBoard
+from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
@@ -164,7 +164,7 @@ class WorkerProcess:
             ),
             outbox=outbox,
             heartbeat=self._heartbeat,
-            presence=Presence.here("worker", self._queues),
+            presence=RegisteredProcess.here("worker", self._queues),
             executor=executor,
             backpressure=None if executor is None else executor.backpressure,
             webhooks=self._open_webhooks(ports),
@@ -241,7 +241,7 @@ class WorkerProcess:
     async def _leave(self) -> None:
         self._heartbeat.end()
         try:
-            await PresenceBoard(self._parts.ports.redis).leave(self._parts.presence)
+            await WorkerRegistry(self._parts.ports.redis).leave(self._parts.presence)
         except Unavailable as error:
             _log.warning("This worker is seen for a little longer.", error=error)
 

@@ -14,7 +14,7 @@ from gateway import memory_shapes as shapes
 from gateway.doors import Doors, TheDoors, TheTenant
 from orchestrator.dialogue.labels import Label
 from orchestrator.errors import InvalidInput
-from orchestrator.ports.documents import LONGEST_QUESTION, DocumentRecord, NewDocument, Owned, Passage
+from orchestrator.ports.memory.documents import LONGEST_QUESTION, DocumentRecord, NewDocument, Owned, Passage
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.turns.request import Identifier, PlainText
 from orchestrator.types import JsonObject, TenantId, UserId
@@ -196,7 +196,7 @@ async def _start_embedding(doors: Doors, tenant: TenantId, document_id: str) -> 
         flight_key=f"{document_id}:{EMBED}",
     )
     started = await doors.runs.start((run,))
-    await doors.tell_of_runs(started)
+    await doors.send_runs(started)
     return started.runs[EMBED]
 
 

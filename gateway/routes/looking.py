@@ -10,7 +10,7 @@ from fastapi import APIRouter, Path, Query
 
 from gateway import shapes
 from gateway.doors import TheDoors, TheTenant
-from orchestrator.ports.scratchpad import EntryKind
+from orchestrator.ports.memory.scratchpad import EntryKind
 from orchestrator.turns.result import turn_object
 from orchestrator.turns.turn import TurnRecord, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId

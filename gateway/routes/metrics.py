@@ -9,9 +9,9 @@ from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from gateway.doors import TheDoors
+from orchestrator.adapters.postgres.status import Queue, SystemStatus
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.status import Urgency
-from orchestrator.ports.standing import Queue, Standing
 
 router = APIRouter(tags=["operate"])
 
@@ -38,25 +38,25 @@ async def metrics(doors: TheDoors) -> Response:
     """In the text format of Prometheus. When the store does not answer, that is what it says."""
     try:
         async with asyncio.timeout(READ_WITHIN_S):
-            _show(await doors.standing.read())
+            _show(await doors.status.read())
     except (Unavailable, TimeoutError):
         STORE_ANSWERS.set(0)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
-def _show(standing: Standing) -> None:
+def _show(status: SystemStatus) -> None:
     STORE_ANSWERS.set(1)
-    UNFINISHED_TURNS.set(standing.unfinished_turns)
-    LANES.labels("held").set(standing.held_lanes)
-    LANES.labels("waiting").set(standing.waiting_lanes)
-    OLDEST_TURN.set(standing.oldest_turn_s)
-    QUARANTINED.set(standing.quarantined_turns)
-    WORKERS.set(standing.workers)
-    APPROVALS.set(standing.pending_approvals)
-    WEBHOOKS.labels("failing").set(standing.webhooks_failing)
-    WEBHOOKS.labels("given_up").set(standing.webhooks_given_up)
-    _show_queues(standing.outbox, OUTBOX_KINDS, OUTBOX, OUTBOX_AGE)
-    _show_queues(standing.runs, [urgency.value for urgency in Urgency], RUNS, RUNS_AGE)
+    UNFINISHED_TURNS.set(status.unfinished_turns)
+    LANES.labels("held").set(status.held_lanes)
+    LANES.labels("waiting").set(status.waiting_lanes)
+    OLDEST_TURN.set(status.oldest_turn_s)
+    QUARANTINED.set(status.quarantined_turns)
+    WORKERS.set(status.workers)
+    APPROVALS.set(status.pending_approvals)
+    WEBHOOKS.labels("failing").set(status.webhooks_failing)
+    WEBHOOKS.labels("given_up").set(status.webhooks_given_up)
+    _show_queues(status.outbox, OUTBOX_KINDS, OUTBOX, OUTBOX_AGE)
+    _show_queues(status.runs, [urgency.value for urgency in Urgency], RUNS, RUNS_AGE)
 
 
 def _show_queues(queues: Mapping[str, Queue], names: Iterable[str], waiting: Gauge, oldest: Gauge) -> None:

@@ -14,7 +14,7 @@ from gateway import memory_shapes as shapes
 from gateway.doors import TheDoors, TheTenant
 from orchestrator.dialogue.labels import Label
 from orchestrator.dialogue.validation import is_bounded_json
-from orchestrator.ports.preferences import (
+from orchestrator.ports.memory.preferences import (
     LONGEST_TEXT,
     MOST_PREFERENCES,
     Preference,

@@ -47,7 +47,7 @@ async def start_run(body: NewRunBody, doors: TheDoors, tenant: TheTenant) -> Jso
         session_id=session_id,
     )
     started = await doors.runs.start((run,))
-    await doors.tell_of_runs(started)
+    await doors.send_runs(started)
     return {"run_id": started.runs[body.flow], "joined": started.joined}
 
 
@@ -105,6 +105,6 @@ async def cancel_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObj
 async def redo_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObject:
     """Run it once more, with the inputs and options of its chain."""
     started = await doors.runs.redo(tenant, run_id)
-    await doors.tell_of_runs(started)
+    await doors.send_runs(started)
     (new_run_id,) = started.runs.values()
     return {"run_id": new_run_id}

@@ -18,8 +18,8 @@ from internal_flows.housekeeping.promotion import (
 )
 from internal_flows.stages import InternalFlow, RunContext, skip
 from orchestrator.ports.housekeeping import SlotUse
-from orchestrator.ports.preferences import LONGEST_TEXT, Preference, PreferenceKind, Source
-from orchestrator.ports.scratchpad import Entry
+from orchestrator.ports.memory.preferences import LONGEST_TEXT, Preference, PreferenceKind, Source
+from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, JsonObject
 
 SEEN_AT_LEAST = 3

@@ -19,8 +19,8 @@ from internal_flows.housekeeping.promotion import (
 )
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, redo_run, skip
 from orchestrator.errors import NotFound
-from orchestrator.ports.documents import NewDocument, Owned
-from orchestrator.ports.scratchpad import Entry
+from orchestrator.ports.memory.documents import NewDocument, Owned
+from orchestrator.ports.memory.scratchpad import Entry
 from orchestrator.types import Json, JsonObject, TenantId
 
 BATCH = 100

@@ -23,14 +23,14 @@ from internal_flows.stages import (
 )
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import ParleyError
-from orchestrator.ports.context import (
+from orchestrator.ports.memory.context import (
     CONTEXT_READY,
     GATHER_CONTEXT,
     HAND_OVER_CONTEXT,
     ContextQuestion,
     Finding,
 )
-from orchestrator.ports.scratchpad import Entry, EntryKind
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, TurnId, UserId
 
 MOST_FINDINGS = 8

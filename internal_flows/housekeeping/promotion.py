@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.memory.tokenizer import find_terms
-from orchestrator.ports.scratchpad import Entry, EntryKind
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Json, JsonObject
 
 FREQUENT = 3

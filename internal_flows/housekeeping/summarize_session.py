@@ -13,7 +13,7 @@ from internal_flows.housekeeping.extracting import summarize
 from internal_flows.housekeeping.promotion import About
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, skip
 from orchestrator.errors import BudgetExceeded, ModelOutputInvalid, ModelUnavailable
-from orchestrator.ports.scratchpad import Entry, EntryKind
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.types import Epoch, Json, JsonObject, SessionId
 
 PROMPT = "memory_summarize"

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.ports.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
+from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
 from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.ports.runs.status import ENDED, OnFailure, RunStatus, Urgency
 from orchestrator.types import JsonObject, TenantId
@@ -17,7 +17,7 @@ LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class RunsContextGathering:
-    """Implements `ports.context.ContextGathering`. `tell` wakes a worker, and never raises."""
+    """Implements `ports.memory.context.ContextGathering`. `tell` wakes a worker, and never raises."""
 
     def __init__(self, runs: PostgresRuns, tell: Callable[[Started], Awaitable[None]]) -> None:
         self._runs = runs

@@ -14,11 +14,11 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from orchestrator.errors import Unavailable
-from orchestrator.ports.events import EventLog, LiveEvents
-from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.turns.events import EventLog, LiveEvents
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import LOOK, TOKEN, Event
-from orchestrator.turns.hearing import Hearing
+from orchestrator.turns.subscription import Subscription
 from orchestrator.turns.turn import FINISHED
 from orchestrator.types import SessionId, TenantId, TurnId
 
@@ -46,7 +46,7 @@ class _Follower:
     tenant_id: TenantId
     session_id: SessionId
     last: int
-    hearing: Hearing
+    subscription: Subscription
     leave: Leave | None = None
     ask_at: float = field(default_factory=time.monotonic)
     context: Context = field(default_factory=copy_context)
@@ -107,9 +107,9 @@ class EventFeed:
         Raises:
             Unavailable: the log cannot be read; go on later, after the last number seen.
         """
-        async with self._live.listen(session_id, with_streamed=True) as hearing:
+        async with self._live.listen(session_id, with_streamed=True) as subscription:
             start = await self._start(tenant_id, session_id, after)
-            follower = _Follower(tenant_id, session_id, start, hearing, leave)
+            follower = _Follower(tenant_id, session_id, start, subscription, leave)
             self._add(follower)
             try:
                 while await follower.may_go_on():
@@ -131,7 +131,7 @@ class EventFeed:
     async def _hear(self, follower: _Follower) -> AsyncGenerator[Event]:
         """What is told live, as long as it goes on where the log ended."""
         comes_late = True
-        async for event in follower.hearing:
+        async for event in follower.subscription:
             if event.type == LOOK:
                 return
             if event.number is None:
@@ -164,7 +164,7 @@ class EventFeed:
             await asyncio.sleep(self._look_every_s)
             for follower in self._followers:
                 if follower.is_due():
-                    follower.hearing.nudge()
+                    follower.subscription.nudge()
             by_tenant: dict[TenantId, list[_Follower]] = {}
             for follower in self._followers:
                 by_tenant.setdefault(follower.tenant_id, []).append(follower)
@@ -183,7 +183,7 @@ class EventFeed:
         numbers = await self._log.last_numbers(tenant_id, list({one.session_id for one in followers}))
         for follower in followers:
             if numbers.get(follower.session_id, 0) > follower.last:
-                follower.hearing.nudge()
+                follower.subscription.nudge()
 
     async def close(self) -> None:
         """Look no more."""

@@ -22,9 +22,9 @@ from orchestrator.pex.steps.repair import ModelFrames
 from orchestrator.plans import Planner
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.policy import PlanPolicy
-from orchestrator.ports.context import ContextGathering
-from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.summary_refresh import SummaryRefresh
+from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.telemetry import RecordSignal, drop_signal

@@ -16,7 +16,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.memory.notes import LONGEST, Note
 from orchestrator.pex.execution import Failed, Rung
 from orchestrator.pex.steps.recover import GATHERED
-from orchestrator.ports.context import HAND_OVER_CONTEXT, ContextGathering, ContextQuestion, Findings
+from orchestrator.ports.memory.context import HAND_OVER_CONTEXT, ContextGathering, ContextQuestion, Findings
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.lease import OutboxEntry

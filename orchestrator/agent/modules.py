@@ -17,12 +17,12 @@ from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU
 from orchestrator.pex.module import PEX
 from orchestrator.plans import Planner
-from orchestrator.ports.context import ContextGathering
-from orchestrator.ports.documents import ContextSearch
-from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.preferences import PreferenceStore
-from orchestrator.ports.scratchpad import Scratchpad
+from orchestrator.ports.memory.context import ContextGathering
+from orchestrator.ports.memory.documents import ContextSearch
+from orchestrator.ports.memory.preferences import PreferenceStore
+from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.summary_refresh import SummaryRefresh
+from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.types import JsonObject, SessionId

@@ -10,7 +10,7 @@ from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.user_memory import UserPreferences, owner_of
 from orchestrator.nlu.module import NLU
-from orchestrator.ports.preferences import PreferenceStore
+from orchestrator.ports.memory.preferences import PreferenceStore
 
 
 class RecentTurns:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 
 from orchestrator.memory.ranking import rank
 from orchestrator.memory.tokenizer import find_terms
-from orchestrator.ports.documents import (
+from orchestrator.ports.memory.documents import (
     LONGEST_QUESTION,
     PASSAGES,
     Chunk,
@@ -91,7 +91,7 @@ EMBEDDED_AT_ONCE = 64
 
 
 class BusinessContext:
-    """Implements `ports.documents.ContextSearch`. `clock`: unix seconds."""
+    """Implements `ports.memory.documents.ContextSearch`. `clock`: unix seconds."""
 
     def __init__(
         self, documents: Documents, embedder: Embedder, *, clock: Callable[[], float] = time.time

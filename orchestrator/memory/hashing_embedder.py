@@ -13,7 +13,7 @@ from zlib import crc32
 
 from orchestrator.errors import ModelNotAllowed, ModelUnavailable
 from orchestrator.memory.tokenizer import find_terms
-from orchestrator.ports.documents import Embedded, Embedder
+from orchestrator.ports.memory.documents import Embedded, Embedder
 from orchestrator.telemetry import get_logger
 
 DIMENSIONS = 384
@@ -24,7 +24,7 @@ GRAM_WEIGHT = 0.6
 
 
 class HashedEmbedder:
-    """Implements `ports.documents.Embedder`."""
+    """Implements `ports.memory.documents.Embedder`."""
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self._dimensions = dimensions
@@ -69,7 +69,7 @@ _log = get_logger(__name__)
 
 
 class StandingIn:
-    """Implements `ports.documents.Embedder`; documents embedded meanwhile are embedded anew later.
+    """Implements `ports.memory.documents.Embedder`; documents embedded meanwhile are embedded anew later.
 
     Args:
         clock: monotonic seconds.

@@ -15,8 +15,8 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import Unavailable
-from orchestrator.ports.preferences import Preference
-from orchestrator.ports.scratchpad import Entry, EntryKind, Scratchpad
+from orchestrator.ports.memory.preferences import Preference
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 

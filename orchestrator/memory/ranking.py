@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
 
-from orchestrator.ports.documents import Candidate, Passage
+from orchestrator.ports.memory.documents import Candidate, Passage
 
 LIKENESS, WORDS, AGE = 0.45, 0.5, 0.05
 SATURATION, LENGTH = 1.2, 0.6

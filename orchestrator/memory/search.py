@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from orchestrator.ports.context import ContextQuestion, Finding
-from orchestrator.ports.documents import ContextSearch, Owned
-from orchestrator.ports.preferences import Preference, PreferenceKind, PreferenceStore
+from orchestrator.ports.memory.context import ContextQuestion, Finding
+from orchestrator.ports.memory.documents import ContextSearch, Owned
+from orchestrator.ports.memory.preferences import Preference, PreferenceKind, PreferenceStore
 from orchestrator.types import TenantId, UserId
 
 ANY_FLOW = "*"
 
 
 class RememberedContext:
-    """The tool `memory` of Internal flows: what is remembered beyond the session."""
+    """Implements `ports.memory.context.MemorySearch`."""
 
     def __init__(self, preferences: PreferenceStore, documents: ContextSearch) -> None:
         self._preferences = preferences

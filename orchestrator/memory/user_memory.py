@@ -14,7 +14,7 @@ from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.domain.services import UserMemory as Port
 from orchestrator.memory.tokenizer import find_terms, split_words
-from orchestrator.ports.preferences import (
+from orchestrator.ports.memory.preferences import (
     LONGEST_TEXT,
     Preference,
     PreferenceKind,

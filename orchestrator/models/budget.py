@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from orchestrator.errors import BudgetExceeded
-from orchestrator.ports.models import ChatRequest, Usage
+from orchestrator.ports.language_model import ChatRequest, Usage
 from orchestrator.ports.spending import SpendingStore, Spent
 from orchestrator.types import SessionId
 

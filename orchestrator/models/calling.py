@@ -21,7 +21,7 @@ from orchestrator.models.breaker import Breaker, BreakerBoard, RetryPolicy, wait
 from orchestrator.models.budget import Budgets, Price, Spending, completion_tokens, prompt_tokens
 from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.journal import CallJournal
-from orchestrator.ports.models import ChatDelta, ChatModel, ChatReply, ChatRequest, Usage
+from orchestrator.ports.language_model import ChatDelta, ChatModel, ChatReply, ChatRequest, Usage
 from orchestrator.ports.spending import Spent
 from orchestrator.telemetry import get_logger
 from orchestrator.types import FlowId, SessionId, TurnId

@@ -30,7 +30,7 @@ from orchestrator.models.structured import (
     write_message,
 )
 from orchestrator.models.templates import Prompt, PromptRegistry, encode_data
-from orchestrator.ports.models import (
+from orchestrator.ports.language_model import (
     CallMetadata,
     ChatMessage,
     ChatModel,

@@ -14,7 +14,7 @@ from jsonschema import exceptions as jsonschema_exceptions
 
 from orchestrator.dialogue.json_values import drop_nul
 from orchestrator.models.templates import encode_data
-from orchestrator.ports.models import (
+from orchestrator.ports.language_model import (
     ChatMessage,
     ChatReply,
     ChatRole,

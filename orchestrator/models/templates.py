@@ -17,7 +17,7 @@ from jinja2 import StrictUndefined, Template, TemplateError, meta
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from orchestrator.errors import ConfigurationError, NotFound, ParleyError, Problem
-from orchestrator.ports.models import ChatMessage, ChatRole
+from orchestrator.ports.language_model import ChatMessage, ChatRole
 from orchestrator.types import Json
 
 _INVISIBLE = (

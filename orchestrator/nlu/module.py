@@ -24,7 +24,7 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import Asker
 from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validated, Validation
-from orchestrator.ports.models import MODEL_FAILURES
+from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Dact, FlowId, Json, JsonObject
 

@@ -17,7 +17,7 @@ from orchestrator.models.calling import CallContext
 from orchestrator.nlu.nlu_context import Situation
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import Asker, ask_model
-from orchestrator.ports.models import MODEL_FAILURES
+from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.types import Dact
 
 ROUNDS = (2, 4, 5)

@@ -10,7 +10,7 @@ from orchestrator.domain.model import SkillSpec
 from orchestrator.errors import FailureCategory
 from orchestrator.models.structured import Shape, ToolsAnswer, read_json
 from orchestrator.pex.execution import Ending
-from orchestrator.ports.models import ToolDefinition
+from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.types import JsonObject
 
 FINISH = "finish"

@@ -15,7 +15,7 @@ from orchestrator.models import PromptEngineer
 from orchestrator.plans import prompts
 from orchestrator.plans.drafts import Draft, Ground, Refused, check_draft
 from orchestrator.plans.search import Judgement, Outcome, Task, search
-from orchestrator.ports.models import MODEL_FAILURES
+from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.types import Json, JsonObject
 
 _NOTHING = Draft(())

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 from orchestrator.context import World
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.models.calling import CallContext
-from orchestrator.ports.models import MODEL_FAILURES
+from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.res.answer import Answer
 from orchestrator.res.markup import unescape
 from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list

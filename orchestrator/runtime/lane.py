@@ -12,8 +12,8 @@ from dataclasses import replace
 from typing import Protocol
 
 from orchestrator.errors import DeadlineExceeded, InvalidInput, LaneLost, ParleyError, TurnCancelled
-from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.lane import Lane
+from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.redaction import hide_secrets
 from orchestrator.runtime.endings import (

@@ -1,4 +1,4 @@
-"""Metrics of one process, for Prometheus. What only the store knows is in `ports.standing`.
+"""Metrics of one process, for Prometheus. What only the store knows is in `adapters.postgres.status`.
 
 Names and labels are a contract with the alerts and the dashboard in `deploy/`. Labels come from closed
 sets: flows, tools, models, prompts, checks; never from what users say.

@@ -27,7 +27,7 @@ def check(
     domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a folder.")],
 ) -> None:
     """Print every mistake of a domain folder, one per line; of one in order, what each flow may do."""
-    from orchestrator.adapters.domain_folder import load_domain  # noqa: PLC0415  # slow to import
+    from orchestrator.adapters.domains.folder import load_domain  # noqa: PLC0415  # slow to import
     from orchestrator.domain.summary import summarize  # noqa: PLC0415
 
     try:
@@ -50,8 +50,8 @@ def train(
     ] = None,
 ) -> None:
     """Train System 1 ahead, as an image is built, so that processes take it over when they start."""
-    from orchestrator.adapters.domain_folder import load_domain  # noqa: PLC0415  # slow to import
-    from orchestrator.adapters.trained_files import TrainedFiles  # noqa: PLC0415
+    from orchestrator.adapters.domains.folder import load_domain  # noqa: PLC0415  # slow to import
+    from orchestrator.adapters.models.trained_files import TrainedFiles  # noqa: PLC0415
     from orchestrator.nlu.readers.system1 import System1  # noqa: PLC0415
 
     if into is None:

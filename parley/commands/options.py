@@ -26,7 +26,7 @@ def settle_domain(domain: str) -> str:
     Raises:
         InvalidInput: there is no such domain, or its folder has mistakes.
     """
-    from orchestrator.adapters.domain_folder import check_domain, shipped_domains  # noqa: PLC0415  # slow to import
+    from orchestrator.adapters.domains.folder import check_domain, shipped_domains  # noqa: PLC0415  # slow to import
 
     if domain in shipped_domains():
         return domain

@@ -11,7 +11,7 @@ import redis
 from kombu.connection import Connection
 
 from orchestrator.adapters.redis.client import connect_blocking
-from orchestrator.adapters.redis.presence import PRESENT, Presence, read_presence
+from orchestrator.adapters.redis.worker_registry import PROCESSES, RegisteredProcess, read_process
 from parley.diagnosis.database import look_at_clock
 from parley.diagnosis.finding import Finding, bad, note, well
 from parley.roles import QUEUES, Role
@@ -66,12 +66,12 @@ def examine_processes(redis_url: str) -> Iterator[Finding]:
         yield bad("beat", "nobody fires scheduled jobs", "start one: `parley serve beat`")
 
 
-def read_present(redis_url: str) -> list[Presence]:
+def read_present(redis_url: str) -> list[RegisteredProcess]:
     """The workers and beats that were heard of within the last seconds."""
     with _open(redis_url) as client:
         now_ms = int(_server_time(client) * 1000)
-        members: Any = client.zrangebyscore(PRESENT, now_ms, "+inf")
-    return [read_presence(member) for member in members]
+        members: Any = client.zrangebyscore(PROCESSES, now_ms, "+inf")
+    return [read_process(member) for member in members]
 
 
 def _look_for_refusals(replication: Mapping[str, Any], persistence: Mapping[str, Any]) -> Iterator[Finding]:

@@ -10,40 +10,40 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.approvals import PostgresApprovals
-from orchestrator.adapters.postgres.archive import PostgresArchive
 from orchestrator.adapters.postgres.claims import WorkerLock
-from orchestrator.adapters.postgres.effects import PostgresEffects
-from orchestrator.adapters.postgres.events import PostgresEventLog
-from orchestrator.adapters.postgres.feedback import PostgresFeedback
-from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
+from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.adapters.postgres.sessions import PostgresSessions
-from orchestrator.ports.approvals import Approvals
-from orchestrator.ports.archive import Archive
-from orchestrator.ports.effects import Effects
-from orchestrator.ports.events import EventLog
-from orchestrator.ports.feedback import FeedbackStore
-from orchestrator.ports.inbox import Inbox
+from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive
+from orchestrator.adapters.postgres.turns.effects import PostgresEffects
+from orchestrator.adapters.postgres.turns.events import PostgresEventLog
+from orchestrator.adapters.postgres.turns.feedback import PostgresFeedback
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.ports.lane import Lane
+from orchestrator.ports.memory.records import Records
 from orchestrator.ports.outbox import Outbox
-from orchestrator.ports.records import Records
 from orchestrator.ports.sessions import Sessions
-from orchestrator.testing.approvals import MemoryApprovals
-from orchestrator.testing.archive import MemoryArchive
-from orchestrator.testing.effects import MemoryEffects
-from orchestrator.testing.events import MemoryEventLog
-from orchestrator.testing.feedback import MemoryFeedback
-from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.ports.turns.approvals import Approvals
+from orchestrator.ports.turns.archive import Archive
+from orchestrator.ports.turns.effects import Effects
+from orchestrator.ports.turns.events import EventLog
+from orchestrator.ports.turns.feedback import FeedbackStore
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.memory.records import MemoryRecords
 from orchestrator.testing.outbox import MemoryOutbox
-from orchestrator.testing.records import MemoryRecords
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
+from orchestrator.testing.turns.approvals import MemoryApprovals
+from orchestrator.testing.turns.archive import MemoryArchive
+from orchestrator.testing.turns.effects import MemoryEffects
+from orchestrator.testing.turns.events import MemoryEventLog
+from orchestrator.testing.turns.feedback import MemoryFeedback
+from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.types import TenantId, new_id
 from tests.integration.deploy.pooler import PROGRAM, pooler
 

@@ -8,14 +8,14 @@ from dataclasses import replace
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.documents import PostgresDocuments
+from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import NotFound
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashedEmbedder
-from orchestrator.ports.documents import Chunk, Documents, NewDocument, Owned
-from orchestrator.testing.documents import MemoryDocuments
+from orchestrator.ports.memory.documents import Chunk, Documents, NewDocument, Owned
+from orchestrator.testing.memory.documents import MemoryDocuments
 from orchestrator.types import TenantId, UserId, new_id
 
 BAGGAGE = (

@@ -8,10 +8,10 @@ import pytest
 
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
-from orchestrator.ports.events import LiveEvents
-from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.testing.turns.events import MemoryLiveEvents
 from orchestrator.turns.event import LOOK, Event
-from orchestrator.turns.hearing import HEARD_AT_MOST
+from orchestrator.turns.subscription import MOST_WAITING
 from orchestrator.types import SessionId, TurnId, new_id
 
 TURN = TurnId("turn_1")
@@ -106,7 +106,7 @@ async def test_listeners_are_made_to_look_at_the_log(live: LiveEvents, session: 
 async def test_a_slow_listener_is_bounded_and_told_to_look(live: LiveEvents, session: SessionId) -> None:
     """It loses hints, never the knowledge that there is more."""
     async with live.listen(session) as slow, live.listen(session) as quick:
-        for number in range(1, HEARD_AT_MOST + 2):
+        for number in range(1, MOST_WAITING + 2):
             await live.publish(session, (answer(session, number),))
             assert (await anext(quick)).number == number
 

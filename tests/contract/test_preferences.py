@@ -7,17 +7,17 @@ from dataclasses import replace
 
 import pytest
 
+from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.preferences import PostgresPreferences
-from orchestrator.ports.preferences import (
+from orchestrator.ports.memory.preferences import (
     MOST_PREFERENCES,
     Preference,
     PreferenceKind,
     PreferenceStore,
     Source,
 )
-from orchestrator.testing.preferences import MemoryPreferences
+from orchestrator.testing.memory.preferences import MemoryPreferences
 from orchestrator.types import TenantId, UserId
 
 ADA, BOB = UserId("ada"), UserId("bob")

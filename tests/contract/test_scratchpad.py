@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator
 import pytest
 from redis.asyncio import Redis
 
+from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.redis.scratchpad import PREFIX, RedisScratchpad
 from orchestrator.errors import Unavailable
-from orchestrator.ports.scratchpad import CAPACITY, Entry, EntryKind, Scratchpad
-from orchestrator.testing.scratchpad import MemoryScratchpad
+from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, Scratchpad
+from orchestrator.testing.memory.scratchpad import MemoryScratchpad
 from orchestrator.types import DEFAULT_TENANT, Epoch, SessionId, TenantId, new_id
 
 

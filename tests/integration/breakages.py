@@ -17,7 +17,7 @@ import redis
 from psycopg.conninfo import conninfo_to_dict
 
 from orchestrator.adapters.postgres.migrate import HEAD
-from orchestrator.adapters.redis.presence import PRESENT
+from orchestrator.adapters.redis.worker_registry import PROCESSES
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import wait_until
 
@@ -133,9 +133,9 @@ def nobody_of(*roles: str) -> Break:
     @contextmanager
     def broken(deployment: Deployment) -> Iterator[None]:
         with deployment.redis() as client:
-            for member in client.zrange(PRESENT, 0, -1):
+            for member in client.zrange(PROCESSES, 0, -1):
                 if any(role.encode() in member for role in roles):
-                    client.zrem(PRESENT, member)
+                    client.zrem(PROCESSES, member)
             yield
 
     return broken

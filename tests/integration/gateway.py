@@ -14,9 +14,9 @@ import uvicorn
 
 from gateway.app import create_app, open_doors
 from gateway.authentication import RECHECK_EVERY_S
-from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.turns.events import PostgresEventLog
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.settings import Settings
 from orchestrator.turns.event import Event

@@ -15,7 +15,7 @@ import redis
 
 from orchestrator.adapters.postgres.migrate import HEAD, migrate
 from orchestrator.adapters.redis.client import connect
-from orchestrator.adapters.redis.presence import Presence, PresenceBoard
+from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
 from parley.commands.doctor import examine
 from parley.diagnosis.finding import Finding
 from parley.main import run
@@ -54,10 +54,10 @@ def configured(redis_url: str, name: str, value: str) -> Iterator[None]:
             client.config_set(name, before)
 
 
-async def announce(redis_url: str, *processes: Presence) -> None:
+async def announce(redis_url: str, *processes: RegisteredProcess) -> None:
     async with connect(redis_url) as client:
         for process in processes:
-            await PresenceBoard(client).announce(process)
+            await WorkerRegistry(client).announce(process)
 
 
 def test_a_database_without_our_tables_is_sent_to_migrate(
@@ -110,10 +110,12 @@ async def test_each_queue_needs_a_worker_and_schedules_need_a_beat(
     assert missing["queue turns"].remedy == "start one: `parley serve turns`"
     assert missing["queue urgent"].remedy == "start one: `parley serve internal`"
 
-    await announce(environment["REDIS_URL"], Presence.here("worker", QUEUES[Role.TURNS]))
+    await announce(environment["REDIS_URL"], RegisteredProcess.here("worker", QUEUES[Role.TURNS]))
     assert set(bad_ones(look(tmp_path, environment))) == {"queue internal", "queue urgent", "beat"}
     await announce(
-        environment["REDIS_URL"], Presence.here("worker", QUEUES[Role.INTERNAL]), Presence.here("beat")
+        environment["REDIS_URL"],
+        RegisteredProcess.here("worker", QUEUES[Role.INTERNAL]),
+        RegisteredProcess.here("beat"),
     )
     assert bad_ones(look(tmp_path, environment)) == {}
 

@@ -16,7 +16,7 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.roles import RUNTIME, make_login, make_roles
 from orchestrator.adapters.redis.client import connect
-from orchestrator.adapters.redis.presence import Presence, PresenceBoard
+from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
 from parley.diagnosis import database, surroundings
 from parley.main import run
 from parley.roles import QUEUES, Role
@@ -104,10 +104,10 @@ async def deployment(
         if name.startswith(("PARLEY_", "OPENAI_", "FLOWER_")):
             monkeypatch.delenv(name)
     async with connect(redis_url) as client:
-        board = PresenceBoard(client)
+        board = WorkerRegistry(client)
         for role in (Role.TURNS, Role.INTERNAL):
-            await board.announce(Presence.here("worker", QUEUES[role]))
-        await board.announce(Presence.here("beat"))
+            await board.announce(RegisteredProcess.here("worker", QUEUES[role]))
+        await board.announce(RegisteredProcess.here("beat"))
     return Deployment({"DATABASE_URL": login_url, "REDIS_URL": redis_url}, database_url)
 
 

@@ -13,9 +13,9 @@ import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
-from orchestrator.ports.context import CONTEXT_READY, GATHER_CONTEXT, HAND_OVER_CONTEXT
+from orchestrator.ports.memory.context import CONTEXT_READY, GATHER_CONTEXT, HAND_OVER_CONTEXT
+from orchestrator.ports.memory.scratchpad import EntryKind
 from orchestrator.ports.runs.status import RunStatus
-from orchestrator.ports.scratchpad import EntryKind
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId

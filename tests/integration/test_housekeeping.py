@@ -19,10 +19,10 @@ from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
-from orchestrator.ports.preferences import Preference, PreferenceKind, Source
+from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.records import RunRecord
 from orchestrator.ports.runs.status import RunStatus
-from orchestrator.ports.scratchpad import Entry, EntryKind
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow, TurnCommit
 from orchestrator.turns.turn import TurnKind, TurnStatus

@@ -11,13 +11,13 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres import sql
+from orchestrator.adapters.postgres import statements as sql
 from orchestrator.adapters.postgres.claims import WorkerLock
-from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.errors import InboxFull, LaneLost, Unavailable
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import Receipt, TurnStatus

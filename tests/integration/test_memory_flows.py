@@ -19,11 +19,11 @@ from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.labels import Label, LabelSource
-from orchestrator.ports.documents import NewDocument, Owned, Passage
-from orchestrator.ports.preferences import PreferenceKind
+from orchestrator.ports.memory.documents import NewDocument, Owned, Passage
+from orchestrator.ports.memory.preferences import PreferenceKind
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.records import NewRun, RunRecord
 from orchestrator.ports.runs.status import ENDED, RunStatus
-from orchestrator.ports.scratchpad import Entry, EntryKind
 from orchestrator.settings import Settings
 from orchestrator.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput
@@ -263,7 +263,7 @@ async def test_workers_embed_and_keep_the_notes_of_turns(
             started = await ports.runs.start(
                 (NewRun(flow="embed_documents", inputs=({"document_id": added.document_id},)),)
             )
-            await ports.messages.tell_of_runs(started)
+            await ports.messages.send_runs(started)
             for text in ("remember that I prefer aisle seats", "what do you know about me?"):
                 answer = await _say(ports, session_id, user, text)
             notes = await eventually("notes in the scratchpad", lambda: _notes(ports, session_id))

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 
 from internal_flows.schedule import read_jobs
-from orchestrator.adapters.domain_folder import served_folders
+from orchestrator.adapters.domains.folder import served_folders
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.ports.runs.records import NewRun
@@ -63,7 +63,7 @@ async def say(ports: Ports, session: SessionId, text: str) -> Any:
 async def fire(ports: Ports) -> Json:
     """What a beat starts every minute."""
     started = await ports.runs.start((NewRun("send_reports"),))
-    await ports.messages.tell_of_runs(started)
+    await ports.messages.send_runs(started)
     run_id = started.runs["send_reports"]
     while (record := await ports.runs.get(DEFAULT_TENANT, run_id)).status not in ENDED:
         await asyncio.sleep(0.05)

@@ -14,8 +14,8 @@ import orjson
 import pytest
 from celery import Celery
 
-from orchestrator.adapters.messages import TASK_QUEUES
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import ROOT, fleet, wait_until

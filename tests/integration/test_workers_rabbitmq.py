@@ -12,11 +12,11 @@ import psycopg
 import pytest
 from celery import Celery
 
-from orchestrator.adapters.messages import TASK_QUEUES, producer_options
-from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
 from orchestrator.bootstrap import open_ports
 from orchestrator.ports.runs.records import RunStatus
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN

@@ -7,16 +7,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.adapters.domain_folder import LoadedDomain
-from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.domains.folder import LoadedDomain
+from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.ports.context import ContextGathering
+from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.memory.records import MemoryRecords
 from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
 from orchestrator.tools.guardrails import GuardedPython, PythonRules
 from tests.transcripts.test_transcripts import trained

@@ -17,7 +17,7 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.agent.steps.record import NOTES
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.labels import Label, LabelSource
@@ -26,12 +26,12 @@ from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFa
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.skills.components import write_note
-from orchestrator.ports.context import Finding, Findings
-from orchestrator.ports.documents import NewDocument
-from orchestrator.ports.preferences import Preference, PreferenceKind, Source
-from orchestrator.ports.scratchpad import Entry, EntryKind
-from orchestrator.testing.context import MemoryContextGathering
-from orchestrator.testing.records import MemoryRecords
+from orchestrator.ports.memory.context import Finding, Findings
+from orchestrator.ports.memory.documents import NewDocument
+from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
+from orchestrator.testing.memory.context import MemoryContextGathering
+from orchestrator.testing.memory.records import MemoryRecords
 from orchestrator.testing.scripted_model import Reply
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.agent.steps.record import NOTES
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.ports.context import CONTEXT_READY, HAND_OVER_CONTEXT, Finding, Findings
+from orchestrator.ports.memory.context import CONTEXT_READY, HAND_OVER_CONTEXT, Finding, Findings
 from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.context import MemoryContextGathering
+from orchestrator.testing.memory.context import MemoryContextGathering
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import JsonObject
 from tests.transcripts.skilled import answer, call, finish, talk

@@ -8,9 +8,9 @@ from functools import cache
 import orjson
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.ports.preferences import Preference, PreferenceKind, Source
+from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.telemetry import SignalType

@@ -12,15 +12,15 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.dialogue.frame import Frame
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution, Recovery, Rung
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.ports.context import Finding, Findings
+from orchestrator.ports.memory.context import Finding, Findings
 from orchestrator.simulator import Rehearsal
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.context import MemoryContextGathering
+from orchestrator.testing.memory.context import MemoryContextGathering
 from orchestrator.testing.scripted_model import Answer, Rule
 from orchestrator.types import Dact, JsonObject
 from tests.transcripts.skilled import answer, finish, talk

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.ports.documents import NewDocument
+from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.simulator import Rehearsal
 from orchestrator.testing.scripted_model import Answer, Reply, Request, ToolUse
 from orchestrator.types import DEFAULT_TENANT

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.schema import ConversationEntry, EvaluationFile, ExpectEntry
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import START, Rehearsal

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.schema import ConversationEntry

@@ -13,9 +13,9 @@ from typing import Any
 from internal_flows.catalogue import Catalogue, flows_among
 from internal_flows.housekeeping import FLOWS
 from internal_flows.stages import InternalFlow
-from orchestrator.adapters.domain_code import import_internal_flows
-from orchestrator.adapters.domain_folder import served_folders
-from orchestrator.adapters.yaml_source import read_yaml
+from orchestrator.adapters.domains.code import import_internal_flows
+from orchestrator.adapters.domains.folder import served_folders
+from orchestrator.adapters.domains.yaml_source import read_yaml
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.compile.problems import Problems
 from orchestrator.errors import ConfigurationError

@@ -16,7 +16,6 @@ from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.errors import NotFound
-from orchestrator.ports.events import LiveEvents
 from orchestrator.ports.runs.records import Hint, NewRun, Started
 from orchestrator.ports.runs.status import ItemStatus, Phase, RunStatus
 from orchestrator.ports.runs.work import (
@@ -28,6 +27,7 @@ from orchestrator.ports.runs.work import (
     RunEnd,
     RunFacts,
 )
+from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span

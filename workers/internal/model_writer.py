@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.configuration import DomainConfig

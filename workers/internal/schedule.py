@@ -16,10 +16,10 @@ from celery.beat import Scheduler
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.schedule import Job, read_jobs
-from orchestrator.adapters.domain_folder import served_folders
+from orchestrator.adapters.domains.folder import served_folders
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
+from orchestrator.adapters.redis.worker_registry import ANNOUNCE_EVERY_S, RegisteredProcess, WorkerRegistry
 from orchestrator.bootstrap import Ports, open_ports
 from orchestrator.errors import ConfigurationError, NotFound, Unavailable
 from orchestrator.settings import Settings
@@ -123,7 +123,7 @@ class Firing:
             return
         self._announced_at = time.monotonic()
         try:
-            await PresenceBoard(ports.redis).announce(Presence.here("beat"))
+            await WorkerRegistry(ports.redis).announce(RegisteredProcess.here("beat"))
         except Unavailable as error:
             _log.warning("Beat cannot be seen.", error=error)
 

@@ -9,9 +9,9 @@ from typing import Final
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.ports.inbox import Inbox
 from orchestrator.ports.runs.status import ENDED, SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.summary_refresh import Renewed
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 from workers.internal.executor import RunExecutor
 

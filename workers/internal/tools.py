@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from internal_flows.catalogue import Catalogue
-from orchestrator.adapters.postgres.context import PostgresContextSources
 from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
-from orchestrator.adapters.postgres.records import PostgresCollections
+from orchestrator.adapters.postgres.memory.context import PostgresContextSources
+from orchestrator.adapters.postgres.memory.records import PostgresCollections
 from orchestrator.bootstrap import Ports
 from orchestrator.memory.search import RememberedContext
-from orchestrator.ports.inbox import Inbox
-from orchestrator.ports.scratchpad import Entry, EntryKind, Scratchpad
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
+from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
@@ -55,7 +55,7 @@ class RunTriggers:
         nodes = self._catalogue.new_graph(
             trigger, tenant_id=TenantId(tenant_id), session_id=session_id, flight=session_id
         )
-        await self._ports.messages.tell_of_runs(await self._ports.runs.start(nodes, key=key))
+        await self._ports.messages.send_runs(await self._ports.runs.start(nodes, key=key))
 
 
 class SystemTurns:

@@ -14,7 +14,7 @@ import openai
 
 from orchestrator.adapters.openai.wire import read_delta, read_reply, request_body, translate
 from orchestrator.errors import ModelFailed, ModelTimedOut
-from orchestrator.ports.models import ChatDelta, ChatReply, ChatRequest
+from orchestrator.ports.language_model import ChatDelta, ChatReply, ChatRequest
 from orchestrator.types import Json
 
 if TYPE_CHECKING:

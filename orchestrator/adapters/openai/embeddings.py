@@ -12,7 +12,7 @@ import openai
 from orchestrator.adapters.openai.chat import NO_KEY, Endpoint
 from orchestrator.adapters.openai.wire import translate
 from orchestrator.errors import ModelFailed, ModelTimedOut
-from orchestrator.ports.documents import Embedded
+from orchestrator.ports.memory.documents import Embedded
 
 WITHIN_S = 20.0
 RETRIES = 2
@@ -21,7 +21,7 @@ MOST_DIMENSIONS = 16_000
 
 
 class OpenAIEmbedder:
-    """Implements `ports.documents.Embedder`. Belongs to the event loop that first uses it; close it."""
+    """Implements `ports.memory.documents.Embedder`. Belongs to the event loop that first uses it; close it."""
 
     def __init__(self, endpoint: Endpoint, model: str) -> None:
         self._model = model

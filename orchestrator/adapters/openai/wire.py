@@ -1,4 +1,4 @@
-"""Between the records of `orchestrator.ports.models` and the OpenAI API: requests, replies, errors."""
+"""Between the records of `orchestrator.ports.language_model` and the OpenAI API: requests, replies, errors."""
 
 import re
 from collections.abc import Generator, Mapping
@@ -18,7 +18,7 @@ from orchestrator.errors import (
     ModelUnavailable,
     RateLimited,
 )
-from orchestrator.ports.models import (
+from orchestrator.ports.language_model import (
     ChatDelta,
     ChatMessage,
     ChatReply,

@@ -18,7 +18,7 @@ import psycopg
 from psycopg.rows import TupleRow
 
 from orchestrator.adapters.postgres.pool import Connection, Database, connection_options, translated
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.types import SessionId, TurnId, WorkerId

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.adapters.postgres.pool import Database, translated
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.types import SessionId, TenantId, TurnId
 

@@ -20,7 +20,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from orchestrator.adapters.postgres.sql import Statement, parse, statement
+from orchestrator.adapters.postgres.statements import Statement, parse, statement
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.ports.access import acting_tenant
 

@@ -9,10 +9,8 @@ from typing import Any
 
 import orjson
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.client import read_script
-from orchestrator.errors import Unavailable
+from orchestrator.adapters.redis.client import read_script, translated
 from orchestrator.ports.access import Limit
 from orchestrator.turns.access import Caller, Scope
 from orchestrator.types import TenantId, UserId
@@ -35,10 +33,8 @@ class RedisRequestLimits:
         for limit in limits:
             each_us = _MINUTE_US // limit.per_minute
             arguments += [each_us, each_us * limit.burst]
-        try:
+        with translated("Redis does not count requests; try again later."):
             wait_ms = await self._take(keys=keys, args=arguments)
-        except (RedisError, OSError) as error:
-            raise Unavailable(f"Redis does not count requests: {error}") from error
         return wait_ms / 1000
 
 
@@ -60,18 +56,14 @@ class RedisTickets:
             "known": caller.known,
             "expires_at": caller.expires_at,
         }
-        try:
+        with translated("No ticket can be given at present; try again later."):
             await self._redis.set(_key(ticket), orjson.dumps(body), ex=lives_s)
-        except (RedisError, OSError) as error:
-            raise Unavailable("No ticket can be given at present; try again later.") from error
         return ticket
 
     async def redeem(self, ticket: str) -> Caller | None:
         """See `Tickets.redeem`."""
-        try:
+        with translated("Tickets cannot be checked at present; try again later."):
             kept = await self._redis.get(_key(ticket))
-        except (RedisError, OSError) as error:
-            raise Unavailable("Tickets cannot be checked at present; try again later.") from error
         if kept is None:
             return None
         body = orjson.loads(kept)

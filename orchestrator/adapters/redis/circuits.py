@@ -14,7 +14,7 @@ import orjson
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
-from orchestrator.errors import Unavailable
+from orchestrator.adapters.redis.client import translated
 from orchestrator.telemetry import Signal, SignalType, get_logger
 from orchestrator.types import JsonObject, new_id
 
@@ -56,10 +56,8 @@ class RedisCircuits:
 
     async def read(self) -> list[CircuitNote]:
         """Every breaker that is not closed. Raises Unavailable."""
-        try:
+        with translated("Redis does not say which models are down; try again later."):
             found = await self._redis.hgetall(KEY)
-        except RedisError as error:
-            raise Unavailable(f"Redis does not say which models are down: {error}") from error
         notes = [CircuitNote(**orjson.loads(value)) for value in found.values()]
         oldest = self._clock() - FORGOTTEN_AFTER_S
         return sorted(

@@ -12,8 +12,10 @@ from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
+from redis.exceptions import RedisError
 
 from orchestrator.adapters.redis.address import Watched, read_watched
+from orchestrator.errors import Unavailable
 
 CONNECT_TIMEOUT_S = 1.0
 REPLY_TIMEOUT_S = 2.0
@@ -94,6 +96,15 @@ def connect_blocking(url: str, *, timeout_s: float) -> Generator[redis.Redis]:
                 **limits,
             )
         yield stack.enter_context(server)
+
+
+@contextmanager
+def translated(message: str = "Redis does not answer; try again later.") -> Generator[None]:
+    """Turn what the driver raises into Unavailable with this message."""
+    try:
+        yield
+    except (RedisError, OSError) as error:
+        raise Unavailable(message) from error
 
 
 def read_script(name: str) -> str:

@@ -19,11 +19,10 @@ from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.client import read_script
-from orchestrator.errors import Unavailable
+from orchestrator.adapters.redis.client import read_script, translated
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
-from orchestrator.turns.hearing import Hearing, Streamed
+from orchestrator.turns.subscription import Streamed, Subscription
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 CHANNEL = "parley:events:"
@@ -43,13 +42,13 @@ _log = get_logger(__name__)
 
 @dataclass(slots=True)
 class _Channel:
-    listeners: set[Hearing] = field(default_factory=set[Hearing])
+    listeners: set[Subscription] = field(default_factory=set[Subscription])
     confirmed: asyncio.Event = field(default_factory=asyncio.Event)
     interrupted: bool = False
 
 
 class RedisEvents:
-    """Implements `ports.events.LiveEvents`. Belongs to one event loop; `close` it there.
+    """Implements `ports.turns.events.LiveEvents`. Belongs to one event loop; `close` it there.
 
     Only the reader connects, reads and reconnects; others at most write a subscription in between,
     because two readers of one connection fail.
@@ -70,10 +69,8 @@ class RedisEvents:
 
     async def ping(self) -> None:
         """Raises Unavailable when Redis does not answer."""
-        try:
+        with translated():
             await self._redis.execute_command("PING")
-        except (RedisError, OSError) as error:
-            raise Unavailable(f"Redis does not answer: {error}") from error
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
         """Tell the listeners in one message."""
@@ -111,15 +108,17 @@ class RedisEvents:
         return Streamed(Event(session_id, TOKEN, TurnId(turn_id.decode()), payload), int(stamp))
 
     @asynccontextmanager
-    async def listen(self, session_id: SessionId, *, with_streamed: bool = False) -> AsyncGenerator[Hearing]:
+    async def listen(
+        self, session_id: SessionId, *, with_streamed: bool = False
+    ) -> AsyncGenerator[Subscription]:
         """Listen from here on. While Redis is away nothing arrives, and nothing is raised."""
         name = CHANNEL + session_id
-        hearing = Hearing(session_id, self._read_streamed if with_streamed else None)
-        channel = await self._join(name, hearing)
+        subscription = Subscription(session_id, self._read_streamed if with_streamed else None)
+        channel = await self._join(name, subscription)
         try:
-            yield hearing
+            yield subscription
         finally:
-            await self._leave(name, channel, hearing)
+            await self._leave(name, channel, subscription)
 
     async def close(self) -> None:
         """Stop listening."""
@@ -129,20 +128,20 @@ class RedisEvents:
                 await self._reader
         await self._disconnect()
 
-    async def _join(self, name: str, hearing: Hearing) -> _Channel:
+    async def _join(self, name: str, subscription: Subscription) -> _Channel:
         channel = self._channels.get(name)
         if channel is None:
             channel = self._channels[name] = _Channel()
             await self._write("SUBSCRIBE", name)
-        channel.listeners.add(hearing)
+        channel.listeners.add(subscription)
         if self._reader is None or self._reader.done():
             self._reader = asyncio.create_task(self._keep_reading(), name="live events")
         with contextlib.suppress(TimeoutError):  # Redis is away: the listener reads the log meanwhile
             await asyncio.wait_for(channel.confirmed.wait(), SUBSCRIBED_WITHIN_S)
         return channel
 
-    async def _leave(self, name: str, channel: _Channel, hearing: Hearing) -> None:
-        channel.listeners.discard(hearing)
+    async def _leave(self, name: str, channel: _Channel, subscription: Subscription) -> None:
+        channel.listeners.discard(subscription)
         if not channel.listeners and self._channels.get(name) is channel:
             del self._channels[name]
             await self._write("UNSUBSCRIBE", name)
@@ -206,17 +205,17 @@ class RedisEvents:
         if message["type"] == "subscribe":
             if channel.interrupted:  # what was told in between is lost
                 channel.interrupted = False
-                for hearing in channel.listeners:
-                    hearing.miss()
+                for subscription in channel.listeners:
+                    subscription.drop()
             channel.confirmed.set()
         elif message["type"] == "message":
             session_id = SessionId(message["channel"].decode().removeprefix(CHANNEL))
             stamp, events = _decode(session_id, message["data"])
-            for hearing in channel.listeners:
+            for subscription in channel.listeners:
                 for event in events:
-                    hearing.tell(event, stamp)
+                    subscription.push(event, stamp)
                 if not events:
-                    hearing.nudge()
+                    subscription.nudge()
 
 
 def _encode(event: Event) -> JsonObject:

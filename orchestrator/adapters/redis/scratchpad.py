@@ -11,11 +11,10 @@ from typing import Any
 
 import orjson
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.client import read_script
+from orchestrator.adapters.redis.client import read_script, translated
 from orchestrator.errors import Unavailable
-from orchestrator.ports.scratchpad import CAPACITY, Entry, EntryKind, ScratchpadArchive, new_entry_id
+from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, ScratchpadArchive, new_entry_id
 from orchestrator.types import SessionId, TenantId
 
 PREFIX = "parley:scratchpad:"
@@ -23,7 +22,7 @@ KEEP_S = 7 * 24 * 3600
 
 
 class RedisScratchpad:
-    """Implements `ports.scratchpad.Scratchpad`.
+    """Implements `ports.memory.scratchpad.Scratchpad`.
 
     Args:
         keep_s: seconds after the last write for which Redis holds a scratchpad.
@@ -66,7 +65,7 @@ class RedisScratchpad:
         entries, used, _, filled = _keys(tenant_id, session_id)
         arguments = ["1" if touch else "0", *sorted(kinds)]
         found = await self._whole(
-            tenant_id, session_id, lambda: _told(self._read(keys=[entries, used, filled], args=arguments))
+            tenant_id, session_id, lambda: _answer(self._read(keys=[entries, used, filled], args=arguments))
         )
         return [Entry.from_json(orjson.loads(body)) for body in found]
 
@@ -75,11 +74,11 @@ class RedisScratchpad:
             return 0
         await self._archive.remove(tenant_id, session_id, entry_ids)
         entries, used, _, _ = _keys(tenant_id, session_id)
-        return await _told(self._remove(keys=[entries, used], args=list(entry_ids)))
+        return await _answer(self._remove(keys=[entries, used], args=list(entry_ids)))
 
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
         await self._archive.forget(tenant_id, session_id)
-        await _told(self._redis.delete(*_keys(tenant_id, session_id)))
+        await _answer(self._redis.delete(*_keys(tenant_id, session_id)))
 
     async def _whole(
         self, tenant_id: TenantId, session_id: SessionId, act: Callable[[], Awaitable[Any]]
@@ -105,7 +104,7 @@ class RedisScratchpad:
     ) -> Any:
         pairs = [part for entry in entries for part in (entry.entry_id, orjson.dumps(entry.to_json()))]
         arguments = [CAPACITY, self._keep_s, operation, "1" if filling else "0", *pairs]
-        return await _told(self._put(keys=list(_keys(tenant_id, session_id)), args=arguments))
+        return await _answer(self._put(keys=list(_keys(tenant_id, session_id)), args=arguments))
 
 
 def _keys(tenant_id: TenantId, session_id: SessionId) -> tuple[str, str, str, str]:
@@ -122,8 +121,6 @@ def _named(entry: Entry, operation: str | None, place: int) -> Entry:
     return Entry.from_json({**entry.to_json(), "entry_id": name})
 
 
-async def _told(answer: Awaitable[Any]) -> Any:
-    try:
+async def _answer(answer: Awaitable[Any]) -> Any:
+    with translated():
         return await answer
-    except (RedisError, OSError) as error:
-        raise Unavailable(f"Redis does not answer: {error}") from error

@@ -1,9 +1,8 @@
 """Counters of tokens and cost that all workers share, as Redis hashes that expire."""
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
-from orchestrator.errors import Unavailable
+from orchestrator.adapters.redis.client import translated
 from orchestrator.ports.spending import Spent
 
 PREFIX = "parley:spent:"
@@ -21,12 +20,10 @@ class RedisSpending:
     async def add(self, key: str, amount: Spent, *, keep_s: int) -> Spent:
         """See `SpendingStore.add`."""
         name = PREFIX + key
-        try:
+        with translated("Redis does not count what models cost; try again later."):
             async with self._redis.pipeline(transaction=True) as pipeline:
                 pipeline.hincrby(name, "tokens", amount.tokens)
                 pipeline.hincrby(name, "cost_micros", amount.cost_micros)
                 pipeline.expire(name, keep_s)
                 tokens, cost_micros, _ = await pipeline.execute()
-        except RedisError as error:
-            raise Unavailable(f"Redis does not count what models cost: {error}") from error
         return Spent(tokens, cost_micros)

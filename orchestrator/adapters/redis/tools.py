@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from redis.asyncio import Redis
-from redis.exceptions import RedisError
 
-from orchestrator.adapters.redis.client import read_script
-from orchestrator.errors import Unavailable
+from orchestrator.adapters.redis.client import read_script, translated
 from orchestrator.types import new_id
 
 CALLS = "parley:calls:"
@@ -27,10 +25,8 @@ class RedisRateLimits:
 
     async def take(self, key: str, *, per_minute: int) -> float:
         """See `RateLimits.take`."""
-        try:
+        with translated("Redis does not count calls; try again later."):
             wait_ms = await self._take_call(keys=[CALLS + key], args=[new_id("call"), per_minute, WINDOW_MS])
-        except (RedisError, OSError) as error:
-            raise Unavailable(f"Redis does not count calls: {error}") from error
         return wait_ms / 1000
 
 
@@ -42,14 +38,10 @@ class RedisToolCache:
 
     async def get(self, key: str) -> bytes | None:
         """See `ToolCache.get`."""
-        try:
+        with translated("Redis does not give answers; try again later."):
             return await self._redis.get(ANSWERS + key)
-        except (RedisError, OSError) as error:
-            raise Unavailable(f"Redis does not give answers: {error}") from error
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
         """See `ToolCache.put`."""
-        try:
+        with translated("Redis does not keep answers; try again later."):
             await self._redis.set(ANSWERS + key, value, px=ttl_ms)
-        except (RedisError, OSError) as error:
-            raise Unavailable(f"Redis does not keep answers: {error}") from error

@@ -13,7 +13,7 @@ from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import Unavailable
 from orchestrator.plans.bindings import resolve
-from orchestrator.ports.scratchpad import CAPACITY, Entry, EntryKind
+from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.types import Json
 

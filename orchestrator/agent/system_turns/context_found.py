@@ -21,7 +21,7 @@ from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.pex.execution import Recover, Recovery
-from orchestrator.ports.context import CONTEXT_READY
+from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
 from orchestrator.types import JsonObject

@@ -1,6 +1,6 @@
 """From a folder's contents, as plain data and loaded code, to a domain or to everything wrong with it.
 
-Pure: who reads files and imports code is `adapters.domain_folder`.
+Pure: who reads files and imports code is `adapters.domains.folder`.
 """
 
 from __future__ import annotations

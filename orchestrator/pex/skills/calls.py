@@ -25,7 +25,7 @@ from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.pex.outcome import Interrupted
 from orchestrator.pex.skills.components import COMPONENTS, use_component
 from orchestrator.pex.skills.reflect import Clock
-from orchestrator.ports.models import ToolDefinition
+from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.tools.guardrails import Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.tools.trifecta import tools_to_approve

@@ -12,8 +12,8 @@ from orchestrator.dialogue.json_values import copy_json
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.memory.notes import AT_HAND, LONGEST, Note, NoteKind
 from orchestrator.pex.execution import Execution
-from orchestrator.ports.documents import Owned
-from orchestrator.ports.models import ToolDefinition
+from orchestrator.ports.language_model import ToolDefinition
+from orchestrator.ports.memory.documents import Owned
 from orchestrator.tools.trifecta import join_labels, label_work
 from orchestrator.types import Json, JsonObject
 

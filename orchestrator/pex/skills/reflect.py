@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from orchestrator.domain.model import SkillSpec
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Execution
-from orchestrator.ports.models import MODEL_FAILURES
+from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.types import JsonObject
 
 

@@ -31,7 +31,7 @@ from orchestrator.pex.outcome import (
 )
 from orchestrator.pex.skills.calls import Calls
 from orchestrator.pex.skills.reflect import Clock, SkillTimedOut, find_faults, worth_reflecting
-from orchestrator.ports.models import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
+from orchestrator.ports.language_model import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
 from orchestrator.telemetry import SignalType
 from orchestrator.tools.guardrails import Rejected, apply_guardrails
 from orchestrator.types import Dact, Json, JsonObject

@@ -15,7 +15,7 @@ from orchestrator.errors import FailureCategory
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Execution, Failed, Rung
 from orchestrator.pex.steps.results import SHOWN_ROWS
-from orchestrator.ports.models import MODEL_FAILURES
+from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
 from orchestrator.types import Json, JsonObject
 

@@ -7,7 +7,7 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.memory.user_memory import can_be_remembered
 from orchestrator.pex.execution import Execution, NeedsInput
-from orchestrator.ports.preferences import Preference, Source
+from orchestrator.ports.memory.preferences import Preference, Source
 from orchestrator.tools.trifecta import join_labels
 
 

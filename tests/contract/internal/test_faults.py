@@ -10,8 +10,8 @@ import psycopg
 import pytest
 import redis
 
-from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.ports.runs.records import Hint, NewRun, RunRecord
 from orchestrator.ports.runs.status import ENDED, OnFailure, Phase, RunStatus, Urgency
 from orchestrator.types import DEFAULT_TENANT, TenantId
@@ -156,7 +156,7 @@ async def test_the_same_start_is_one_run(on_workers: OnWorkers, crew: Fleet) -> 
 async def test_a_message_starts_a_flow_once(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-8: `internal_flows.start_run`, delivered twice; one that asks for nonsense harms nobody."""
     start(crew, 1)
-    messages = Messages(crew.redis_url)
+    messages = TaskSender(crew.redis_url)
     wanted = {"flow": "doubling", "inputs": [4, 5], "tenant_id": "sender"}
     await messages.start_run({"flow": "nonsense"}, message_id="message-0")
     for _ in range(2):

@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
-from orchestrator.adapters.postgres.events import PostgresEventLog
-from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.turns.events import PostgresEventLog
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id

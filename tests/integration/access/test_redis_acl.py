@@ -163,7 +163,7 @@ def test_nothing_that_hurts_is_allowed(urls: dict[str, str], user: str) -> None:
         ("parley-flower", "PUBLISH parley:events 1"),
         ("parley-scaler", "ZRANGE parley:ready 0 -1"),
         ("parley-scaler", "ZADD parley:ready 1 s"),
-        ("parley-scaler", "GET parley:present"),
+        ("parley-scaler", "GET parley:processes"),
         ("parley-scaler", "LRANGE submissions 0 -1"),
         ("parley-probe", "GET parley:ready"),
         ("parley-probe", "INFO"),

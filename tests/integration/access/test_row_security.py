@@ -12,12 +12,12 @@ import pytest
 
 from gateway.app import create_app, open_doors
 from orchestrator.adapters.postgres.claims import WorkerLock
-from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import GATEWAY, RUNTIME, make_roles
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.ports.access import acting_tenant
 from orchestrator.settings import Settings

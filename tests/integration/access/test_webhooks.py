@@ -14,11 +14,11 @@ import pytest
 from celery import Celery
 
 from orchestrator.adapters.postgres.claims import WorkerLock
-from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds, PostgresWebhooks
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.errors import InvalidInput, NotFound, Unauthenticated

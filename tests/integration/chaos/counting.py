@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.adapters.postgres.sql import parse
+from orchestrator.adapters.postgres.statements import parse
 from orchestrator.bootstrap import Ports
 from orchestrator.runtime.journal import DurableSteps
 from orchestrator.turns.event import Event

@@ -11,8 +11,8 @@ import signal
 import sys
 from typing import Any
 
-from orchestrator.adapters.domain_folder import load_domain
-from orchestrator.adapters.postgres.records import PostgresRecords
+from orchestrator.adapters.domains.folder import load_domain
+from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.agent.build import build_agent
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.services import ServiceContext

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.postgres import sql
+from orchestrator.adapters.postgres import statements as sql
 from orchestrator.settings import load_settings
 
 FENCE = "AND lease_token = %(token)s AND lanes.epoch = %(epoch)s"

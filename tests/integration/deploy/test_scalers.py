@@ -8,8 +8,8 @@ import psycopg
 import redis
 from celery import Celery
 
-from orchestrator.adapters.messages import TASK_QUEUES
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import submitter

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from orchestrator.adapters.domain_folder import load_domain
-from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.domains.folder import load_domain
+from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Rehearsal

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.errors import ModelOutputInvalid
 from orchestrator.models import tool_result
-from orchestrator.ports.models import ToolDefinition
+from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
 from tests.integration.prompting.bench import GOOD, bench, calling, script, wording
 

@@ -11,16 +11,15 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.models import BreakerPolicy
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.ports.models import ChatRole
+from orchestrator.ports.language_model import ChatRole
 from orchestrator.runtime.journal import DurableSteps
 from orchestrator.simulator import Rehearsal
 from orchestrator.telemetry import Signal, SignalType
-from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.scripted_model import (
     Answer,
@@ -32,6 +31,7 @@ from orchestrator.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
+from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.modelled import TAPAS, script_of, understood

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.dialogue.labels import Label
-from orchestrator.ports.scratchpad import Entry, EntryKind
+from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.testing.scripted_model import Answer
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject
 from tests.integration.prompting.test_plans_by_model import (

@@ -6,15 +6,15 @@ import asyncio
 from contextlib import asynccontextmanager
 from typing import Any
 
-from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.res.streaming import count_tokens
 from orchestrator.runtime.journal import DurableSteps
 from orchestrator.simulator import Rehearsal
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId

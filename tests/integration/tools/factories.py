@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from orchestrator.adapters.domain_folder import default_config
+from orchestrator.adapters.domains.folder import default_config
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.context import World
 from orchestrator.dialogue.state import DialogueState

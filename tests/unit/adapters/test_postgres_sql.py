@@ -6,7 +6,7 @@ from importlib import resources
 
 import pytest
 
-from orchestrator.adapters.postgres import sql
+from orchestrator.adapters.postgres import statements as sql
 
 NAMES = sorted(
     entry.name.removesuffix(".sql")

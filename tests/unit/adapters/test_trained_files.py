@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from structlog.testing import capture_logs
 
-from orchestrator.adapters import trained_files
-from orchestrator.adapters.trained_files import TrainedFiles
+from orchestrator.adapters.models import trained_files
+from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.errors import Unavailable
 
 

@@ -7,15 +7,15 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.journal import DurableSteps
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Rehearsal
-from orchestrator.testing.events import MemoryLiveEvents
-from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.sessions import MemorySessions
+from orchestrator.testing.turns.events import MemoryLiveEvents
+from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect

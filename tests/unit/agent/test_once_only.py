@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Rehearsal
-from orchestrator.testing.approvals import MemoryApprovals
-from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.turns.approvals import MemoryApprovals
 from orchestrator.turns.approval import Decision
 from orchestrator.types import DEFAULT_TENANT, JsonObject
 

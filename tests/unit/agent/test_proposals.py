@@ -7,7 +7,7 @@ from functools import cache
 import orjson
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.turns.turn import TurnInput, TurnKind

@@ -7,7 +7,7 @@ from functools import cache
 import orjson
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.agent import agent as agent_module
 from orchestrator.agent.modules import Decoded, StateCache
 from orchestrator.agent.steps.dispatch import UPTAKES

@@ -14,7 +14,7 @@ import yaml
 from domains.analytics.catalogue import GROUPS, tables_with
 from domains.analytics.conditions import parse_condition
 from domains.analytics.workspace import Sheet, Workspace
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.services import ToolFailure
 from orchestrator.nlu.nlu_context import PastFlow, Situation
 from orchestrator.nlu.readers.system1 import System1

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.dialogue.specification import Family
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Rehearsal

@@ -12,7 +12,7 @@ from domains.analytics.formulas import write_formula
 from domains.analytics.sql import Values, quote
 from domains.analytics.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
-from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.memory.records import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call
 
 NAMES = [

@@ -10,7 +10,7 @@ from domains.analytics.sql import Values
 from domains.analytics.staging import Staging, choose_staging
 from domains.analytics.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
-from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.memory.records import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pydantic import ValidationError
 
-from orchestrator.adapters.domain_folder import check_domain, default_config, load_domain, shipped_domains
+from orchestrator.adapters.domains.folder import check_domain, default_config, load_domain, shipped_domains
 from orchestrator.dialogue.slots import Rejected, Valid
 from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.domain.summary import summarize

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.domain_folder import check_domain, load_domain
+from orchestrator.adapters.domains.folder import check_domain, load_domain
 from orchestrator.errors import ConfigurationError
 from tests.unit.domain.factories import ONTOLOGY, SERVICES, TOOLS, edit, write_domain
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.errors import ConfigurationError
 from orchestrator.nlu.nlu_context import Situation
 from orchestrator.nlu.readers.system1 import System1

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.domain_folder import check_domain, load_domain
+from orchestrator.adapters.domains.folder import check_domain, load_domain
 from orchestrator.domain.model import Implementation
 from orchestrator.types import ToolId
 from tests.unit.domain.factories import TOOLS, edit, write_domain

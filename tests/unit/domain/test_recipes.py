@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.adapters.domain_folder import check_domain, load_domain
+from orchestrator.adapters.domains.folder import check_domain, load_domain
 from orchestrator.dialogue.specification import Binding, Condition
 from orchestrator.types import Dact
 from tests.unit.domain.factories import ONTOLOGY, write_domain

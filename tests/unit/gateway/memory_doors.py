@@ -6,29 +6,29 @@ from typing import Any
 
 from gateway.doors import Doors, MemoryDoors
 from gateway.flows import KnownFlows
-from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.domains.frame_pages import FramePages
+from orchestrator.adapters.domains.registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed
-from orchestrator.adapters.frame_pages import FramePages
-from orchestrator.adapters.messages import Messages
 from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.postgres.standing import PostgresStanding
-from orchestrator.adapters.waiting import TurnWaiter
+from orchestrator.adapters.postgres.status import PostgresStatus
+from orchestrator.adapters.task_sender import TaskSender
+from orchestrator.adapters.turn_waiter import TurnWaiter
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashedEmbedder
 from orchestrator.telemetry import drop_signal
-from orchestrator.testing.approvals import MemoryApprovals
-from orchestrator.testing.archive import MemoryArchive
-from orchestrator.testing.documents import MemoryDocuments
-from orchestrator.testing.effects import MemoryEffects
-from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
-from orchestrator.testing.feedback import MemoryFeedback
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.preferences import MemoryPreferences
-from orchestrator.testing.scratchpad import MemoryScratchpad
+from orchestrator.testing.memory.documents import MemoryDocuments
+from orchestrator.testing.memory.preferences import MemoryPreferences
+from orchestrator.testing.memory.scratchpad import MemoryScratchpad
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
+from orchestrator.testing.turns.approvals import MemoryApprovals
+from orchestrator.testing.turns.archive import MemoryArchive
+from orchestrator.testing.turns.effects import MemoryEffects
+from orchestrator.testing.turns.events import MemoryEventLog, MemoryLiveEvents
+from orchestrator.testing.turns.feedback import MemoryFeedback
+from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.types import JsonObject
 
@@ -59,10 +59,10 @@ def make_doors(store: MemoryStore, **others: Any) -> Doors:
         "probe": _nothing_missing,
         "circuits": _no_circuits,
         "runs": PostgresRuns(Database(NOWHERE)),
-        "standing": PostgresStanding(Database(NOWHERE)),
-        "load": PostgresLoad(Database(NOWHERE)),
+        "status": PostgresStatus(Database(NOWHERE)),
+        "pressure": PostgresLoad(Database(NOWHERE)),
         "flows": KnownFlows("travel"),
-        "tell_of_runs": Messages("redis://127.0.0.1:1/0").tell_of_runs,
+        "send_runs": TaskSender("redis://127.0.0.1:1/0").send_runs,
         "events": EventFeed(MemoryEventLog(store), live, inbox),
         "live": live,
         "archive": MemoryArchive(store),

@@ -13,13 +13,13 @@ import httpx
 from gateway.app import create_app
 from gateway.authentication import Access
 from gateway.doors import Doors
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Conversation, Rehearsal
 from orchestrator.testing.access import MemoryKeys
-from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.turns.events import MemoryLiveEvents
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix

@@ -13,8 +13,8 @@ from gateway.doors import Doors, MemoryDoors
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashedEmbedder
 from orchestrator.ports.runs.records import NewRun, Started
-from orchestrator.testing.documents import MemoryDocuments
-from orchestrator.testing.preferences import MemoryPreferences
+from orchestrator.testing.memory.documents import MemoryDocuments
+from orchestrator.testing.memory.preferences import MemoryPreferences
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
 from tests.unit.gateway.memory_doors import make_doors
@@ -47,7 +47,7 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
     doors = make_doors(
         store,
         runs=Embedding(context),
-        tell_of_runs=tell_nobody,
+        send_runs=tell_nobody,
         memory=MemoryDoors(context, MemoryPreferences()),
     )
 

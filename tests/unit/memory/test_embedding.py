@@ -17,7 +17,7 @@ from orchestrator.memory.business_context import LONGEST_CHUNK, cut
 from orchestrator.memory.hashing_embedder import COOLING_S, REFUSED_S, HashedEmbedder, StandingIn
 from orchestrator.memory.ranking import cosine, rank
 from orchestrator.memory.tokenizer import find_terms
-from orchestrator.ports.documents import Candidate, Embedded
+from orchestrator.ports.memory.documents import Candidate, Embedded
 
 EMBEDDER = HashedEmbedder()
 DAY_S = 86_400.0

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashedEmbedder
-from orchestrator.ports.documents import NewDocument, Owned
-from orchestrator.testing.documents import MemoryDocuments
+from orchestrator.ports.memory.documents import NewDocument, Owned
+from orchestrator.testing.memory.documents import MemoryDocuments
 from orchestrator.types import DEFAULT_TENANT
 
 POLICIES = {

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from orchestrator.adapters.trained_files import TrainedFiles
+from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu import training as trained
 from orchestrator.nlu.linear import LinearModel
 from orchestrator.nlu.readers.system1 import System1
@@ -28,7 +28,7 @@ KEY = key_of(ROWS, LABELS, 1.0)
 STARTS = """
 import sys
 from pathlib import Path
-from orchestrator.adapters.trained_files import TrainedFiles
+from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.bootstrap import System1
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS
 from orchestrator.nlu.training import FitOnce

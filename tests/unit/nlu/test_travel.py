@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source
 from orchestrator.errors import InvalidInput

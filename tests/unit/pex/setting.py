@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from orchestrator.adapters.domain_folder import default_config
+from orchestrator.adapters.domains.folder import default_config
 from orchestrator.context import World
 from orchestrator.dialogue.flow import BaseFlow, make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec, ToolUse

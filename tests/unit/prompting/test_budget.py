@@ -17,7 +17,7 @@ from orchestrator.models.budget import (
     Spending,
     worst_usage,
 )
-from orchestrator.ports.models import CallMetadata, ChatMessage, ChatRequest, ChatRole, Usage
+from orchestrator.ports.language_model import CallMetadata, ChatMessage, ChatRequest, ChatRole, Usage
 from orchestrator.ports.spending import Spent
 from orchestrator.types import SessionId, TurnId
 

@@ -17,7 +17,7 @@ from orchestrator.models.structured import (
     judge_text,
     judge_tools,
 )
-from orchestrator.ports.models import ChatReply, ChatRole, FinishReason, ToolCall, ToolDefinition
+from orchestrator.ports.language_model import ChatReply, ChatRole, FinishReason, ToolCall, ToolDefinition
 
 SHAPE = Shape(
     {

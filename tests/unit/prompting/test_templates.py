@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from orchestrator.errors import ConfigurationError, NotFound
 from orchestrator.models import PromptVariablesWrong, encode_data, load_prompts
 from orchestrator.models.templates import Prompt, parse_prompt
-from orchestrator.ports.models import ChatRole
+from orchestrator.ports.language_model import ChatRole
 
 HOSTILE = [
     "{{ 7 * 7 }} {% for x in range(9) %}x{% endfor %} {# hidden #}",

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.markup import to_html, to_plain
 from orchestrator.res.payload import read_payload
 from orchestrator.res.streaming import escape_rewriting
 from orchestrator.simulator import Rehearsal
-from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.memory.records import MemoryRecords
 from orchestrator.types import JsonObject
 from tests.domains.mailroom.services import Mailroom
 from tests.unit.res.hostile import PAYLOADS

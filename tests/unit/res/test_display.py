@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 import pytest
 
-from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.dialogue.frame import Frame
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
@@ -17,7 +17,7 @@ from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.res.payload import read_payload
 from orchestrator.simulator import Rehearsal
-from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.memory.records import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
 from tests.unit.res.test_charts import validator
 

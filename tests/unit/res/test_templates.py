@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.context import World
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from benchmarks.search import PROBLEMS, compare
-from orchestrator.adapters.domain_folder import DEFAULTS
+from orchestrator.adapters.domains.folder import DEFAULTS
 from orchestrator.plans.search import Judgement, Outcome, Task, search
 from orchestrator.plans.search.tree import Tree
 

@@ -9,9 +9,9 @@ import pytest
 
 from orchestrator.errors import NotFound
 from orchestrator.simulator import Rehearsal
-from orchestrator.testing.events import MemoryLiveEvents
-from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.store import MemoryStore
+from orchestrator.testing.turns.events import MemoryLiveEvents
+from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput

@@ -12,9 +12,9 @@ from typing import Any
 from sqlalchemy import Row, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.lanes.lane_lock import end_turn, lock_lane, unfinished
+from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, unfinished
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.sql import source
+from orchestrator.adapters.postgres.statements import source
 from orchestrator.adapters.postgres.tables import NOW, events, journal, lanes, turns
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus

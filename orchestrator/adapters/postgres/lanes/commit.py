@@ -11,7 +11,7 @@ import orjson
 
 from orchestrator.adapters.postgres.lanes.claim_repair import find_commit
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event

@@ -11,13 +11,13 @@ from typing import Any
 
 import orjson
 
-from orchestrator.adapters.postgres.approvals import decide_approval
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
-from orchestrator.adapters.postgres.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.adapters.postgres.lanes import claim_repair
 from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.turns.approvals import decide_approval
+from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
 from orchestrator.errors import LaneLost
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import LedgerEntry

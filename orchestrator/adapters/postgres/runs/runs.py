@@ -13,7 +13,7 @@ from sqlalchemy import ColumnElement, Row, Select, desc, func, select
 
 from orchestrator.adapters.postgres.pool import Database, HotTransaction, dump_json
 from orchestrator.adapters.postgres.runs.ending import GRACE_S, add_rerun, end_run, to_hints
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import internal_items, internal_runs
 from orchestrator.errors import NotFound, Refused
 from orchestrator.ports.runs.records import Hint, ItemRecord, NewRun, Progress, RunRecord, Started

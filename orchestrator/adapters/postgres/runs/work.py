@@ -10,7 +10,7 @@ from psycopg.rows import TupleRow
 from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
 from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.runs.ending import GRACE_S, end_run
-from orchestrator.adapters.postgres.sql import statement
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.ports.runs.records import Hint, Progress
 from orchestrator.ports.runs.status import Phase, Urgency
 from orchestrator.ports.runs.work import (

@@ -1,6 +1,6 @@
 -- Say that a process is here, for a while.
 --
--- KEYS[1]  present  sorted set: process as JSON -> time at which it counts as gone, ms
+-- KEYS[1]  processes  sorted set: process as JSON -> time at which it counts as gone, ms
 -- ARGV[1]  process
 -- ARGV[2]  for how long, ms
 --

@@ -1,0 +1,184 @@
+"""Loads a domain: one that is shipped, by name, or any folder, by path.
+
+What the files mean, and what is wrong with them, is said in `domain.compile`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from orchestrator.adapters.domains.code import (
+    forget,
+    import_policies,
+    import_reader,
+    import_services,
+    shipped_folder,
+)
+from orchestrator.adapters.domains.yaml_source import parse_yaml, read_text, read_yaml
+from orchestrator.domain import configuration
+from orchestrator.domain.compile import DomainSources, compile_domain
+from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
+from orchestrator.domain.compile.skills import SkillSource
+from orchestrator.domain.configuration import DomainConfig, merge_sections
+from orchestrator.domain.model import Domain, Implementation
+from orchestrator.errors import ConfigurationError, Problem
+from orchestrator.types import Dact, JsonObject
+
+DEFAULTS = Path(configuration.__file__).with_name("defaults.yaml")
+TEMPLATE_SUFFIX = ".md.j2"
+_FENCE = re.compile(r"^---[ \t]*$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedDomain:
+    """`services`: the classes that implement tools, by name. `policies`: by the flow they carry out."""
+
+    domain: Domain
+    services: Mapping[str, type]
+    policies: Mapping[Dact, type]
+
+
+def load_domain(name_or_path: str | Path) -> LoadedDomain:
+    """Load a domain. Raises ConfigurationError with every problem found."""
+    problems = Problems()
+    loaded = _load(name_or_path, problems)
+    if problems.found or loaded is None:
+        raise ConfigurationError(problems.found)
+    return loaded
+
+
+def check_domain(name_or_path: str | Path) -> list[Problem]:
+    """Every mistake of a domain folder; an empty list when it can be loaded."""
+    problems = Problems()
+    _load(name_or_path, problems)
+    return problems.found
+
+
+def shipped_domains() -> list[str]:
+    """Names of the domains that come with Parley."""
+    folder = shipped_folder()
+    return sorted(path.parent.name for path in folder.glob("*/ontology.yaml")) if folder else []
+
+
+def domain_folder(name_or_path: str | Path) -> Path | None:
+    """Where a domain's files are; None when there is no such domain."""
+    return _find(name_or_path, Problems())
+
+
+def served_folders(name_or_path: str | Path) -> list[Path]:
+    """Where the domains are that sessions here may have: those that ship, last the one that is named."""
+    named = domain_folder(name_or_path)
+    shipped = [folder for name in shipped_domains() if (folder := domain_folder(name)) not in {None, named}]
+    return [folder for folder in (*shipped, named) if folder is not None]
+
+
+@cache
+def _defaults() -> JsonObject:
+    problems = Problems()
+    file = read_yaml(DEFAULTS, DEFAULTS.name, problems)
+    if problems.found:
+        raise ConfigurationError(problems.found)
+    return file.body
+
+
+def default_config(overrides: JsonObject | None = None) -> DomainConfig:
+    """The shared defaults as a configuration, with sections laid over them."""
+    return DomainConfig.model_validate(merge_sections(_defaults(), overrides or {}))
+
+
+def _load(name_or_path: str | Path, problems: Problems) -> LoadedDomain | None:
+    folder = _find(name_or_path, problems)
+    if folder is None:
+        return None
+    forget(folder)
+    compiled = compile_domain(_gather(folder, problems), problems)
+    domain = compiled.domain
+    targets = {tool.target for tool in domain.tools.values() if tool.implementation is Implementation.SERVICE}
+    names = {target.partition(".")[0] for target in targets}
+    services = import_services(folder, Problems())
+    return LoadedDomain(
+        domain, {name: services[name] for name in names if name in services}, compiled.policies
+    )
+
+
+def _find(name_or_path: str | Path, problems: Problems) -> Path | None:
+    """The folder that is meant, or None when there is none, which is then reported."""
+    text = str(name_or_path)
+    if text in (names := shipped_domains()):
+        return (shipped_folder() or Path()).resolve() / text
+    place = SourceFile("domain")
+    try:
+        folder = Path(text).expanduser().resolve()
+        is_folder, exists = folder.is_dir(), folder.exists()
+    except (OSError, ValueError, RuntimeError):
+        folder, is_folder, exists = Path(), False, False
+    if not text or not exists:
+        hint = suggest(text, names) or f"; shipped are {', '.join(names)}"
+        message = f"There is no domain {shorten(text)}, neither shipped nor as a folder{hint}."
+        problems.add(place, (), message)
+    elif not is_folder:
+        problems.add(place, (), f"{shorten(text)} is no folder; a domain is a folder with an ontology.yaml.")
+    elif not (folder / "ontology.yaml").is_file():
+        problems.add(place, (), f"{shorten(text)} has no ontology.yaml, which every domain needs.")
+    else:
+        return folder
+    return None
+
+
+def _gather(folder: Path, problems: Problems) -> DomainSources:
+    ontology = _read_mapping(folder, "ontology.yaml", problems)
+    if ontology.body is None and not problems.found:
+        problems.add(ontology, (), "is empty; a domain needs flows")
+    return DomainSources(
+        name=folder.name,
+        folder=str(folder),
+        defaults=_defaults(),
+        config=_read_mapping(folder, "domain.yaml", problems),
+        ontology=ontology,
+        tools=_read_mapping(folder, "tools.yaml", problems),
+        services=import_services(folder, problems),
+        policies=import_policies(folder, problems),
+        templates=_read_templates(folder, problems),
+        skills=_read_skills(folder, problems),
+        reader=import_reader(folder, problems),
+        evaluations=tuple(
+            read_yaml(path, f"evaluations/{path.name}", problems)
+            for path in sorted((folder / "evaluations").glob("*.yaml"))
+        ),
+    )
+
+
+def _read_mapping(folder: Path, name: str, problems: Problems) -> SourceFile:
+    """Content of a file that may be missing."""
+    path = folder / name
+    return read_yaml(path, name, problems) if path.exists() else SourceFile(name)
+
+
+def _read_templates(folder: Path, problems: Problems) -> dict[str, str]:
+    paths = sorted((folder / "templates").glob(f"*{TEMPLATE_SUFFIX}"))
+    texts = {path: read_text(path, f"templates/{path.name}", problems) for path in paths}
+    return {path.name.removesuffix(TEMPLATE_SUFFIX): text for path, text in texts.items() if text is not None}
+
+
+def _read_skills(folder: Path, problems: Problems) -> dict[str, SkillSource]:
+    skills: dict[str, SkillSource] = {}
+    for path in sorted((folder / "skills").glob("*/SKILL.md")):
+        name = f"skills/{path.parent.name}/SKILL.md"
+        text = read_text(path, name, problems)
+        if text is not None:
+            skills[path.parent.name] = _split_skill(text, name, problems)
+    return skills
+
+
+def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
+    """A skill begins with front matter between two lines of dashes; its lines count from the file's top."""
+    parts = _FENCE.split(text, maxsplit=2)
+    if len(parts) < 3 or parts[0].strip():
+        problems.add(SourceFile(name), (), "should begin with front matter: name and description between ---")
+        return SkillSource(SourceFile(name), text)
+    matter = parse_yaml("\n" * parts[0].count("\n") + parts[1], name, problems)
+    return SkillSource(matter, parts[2])

@@ -1,0 +1,269 @@
+"""Documents and their chunks, on PostgreSQL (CO-4).
+
+With pgvector the nearest chunks of a tenant are found exactly, by distance. Without the extension only
+chunks that share a term with the question are candidates; their likeness still counts in the ranking.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Row, Text, bindparam, text
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.errors import NotFound
+from orchestrator.ports.memory.documents import (
+    CANDIDATES,
+    Added,
+    Candidate,
+    Chunk,
+    Document,
+    DocumentRecord,
+    NewDocument,
+    Owned,
+    digest_of,
+    name_document,
+)
+from orchestrator.telemetry import get_logger
+from orchestrator.types import JsonObject, TenantId, UserId
+
+_log = get_logger(__name__)
+
+_RECORD = (
+    "document_id, domain, coalesce(title, '') AS title, user_id, coalesce(labels, '[]') AS labels, origin, space,"
+    " chunks, length(body) AS characters, extract(epoch FROM updated_at)::float8 AS updated_at"
+)
+_VISIBLE = (
+    "documents.tenant_id = :tenant_id AND (documents.user_id IS NULL OR documents.user_id = :user_id)"
+    " AND (CAST(:domain AS text) IS NULL OR documents.domain IN ('', :domain))"
+)
+_ADD = (
+    "INSERT INTO documents (tenant_id, document_id, domain, title, body, labels, user_id, digest, origin)"
+    " VALUES (:tenant_id, :document_id, :domain, :title, :body, CAST(:labels AS json), :user_id, :digest,"
+    " CAST(:origin AS json)) ON CONFLICT (tenant_id, document_id) DO NOTHING RETURNING 1"
+)
+_JOIN_LABELS = (
+    "UPDATE documents SET labels = (SELECT json_agg(label ORDER BY label) FROM"
+    " (SELECT json_array_elements_text(coalesce(labels, '[]')) UNION SELECT unnest(:labels)) AS joined (label))"
+    " WHERE tenant_id = :tenant_id AND document_id = :document_id"
+)
+_INSERT_CHUNK = (
+    "INSERT INTO document_chunks (tenant_id, document_id, position, text, terms, embedding)"
+    " VALUES (:tenant_id, :document_id, :position, :text, :terms, CAST(:embedding AS {kind}))"
+)
+_NEAREST = (
+    "SELECT chunk.document_id, chunk.position FROM document_chunks AS chunk JOIN documents"
+    " USING (tenant_id, document_id) WHERE {visible} AND documents.space = :space"
+    " ORDER BY chunk.embedding <=> CAST(:vector AS vector) LIMIT :half"
+)
+_TOLD = (
+    "SELECT chunk.document_id, chunk.position FROM document_chunks AS chunk JOIN documents"
+    " USING (tenant_id, document_id) WHERE {visible} AND chunk.terms && :terms"
+    " ORDER BY (SELECT count(DISTINCT term) FROM unnest(chunk.terms) AS term WHERE term = ANY(:terms)) DESC,"
+    " chunk.document_id, chunk.position LIMIT :half"
+)
+_CANDIDATES = (
+    "SELECT chunk.document_id, chunk.position, chunk.text, chunk.terms,"
+    " CASE WHEN documents.space = :space THEN chunk.embedding::real[] END AS vector,"
+    " coalesce(documents.title, '') AS title, coalesce(documents.labels, '[]') AS labels, documents.origin,"
+    " extract(epoch FROM documents.updated_at)::float8 AS updated_at"
+    " FROM ({found}) AS found JOIN document_chunks AS chunk USING (document_id, position)"
+    " JOIN documents USING (tenant_id, document_id) WHERE chunk.tenant_id = :tenant_id"
+)
+
+
+class PostgresDocuments:
+    """Implements `ports.memory.documents.Documents`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._has_vectors: bool | None = None
+
+    async def add(self, document: NewDocument) -> Added:
+        document_id = name_document(document)
+        names = {"tenant_id": document.tenant_id, "document_id": document_id}
+        values = {
+            **names,
+            "domain": document.domain,
+            "title": document.title,
+            "body": document.text,
+            "labels": _json(sorted(set(document.labels))),
+            "user_id": document.user_id,
+            "digest": digest_of(document),
+            "origin": _json(document.origin),
+        }
+        async with self._database.transaction() as connection:
+            created = (await connection.execute(text(_ADD), values)).scalar() is not None
+            if not created and document.labels:
+                labelled = text(_JOIN_LABELS).bindparams(bindparam("labels", type_=ARRAY(Text)))
+                await connection.execute(labelled, {**names, "labels": list(document.labels)})
+        return Added(document_id, created)
+
+    async def get(self, owned: Owned, document_id: str) -> Document:
+        return await self._one(_VISIBLE, _arguments(owned), document_id)
+
+    async def list(self, owned: Owned, *, after: str = "", limit: int = 100) -> list[DocumentRecord]:
+        query = (
+            f"SELECT {_RECORD} FROM documents WHERE {_VISIBLE} AND document_id > :after"  # noqa: S608 - own words
+            " ORDER BY document_id LIMIT :limit"
+        )
+        arguments = {**_arguments(owned), "after": after, "limit": limit}
+        async with self._database.transaction() as connection:
+            return [_record(row) for row in await connection.execute(text(query), arguments)]
+
+    async def delete(self, owned: Owned, document_id: str) -> None:
+        query = f"DELETE FROM documents WHERE {_VISIBLE} AND document_id = :document_id"  # noqa: S608 - own words
+        async with self._database.transaction() as connection:
+            arguments = {**_arguments(owned), "document_id": document_id}
+            if not (await connection.execute(text(query), arguments)).rowcount:
+                raise NotFound("document", document_id)
+
+    async def unembedded(self, space: str, *, limit: int = 100) -> builtins.list[tuple[TenantId, str]]:
+        query = text(
+            "SELECT tenant_id, document_id FROM documents WHERE space IS DISTINCT FROM :space"
+            " ORDER BY updated_at LIMIT :limit"
+        )
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(query, {"space": space, "limit": limit})
+            return [(TenantId(row.tenant_id), row.document_id) for row in rows]
+
+    async def fetch(self, tenant_id: TenantId, document_id: str) -> Document:
+        return await self._one("tenant_id = :tenant_id", {"tenant_id": tenant_id}, document_id)
+
+    async def set_chunks(
+        self, tenant_id: TenantId, document_id: str, digest: str, space: str, chunks: Sequence[Chunk]
+    ) -> bool:
+        names = {"tenant_id": tenant_id, "document_id": document_id}
+        async with self._database.transaction() as connection:
+            kept = await connection.execute(
+                text(
+                    "UPDATE documents SET space = :space, chunks = :chunks WHERE tenant_id = :tenant_id"
+                    " AND document_id = :document_id AND digest = :digest"
+                ),
+                {**names, "space": space, "chunks": len(chunks), "digest": digest},
+            )
+            if not kept.rowcount:
+                return False
+            await connection.execute(
+                text(
+                    "DELETE FROM document_chunks WHERE tenant_id = :tenant_id AND document_id = :document_id"
+                ),
+                names,
+            )
+            if chunks:
+                await self._insert(connection, names, chunks)
+        return True
+
+    async def candidates(
+        self,
+        owned: Owned,
+        *,
+        space: str,
+        vector: Sequence[float],
+        terms: Sequence[str],
+        limit: int = CANDIDATES,
+    ) -> builtins.list[Candidate]:
+        arguments = {
+            **_arguments(owned),
+            "space": space,
+            "terms": sorted(set(terms)),
+            "half": (limit + 1) // 2,
+        }
+        async with self._database.transaction() as connection:
+            ways = [_TOLD]
+            if await self._look_for_vectors(connection):
+                ways.append(_NEAREST)
+                arguments["vector"] = _vector(vector)
+            found = " UNION ".join(f"({way.format(visible=_VISIBLE)})" for way in ways)
+            query = text(_CANDIDATES.format(found=found)).bindparams(bindparam("terms", type_=ARRAY(Text)))
+            return [_candidate(row) for row in await connection.execute(query, arguments)]
+
+    async def _insert(self, connection: AsyncConnection, names: JsonObject, chunks: Sequence[Chunk]) -> None:
+        kind = "vector" if await self._look_for_vectors(connection) else "real[]"
+        statement = text(_INSERT_CHUNK.format(kind=kind)).bindparams(bindparam("terms", type_=ARRAY(Text)))
+        write = _vector if kind == "vector" else _array
+        rows = [
+            {
+                **names,
+                "position": chunk.position,
+                "text": chunk.text,
+                "terms": list(chunk.terms),
+                "embedding": write(chunk.vector),
+            }
+            for chunk in chunks
+        ]
+        await connection.execute(statement, rows)
+
+    async def _look_for_vectors(self, connection: AsyncConnection) -> bool:
+        """Whether chunks are kept as vectors; looked up once."""
+        known = self._has_vectors
+        if known is None:
+            query = text(
+                "SELECT format_type(atttypid, NULL) FROM pg_attribute"
+                " WHERE attrelid = 'document_chunks'::regclass AND attname = 'embedding'"
+            )
+            known = self._has_vectors = (await connection.execute(query)).scalar_one() == "vector"
+            if not known:
+                _log.warning("PostgreSQL has no pgvector: documents are found by their words alone.")
+        return known
+
+    async def _one(self, condition: str, arguments: JsonObject, document_id: str) -> Document:
+        query = (
+            f"SELECT {_RECORD}, body, digest FROM documents WHERE {condition} AND document_id = :document_id"  # noqa: S608
+        )
+        async with self._database.transaction() as connection:
+            rows = await connection.execute(text(query), {**arguments, "document_id": document_id})
+            row = rows.one_or_none()
+        if row is None:
+            raise NotFound("document", document_id)
+        return Document(_record(row), row.body, row.digest)
+
+
+def _arguments(owned: Owned) -> JsonObject:
+    return {"tenant_id": owned.tenant_id, "user_id": owned.user_id, "domain": owned.domain}
+
+
+def _record(row: Row[Any]) -> DocumentRecord:
+    return DocumentRecord(
+        document_id=row.document_id,
+        title=row.title,
+        domain=row.domain,
+        user_id=None if row.user_id is None else UserId(row.user_id),
+        labels=tuple(row.labels),
+        origin=row.origin,
+        characters=row.characters,
+        chunks=row.chunks,
+        space=row.space,
+        updated_at=row.updated_at,
+    )
+
+
+def _candidate(row: Row[Any]) -> Candidate:
+    return Candidate(
+        document_id=row.document_id,
+        position=row.position,
+        title=row.title,
+        text=row.text,
+        terms=tuple(row.terms),
+        vector=None if row.vector is None else tuple(row.vector),
+        labels=tuple(row.labels),
+        origin=row.origin,
+        updated_at=row.updated_at,
+    )
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value).decode()
+
+
+def _vector(values: Sequence[float]) -> str:
+    return f"[{','.join(map(repr, values))}]"
+
+
+def _array(values: Sequence[float]) -> str:
+    return f"{{{','.join(map(repr, values))}}}"

@@ -1,0 +1,95 @@
+"""Named collections of JSON documents on PostgreSQL, for the services of one domain and tenant.
+
+Tools use them within a turn: one named statement each (RT-20). Internal flows also look through all tenants.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+from sqlalchemy import select, tuple_
+
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import records
+from orchestrator.types import JsonObject, TenantId
+
+
+class PostgresRecords:
+    def __init__(self, database: Database, tenant_id: TenantId, domain: str) -> None:
+        self._database = database
+        self._bound = {"tenant_id": tenant_id, "domain": domain}
+
+    async def get(self, collection: str, key: str) -> JsonObject | None:
+        return await self._one("get_record", collection, key=key)
+
+    async def create(self, collection: str, key: str, document: JsonObject) -> JsonObject:
+        stored = await self._one("create_record", collection, key=key, document=_json(document))
+        while stored is None:  # another stored it in this very moment
+            stored = await self.get(collection, key)
+        return stored
+
+    async def update(
+        self, collection: str, key: str, changes: JsonObject, *, where: JsonObject | None = None
+    ) -> JsonObject | None:
+        return await self._one(
+            "update_record", collection, key=key, changes=_json(changes), fields=_json(where or {})
+        )
+
+    async def find(
+        self, collection: str, where: JsonObject | None = None, *, limit: int = 100
+    ) -> list[JsonObject]:
+        arguments = {**self._bound, "collection": collection, "fields": _json(where or {}), "limit": limit}
+        with translated():
+            rows = await self._database.fetch_all(statement("find_records"), arguments)
+        return [row[0] for row in rows]
+
+    async def _one(self, name: str, collection: str, **arguments: Any) -> JsonObject | None:
+        with translated():
+            row = await self._database.fetch_one(
+                statement(name), {**self._bound, "collection": collection, **arguments}
+            )
+        return None if row is None else row[0]
+
+
+class PostgresCollections:
+    """What the services of a domain keep, over all tenants. Every method raises Unavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def of(self, tenant_id: TenantId, domain: str) -> PostgresRecords:
+        """The collections of one tenant."""
+        return PostgresRecords(self._database, tenant_id, domain)
+
+    async def everywhere(
+        self,
+        domain: str,
+        collection: str,
+        where: JsonObject,
+        *,
+        after: tuple[TenantId, str] = (TenantId(""), ""),
+        limit: int = 500,
+    ) -> list[tuple[TenantId, str, JsonObject]]:
+        """Tenant, key and document of those that contain `where`, in the order of tenant and key."""
+        place = (records.c.tenant_id, records.c.key)
+        query = (
+            select(*place, records.c.document)
+            .where(
+                records.c.domain == domain,
+                records.c.collection == collection,
+                records.c.document.contains(where),
+                tuple_(*place) > after,
+            )
+            .order_by(*place)
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            return [
+                (TenantId(tenant), key, document) for tenant, key, document in await connection.execute(query)
+            ]
+
+
+def _json(value: JsonObject) -> str:
+    return orjson.dumps(value).decode()

@@ -1,0 +1,56 @@
+"""The durable copy of scratchpads, on PostgreSQL (RT-14)."""
+
+from __future__ import annotations
+
+import orjson
+from sqlalchemy import delete
+
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import scratchpad_entries
+from orchestrator.ports.memory.scratchpad import CAPACITY, Entry
+from orchestrator.types import SessionId, TenantId
+
+_COLUMNS = scratchpad_entries.c
+
+
+class PostgresScratchpadArchive:
+    """Implements `ports.memory.scratchpad.ScratchpadArchive`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def save(self, tenant_id: TenantId, session_id: SessionId, entries: tuple[Entry, ...]) -> None:
+        if not entries:
+            return
+        arguments = {
+            "session_id": session_id,
+            "tenant_id": tenant_id,
+            "entries": orjson.dumps([entry.to_json() for entry in entries]).decode(),
+        }
+        with translated():
+            await self._database.fetch_one(statement("save_notes"), arguments)
+
+    async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
+        arguments = {"session_id": session_id, "tenant_id": tenant_id, "capacity": CAPACITY}
+        with translated():
+            rows = await self._database.fetch_all(statement("load_notes"), arguments)
+        return [Entry.from_json(body) for (body,) in reversed(rows)]
+
+    async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                delete(scratchpad_entries).where(
+                    _COLUMNS.session_id == session_id,
+                    _COLUMNS.tenant_id == tenant_id,
+                    _COLUMNS.entry_id.in_(entry_ids),
+                )
+            )
+
+    async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
+        async with self._database.transaction() as connection:
+            await connection.execute(
+                delete(scratchpad_entries).where(
+                    _COLUMNS.session_id == session_id, _COLUMNS.tenant_id == tenant_id
+                )
+            )

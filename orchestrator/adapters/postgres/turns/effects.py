@@ -1,0 +1,126 @@
+"""The ledger of effects on PostgreSQL: what is rare enough for built statements (RT-10).
+
+Writing it together with the journal is `lane`'s, in `sql/record_effect.sql`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Row, exists, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import NOW, effects, lanes, sessions
+from orchestrator.errors import LaneLost, NotFound
+from orchestrator.turns.effect import LedgerEntry, LedgerStatus
+from orchestrator.turns.lease import Lease
+from orchestrator.types import FlowId, SessionId, TenantId, ToolId, TurnId
+
+
+class PostgresEffects:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def list(
+        self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
+    ) -> list[LedgerEntry]:
+        known = select(exists().where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id))
+        query = (
+            select(effects)
+            .where(effects.c.session_id == session_id, effects.c.tenant_id == tenant_id)
+            .order_by(effects.c.at)
+            .limit(limit)
+        )
+        async with self._database.transaction() as connection:
+            if not (await connection.execute(known)).scalar_one():
+                raise NotFound("session", session_id)
+            return [_entry(row) for row in await connection.execute(query)]
+
+
+async def find_effect(database: Database, session_id: SessionId, fingerprint: str) -> LedgerEntry | None:
+    with translated():
+        row = await database.fetch_one(
+            statement("find_effect"), {"session_id": session_id, "fingerprint": fingerprint}
+        )
+    if row is None:
+        return None
+    turn_id, step_key, idempotency_key, flow_id, tool_id, arguments, slots, status, result, at = row
+    return LedgerEntry(
+        session_id=session_id,
+        fingerprint=fingerprint,
+        turn_id=turn_id,
+        step_key=step_key,
+        idempotency_key=idempotency_key,
+        flow_id=flow_id,
+        tool_id=tool_id,
+        arguments=arguments,
+        slots=slots,
+        status=LedgerStatus(status),
+        result=result,
+        at=at,
+    )
+
+
+async def adopt_effect(
+    database: Database, lease: Lease, turn_id: TurnId, step_key: str, fingerprint: str, flow_id: FlowId
+) -> LedgerEntry | None:
+    """Give the line of an earlier attempt the fingerprint and flow of this one. Raises LaneLost."""
+    mine = (effects.c.session_id == lease.session_id, effects.c.turn_id == turn_id)
+    query = select(effects).where(*mine, effects.c.step_key == step_key)
+    async with database.transaction() as connection:
+        await _hold(connection, lease)
+        row = (await connection.execute(query)).one_or_none()
+        if row is None or row.fingerprint == fingerprint:
+            return None if row is None else _entry(row)
+        changing = (
+            update(effects)
+            .where(*mine, effects.c.step_key == step_key)
+            .values(fingerprint=fingerprint, flow_id=flow_id)
+            .returning(effects)
+        )
+        return _entry((await connection.execute(changing)).one())
+
+
+async def mark_compensated(database: Database, lease: Lease, fingerprint: str) -> None:
+    """Raises LaneLost."""
+    async with database.transaction() as connection:
+        await _hold(connection, lease)
+        await connection.execute(
+            update(effects)
+            .where(effects.c.session_id == lease.session_id, effects.c.fingerprint == fingerprint)
+            .values(status=LedgerStatus.COMPENSATED.value, at=NOW)
+        )
+
+
+async def _hold(connection: AsyncConnection, lease: Lease) -> None:
+    """Keep the lane from being taken over until this transaction ends."""
+    held = (
+        select(lanes.c.session_id)
+        .where(
+            lanes.c.session_id == lease.session_id,
+            lanes.c.lease_token == lease.token,
+            lanes.c.epoch == lease.epoch,
+        )
+        .with_for_update(read=True)
+    )
+    if (await connection.execute(held)).one_or_none() is None:
+        raise LaneLost("Another worker has taken this session over; the work is discarded.")
+
+
+def _entry(row: Row[Any]) -> LedgerEntry:
+    return LedgerEntry(
+        session_id=SessionId(row.session_id),
+        fingerprint=row.fingerprint,
+        turn_id=TurnId(row.turn_id),
+        step_key=row.step_key,
+        idempotency_key=row.idempotency_key,
+        flow_id=FlowId(row.flow_id),
+        tool_id=ToolId(row.tool_id),
+        arguments=row.arguments,
+        slots=row.slots,
+        status=LedgerStatus(row.status),
+        result=row.result,
+        at=row.at,
+    )

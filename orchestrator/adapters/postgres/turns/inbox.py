@@ -1,0 +1,375 @@
+"""The inbox on PostgreSQL: one merged statement accepts a turn; what is rare takes a transaction.
+
+Knows nothing of wake-ups: who submits tells the workers after this has returned.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import psycopg
+from sqlalchemy import Row, desc, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from orchestrator.adapters.postgres.lane_lock import (
+    append_event,
+    end_turn,
+    lock_lane,
+    lock_lane_of_turn,
+    unfinished,
+)
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
+from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import NOW, lanes, turns
+from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
+from orchestrator.telemetry.traces import note_accepted
+from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnKind, TurnRecord, TurnStatus
+from orchestrator.types import SessionId, TenantId, TurnId
+
+_COUNT_EVERY_S = 1.0
+_COUNT_SHARE = 20
+"""Counting the total takes at most one twentieth of the time."""
+
+
+class PostgresInbox:
+    def __init__(self, database: Database, *, session_limit: int = 100, total_limit: int = 200_000) -> None:
+        """Both limits count unfinished turns; the total is an estimate of this process."""
+        self._database = database
+        self._session_limit = session_limit
+        self._total = _TotalBound(database, total_limit)
+        self._sessions = PostgresSessions(database)
+        self._submit = statement("submit")
+
+    async def submit(self, submission: Submission) -> Receipt:
+        await self._total.admit()
+        turn_id = new_turn_id()
+        try:
+            with translated():
+                row = await self._database.fetch_one(self._submit, self._arguments(submission, turn_id))
+        except psycopg.errors.UniqueViolation as violation:
+            return await self._already_there(submission, violation)
+        if row is not None:
+            self._total.count()
+            note_accepted(turn_id, submission.session_id)
+            return Receipt(turn_id, submission.session_id, row[0], TurnStatus.QUEUED, row[1])
+        return await self._submit_slowly(submission, turn_id)
+
+    def _arguments(self, submission: Submission, turn_id: TurnId) -> dict[str, Any]:
+        action = submission.input.action
+        return {
+            "session_id": submission.session_id,
+            "tenant_id": submission.tenant_id,
+            "turn_id": turn_id,
+            "idempotency_key": submission.idempotency_key,
+            "client_sequence": submission.sequence,
+            "kind": submission.input.kind.value,
+            "form": submission.input.form,
+            "text": submission.input.text,
+            "action": None if action is None else orjson.dumps(action).decode(),
+            "if_busy": None if submission.if_busy is None else submission.if_busy.value,
+            "inbox_limit": self._session_limit,
+        }
+
+    async def _already_there(
+        self, submission: Submission, violation: psycopg.errors.UniqueViolation
+    ) -> Receipt:
+        """The key was used before (the earlier turn is the answer), or the sequence was."""
+        if submission.idempotency_key is not None:
+            async with self._database.transaction() as connection:
+                earlier = await _find_by_key(connection, submission)
+                if earlier is not None:
+                    return await _receipt(connection, earlier, repeated=True)
+        if violation.diag.constraint_name == "turns_client_sequence_key":
+            raise _sequence_in_use(submission) from violation
+        raise violation
+
+    async def _submit_slowly(self, submission: Submission, turn_id: TurnId) -> Receipt:
+        """What the merged statement did not take: the reason as an error, or a rule beyond enqueue."""
+        async with self._database.transaction() as connection:
+            lane = await lock_lane(connection, submission.session_id, submission.tenant_id)
+            if lane is not None:
+                receipt = await self._submit_locked(connection, lane, submission, turn_id)
+                self._total.count()
+                return receipt
+        if not submission.create_session:
+            raise NotFound("session", submission.session_id)
+        if submission.domain is None:
+            raise InvalidInput("A session that does not exist yet needs a domain.", field="domain")
+        await self._sessions.create(
+            submission.tenant_id,
+            submission.domain,
+            session_id=submission.session_id,
+            user_id=submission.user_id,
+        )
+        return await self.submit(submission)
+
+    async def _submit_locked(
+        self, connection: AsyncConnection, lane: Row[Any], submission: Submission, turn_id: TurnId
+    ) -> Receipt:
+        earlier = await _find_by_key(connection, submission)
+        if earlier is not None:
+            return await _receipt(connection, earlier, repeated=True)
+        if lane.closed:
+            raise SessionClosed("The session has been closed; start a new one.")
+        rule = submission.if_busy or IfBusy(lane.if_busy)
+        waiting = (await connection.execute(unfinished(lane.session_id, lane.done_seq))).all()
+        of_users = [turn for turn in waiting if turn.kind == TurnKind.USER]
+        if of_users and rule is IfBusy.REJECT:
+            raise SessionBusy("The session is still working on an earlier turn; wait for its answer.")
+        if lane.pending >= self._session_limit:
+            raise InboxFull(f"The session has {lane.pending} unfinished turns; wait for some to finish.")
+        if await _sequence_exists(connection, submission):
+            raise _sequence_in_use(submission)
+        target = _merge_target(waiting, submission) if rule is IfBusy.MERGE else None
+        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
+            await _ask_to_stop(connection, of_users[0].turn_id, forget=rule is IfBusy.ROLLBACK)
+        await _insert_turn(connection, lane, submission, turn_id, target)
+        note_accepted(turn_id, submission.session_id)
+        return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
+
+    async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+        async with self._database.transaction() as connection:
+            query = select(turns).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
+            row = (await connection.execute(query)).one_or_none()
+        if row is None:
+            raise NotFound("turn", turn_id)
+        return turn_record(row)
+
+    async def turns(
+        self,
+        tenant_id: TenantId,
+        *,
+        session_id: SessionId | None = None,
+        status: TurnStatus | None = None,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> list[TurnRecord]:
+        query = select(turns).where(turns.c.tenant_id == tenant_id).limit(limit)
+        if session_id is None:
+            query = query.order_by(desc(turns.c.turn_id))
+        else:
+            query = query.where(turns.c.session_id == session_id).order_by(desc(turns.c.seq))
+        if before is not None:
+            query = query.where(turns.c.seq < before)
+        if status is TurnStatus.QUARANTINED:
+            query = query.where(turns.c.quarantined_at.is_not(None))
+        elif status is not None:
+            query = query.where(turns.c.status == status.value)
+        async with self._database.transaction() as connection:
+            return [turn_record(row) for row in await connection.execute(query)]
+
+    async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+        async with self._database.transaction() as connection:
+            lane, turn = await _locked(connection, tenant_id, turn_id)
+            if turn.status == TurnStatus.QUEUED:
+                _require_own(turn)
+                await end_turn(connection, lane, turn, TurnStatus.CANCELLED, "cancelled before it ran")
+            elif turn.status == TurnStatus.RUNNING:
+                await _ask_to_stop(connection, turn_id, forget=False)
+        return await self.turn(tenant_id, turn_id)
+
+    async def retry(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+        async with self._database.transaction() as connection:
+            lane, turn = await _locked(connection, tenant_id, turn_id)
+            if turn.status != TurnStatus.QUARANTINED:
+                raise Refused(f"Only a quarantined turn can be retried; this one is {turn.status}.")
+            await _queue_again(connection, lane, turn)
+        return await self.turn(tenant_id, turn_id)
+
+    async def drop(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+        async with self._database.transaction() as connection:
+            lane, turn = await _locked(connection, tenant_id, turn_id)
+            if turn.status not in {TurnStatus.QUEUED, TurnStatus.QUARANTINED}:
+                raise Refused(f"Only a queued or quarantined turn can be dropped; this one is {turn.status}.")
+            _require_own(turn)
+            await end_turn(
+                connection, lane, turn, TurnStatus.CANCELLED, turn.error or "dropped by an operator"
+            )
+        return await self.turn(tenant_id, turn_id)
+
+
+@dataclass
+class _TotalBound:
+    """How many turns are unfinished in all: counted now and then, and added to in between."""
+
+    database: Database
+    limit: int
+    estimate: int = 0
+    next_count_at: float = 0.0
+
+    async def admit(self) -> None:
+        """Raises InboxFull when the total bound is reached."""
+        now = time.monotonic()
+        if now >= self.next_count_at:
+            self.next_count_at = now + _COUNT_EVERY_S
+            query = select(func.parley_unfinished_turns())  # of all tenants, whoever asks
+            async with self.database.transaction() as connection:
+                self.estimate = int((await connection.execute(query)).scalar_one())
+            took = time.monotonic() - now
+            self.next_count_at = now + max(_COUNT_EVERY_S, _COUNT_SHARE * took)
+        if self.estimate >= self.limit:
+            raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
+
+    def count(self) -> None:
+        self.estimate += 1
+
+
+async def _locked(
+    connection: AsyncConnection, tenant_id: TenantId, turn_id: TurnId
+) -> tuple[Row[Any], Row[Any]]:
+    found = await lock_lane_of_turn(connection, tenant_id, turn_id)
+    if found is None:
+        raise NotFound("turn", turn_id)
+    return found
+
+
+def _require_own(turn: Row[Any]) -> None:
+    if turn.merged_into is not None and turn.finished_at is None:
+        raise Refused(f"The turn was merged into {turn.merged_into}; cancel that one.")
+
+
+async def _find_by_key(connection: AsyncConnection, submission: Submission) -> Row[Any] | None:
+    if submission.idempotency_key is None:
+        return None
+    query = select(turns).where(
+        turns.c.session_id == submission.session_id,
+        turns.c.tenant_id == submission.tenant_id,
+        turns.c.idempotency_key == submission.idempotency_key,
+    )
+    return (await connection.execute(query)).one_or_none()
+
+
+async def _sequence_exists(connection: AsyncConnection, submission: Submission) -> bool:
+    if submission.sequence is None:
+        return False
+    query = select(turns.c.turn_id).where(
+        turns.c.session_id == submission.session_id, turns.c.client_sequence == submission.sequence
+    )
+    return (await connection.execute(query)).one_or_none() is not None
+
+
+def _sequence_in_use(submission: Submission) -> InvalidInput:
+    return InvalidInput(
+        f"The sequence {submission.sequence} was used already by another turn of this session.",
+        field="sequence",
+    )
+
+
+async def _receipt(connection: AsyncConnection, turn: Row[Any], *, repeated: bool) -> Receipt:
+    before = select(func.count()).select_from(
+        unfinished(turn.session_id, 0).where(turns.c.seq < turn.seq).subquery()
+    )
+    position = 0 if turn.finished_at is not None else (await connection.execute(before)).scalar_one()
+    return Receipt(
+        TurnId(turn.turn_id),
+        SessionId(turn.session_id),
+        turn.seq,
+        TurnStatus(turn.status),
+        position,
+        repeated,
+    )
+
+
+def _merge_target(waiting: list[Row[Any]] | Any, submission: Submission) -> Row[Any] | None:
+    """The last waiting turn, when both are plain texts of the user."""
+    last = waiting[-1] if waiting else None
+    mergeable = (
+        last is not None
+        and last.status == TurnStatus.QUEUED
+        and last.attempts == 0
+        and last.text is not None
+        and last.kind == TurnKind.USER
+        and last.cancel_requested_at is None
+        and submission.input.text is not None
+        and submission.input.kind is TurnKind.USER
+    )
+    return last if mergeable else None
+
+
+async def _ask_to_stop(connection: AsyncConnection, turn_id: str, *, forget: bool) -> None:
+    await connection.execute(
+        update(turns)
+        .where(turns.c.turn_id == turn_id, turns.c.finished_at.is_(None))
+        .values(cancel_requested_at=func.coalesce(turns.c.cancel_requested_at, NOW), forget=forget)
+    )
+
+
+async def _insert_turn(
+    connection: AsyncConnection,
+    lane: Row[Any],
+    submission: Submission,
+    turn_id: TurnId,
+    target: Row[Any] | None,
+) -> None:
+    """Insert at the end of the queue, or as merged into the last waiting turn."""
+    given = submission.input
+    await connection.execute(
+        insert(turns).values(
+            turn_id=turn_id,
+            session_id=submission.session_id,
+            tenant_id=submission.tenant_id,
+            seq=lane.next_seq,
+            client_sequence=submission.sequence,
+            idempotency_key=submission.idempotency_key,
+            kind=given.kind.value,
+            form=given.form,
+            text=given.text,
+            action=given.action,
+            merged_into=None if target is None else target.turn_id,
+        )
+    )
+    if target is not None:
+        await connection.execute(
+            update(turns)
+            .where(turns.c.turn_id == target.turn_id)
+            .values(text=f"{target.text}\n{given.text}", merges=turns.c.merges + 1)
+        )
+    await connection.execute(
+        update(lanes)
+        .where(lanes.c.session_id == lane.session_id)
+        .values(
+            next_seq=lanes.c.next_seq + 1,
+            pending=lanes.c.pending + int(target is None),
+            ready_at=NOW if lane.pending == 0 else lane.ready_at,
+            check_at=func.least(lanes.c.check_at, NOW),
+            updated_at=NOW,
+        )
+    )
+    await append_event(connection, lane.session_id, turn_id, "accepted", {"seq": lane.next_seq})
+
+
+async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[Any]) -> None:
+    """A quarantined turn as the session's last one, with all its attempts before it."""
+    await connection.execute(
+        update(turns)
+        .where(turns.c.turn_id == turn.turn_id)
+        .values(
+            seq=lane.next_seq,
+            status=TurnStatus.QUEUED.value,
+            attempts=0,
+            error=None,
+            result=None,
+            merges=0,
+            cancel_requested_at=None,
+            deadline_at=None,
+            finished_at=None,
+            quarantined_at=None,
+        )
+    )
+    await connection.execute(
+        update(lanes)
+        .where(lanes.c.session_id == lane.session_id)
+        .values(
+            next_seq=lanes.c.next_seq + 1,
+            pending=lanes.c.pending + 1,
+            ready_at=NOW if lane.pending == 0 else lane.ready_at,
+            check_at=func.least(lanes.c.check_at, NOW),
+            updated_at=NOW,
+        )
+    )
+    await append_event(connection, lane.session_id, turn.turn_id, "accepted", {"seq": lane.next_seq})
