@@ -60,7 +60,7 @@ def make_doors(store: MemoryStore, **others: Any) -> Doors:
         "circuits": _no_circuits,
         "runs": PostgresRuns(Database(NOWHERE)),
         "status": PostgresStatus(Database(NOWHERE)),
-        "pressure": PostgresLoad(Database(NOWHERE)),
+        "load": PostgresLoad(Database(NOWHERE)),
         "flows": KnownFlows("travel"),
         "send_runs": TaskSender("redis://127.0.0.1:1/0").send_runs,
         "events": EventFeed(MemoryEventLog(store), live, inbox),
