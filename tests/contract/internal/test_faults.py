@@ -229,22 +229,6 @@ async def test_a_cancelled_run_releases_its_successors_if_it_says_so(
     await on_workers.runs.cancel(DEFAULT_TENANT, again.runs["scripted"])
 
 
-async def test_a_run_that_waits_for_another_graph_is_blocked_with_it(
-    on_workers: OnWorkers, crew: Fleet
-) -> None:
-    """IF-9: `after` names a run that is there already; redoing that one lets it wait again."""
-    first = (await on_workers.runs.start((NewRun("doubling"),))).runs["doubling"]
-    second = (await on_workers.runs.start((NewRun("scripted", after=first),))).runs["scripted"]
-    await on_workers.runs.cancel(DEFAULT_TENANT, first)
-    blocked = await on_workers.runs.get(DEFAULT_TENANT, second)
-    again = await on_workers.runs.redo(DEFAULT_TENANT, first)
-    waiting = await on_workers.runs.get(DEFAULT_TENANT, second)
-
-    assert (blocked.status, blocked.reason) == (RunStatus.BLOCKED, "doubling is cancelled")
-    assert waiting.status is RunStatus.WAITING
-    await on_workers.runs.cancel(DEFAULT_TENANT, again.runs["doubling"])
-
-
 async def test_a_frozen_worker_is_fenced(crew: Fleet, on_workers: OnWorkers) -> None:
     """IF-8: what it had taken is done by another; when it wakes, it writes nothing."""
     start(crew, 1)
