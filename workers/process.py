@@ -41,7 +41,7 @@ from workers.outbox import Deliver, OutboxSender, note_into
 from workers.periodic import WorkerParts, start_periodic_work
 from workers.reconciler import Reconciler
 from workers.session_pool import SessionPool
-from workers.submission import TurnRequest, submit
+from workers.submission import QueuedTurnRequest, submit
 from workers.webhooks import WebhookSender
 
 STALLED_AFTER_LEASES = 2
@@ -100,7 +100,7 @@ class WorkerProcess:
         """
         self._thread.submit(self._parts.pool.wake(session_id)).result()
 
-    def submit_turn(self, request: TurnRequest) -> JsonObject:
+    def submit_turn(self, request: QueuedTurnRequest) -> JsonObject:
         """Accept a turn, and wait for it if the request says so."""
         ports = self._parts.ports
         return self._thread.submit(submit(request, ports, ports.domains.default)).result()

@@ -12,8 +12,8 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, Protocol
 
+from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.errors import ParleyError
-from orchestrator.ports.webhooks import WebhookFeeds
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import WEBHOOK_POSTS, WEBHOOKS_GIVEN_UP
 from orchestrator.turns.event import Event
@@ -50,7 +50,7 @@ class WebhookSender:
     """Args: `give_up_s`: a feed that has failed for so long waits for an operator."""
 
     def __init__(
-        self, feeds: WebhookFeeds, posts: Posts, *, give_up_s: float, capacity: int = CAPACITY
+        self, feeds: PostgresWebhookFeeds, posts: Posts, *, give_up_s: float, capacity: int = CAPACITY
     ) -> None:
         self._feeds = feeds
         self._posts = posts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import asdict
 
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.dialogue.json_values import is_object
@@ -52,13 +53,7 @@ class RunsContextGathering:
 
 
 def _parameters(question: ContextQuestion) -> JsonObject:
+    """What the run cannot know by its tenant and session."""
     return {
-        "user_id": question.user_id,
-        "turn_id": question.turn_id,
-        "flow_id": question.flow_id,
-        "domain": question.domain,
-        "dact": question.dact,
-        "question": question.question,
-        "slots": question.slots,
-        "known": question.known,
+        name: value for name, value in asdict(question).items() if name not in {"tenant_id", "session_id"}
     }

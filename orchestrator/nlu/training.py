@@ -14,13 +14,12 @@ from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
 from io import BytesIO
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import orjson
 
 from orchestrator.nlu.linear import Features, LinearModel, train_linear
-from orchestrator.ports.trained import TrainedModels
 from orchestrator.telemetry import get_logger
 
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
@@ -36,6 +35,21 @@ Fit = Callable[[Sequence[Features], Sequence[str], float], LinearModel]
 def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
     """Train, whatever was trained before."""
     return train_linear(rows, labels, strength=strength)
+
+
+class TrainedModels(Protocol):
+    """Contents by key, kept from one process to the next; losing one costs its training.
+
+    A key names everything that determines its content, so nothing is ever changed.
+    """
+
+    def get(self, key: str) -> bytes | None:
+        """What was put; None when there is nothing, or nothing that may be trusted."""
+        ...
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keep a content, whole or not at all; where nothing can be kept, nothing happens."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

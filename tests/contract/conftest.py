@@ -23,8 +23,8 @@ from orchestrator.adapters.postgres.turns.effects import PostgresEffects
 from orchestrator.adapters.postgres.turns.events import PostgresEventLog
 from orchestrator.adapters.postgres.turns.feedback import PostgresFeedback
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.domain.services import Records
 from orchestrator.ports.lane import Lane
-from orchestrator.ports.memory.records import Records
 from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns.approvals import Approvals

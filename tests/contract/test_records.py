@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.ports.memory.records import Records
+from orchestrator.domain.services import Records
 from orchestrator.types import JsonObject, TenantId
 from tests.contract.conftest import Ports
 

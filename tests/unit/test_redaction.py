@@ -11,7 +11,9 @@ from pydantic import ValidationError
 
 from orchestrator.errors import ConfigurationError
 from orchestrator.redaction import HIDDEN, Redactor
-from orchestrator.settings import ModelEndpoint, Settings, environment_secrets, known_secrets
+from orchestrator.settings import Settings, known_secrets
+from orchestrator.settings.environment import environment_secrets
+from orchestrator.settings.fields import ModelEndpoint
 
 KNOWN = 'hush/ü "8+&4"\\x=?'
 """A secret with everything that some writing escapes."""

@@ -12,7 +12,8 @@ from orchestrator.adapters.postgres.pool import engine_url
 from orchestrator.adapters.redis.client import connect
 from orchestrator.bootstrap import build_agent
 from orchestrator.errors import ConfigurationError
-from orchestrator.settings import NO_STORES, Settings, load_settings, read_settings, read_variable
+from orchestrator.settings import NO_STORES, Settings, load_settings, read_settings
+from orchestrator.settings.environment import read_variable
 from parley.main import run
 from parley.roles import Role
 from workers.app import create_app

@@ -26,7 +26,8 @@ from orchestrator.models import (
     read_voters,
 )
 from orchestrator.ports.spending import SpendingStore
-from orchestrator.settings import OPENAI_URL, ModelEndpoint, Settings
+from orchestrator.settings import OPENAI_URL, Settings
+from orchestrator.settings.fields import ModelEndpoint
 from orchestrator.telemetry import RecordSignal, drop_signal, get_logger
 
 if TYPE_CHECKING:

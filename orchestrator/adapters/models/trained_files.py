@@ -23,7 +23,7 @@ _log = get_logger(__name__)
 
 
 class TrainedFiles:
-    """Implements `ports.trained.TrainedModels`. The folder is made when it is first needed."""
+    """Implements `nlu.training.TrainedModels`. The folder is made when it is first needed."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

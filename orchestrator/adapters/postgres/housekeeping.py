@@ -55,8 +55,7 @@ class PostgresHousekeeping:
     async def state(self, tenant_id: TenantId, session_id: SessionId) -> SessionState | None:
         """None: the session is not there, or nothing has happened in it."""
         query = _with_state().where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.read_one(query)
         return None if row is None else _state(row)
 
     async def states(self, *, quiet_for_s: float, after: str = "", limit: int = 500) -> list[SessionState]:
@@ -75,8 +74,7 @@ class PostgresHousekeeping:
             .order_by(sessions.c.session_id)
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            return [_state(row) for row in await connection.execute(query)]
+        return [_state(row) for row in await self._database.read_all(query)]
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
         """Open sessions without activity for so long."""
@@ -153,9 +151,8 @@ class PostgresHousekeeping:
             " AND archive.state = 'Completed' AND slot.value ->> 'source' = 'user'"
             " GROUP BY 1, 2, 3 ORDER BY 1, 2, 4 DESC"
         )
-        async with self._database.transaction() as connection:
-            rows = await connection.execute(query, {"tenant": tenant_id, "user": user_id})
-            return [SlotUse(*row) for row in rows]
+        rows = await self._database.read_all(query, {"tenant": tenant_id, "user": user_id})
+        return [SlotUse(*row) for row in rows]
 
     async def unsummarised(
         self, *, idle_s: float, least_turns: int, limit: int = 100
@@ -178,18 +175,15 @@ class PostgresHousekeeping:
             .order_by(lanes.c.updated_at)
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            rows = await connection.execute(query)
-            return [(TenantId(row.tenant_id), SessionId(row.session_id), Epoch(row.epoch)) for row in rows]
+        rows = await self._database.read_all(query)
+        return [(TenantId(row.tenant_id), SessionId(row.session_id), Epoch(row.epoch)) for row in rows]
 
     async def _delete(self, statement: str, arguments: dict[str, Any]) -> int:
-        async with self._database.transaction() as connection:
-            return (await connection.execute(text(statement), arguments)).rowcount
+        return await self._database.write(text(statement), arguments)
 
     async def _names(self, query: Any) -> list[tuple[TenantId, SessionId]]:
-        async with self._database.transaction() as connection:
-            rows = await connection.execute(query)
-            return [(TenantId(row.tenant_id), SessionId(row.session_id)) for row in rows]
+        rows = await self._database.read_all(query)
+        return [(TenantId(row.tenant_id), SessionId(row.session_id)) for row in rows]
 
 
 def _ago(seconds: float) -> Any:

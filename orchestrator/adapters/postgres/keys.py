@@ -8,6 +8,7 @@ from typing import Any
 from sqlalchemy import Row, desc, func, insert, select, text, update
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import NOW, api_keys
 from orchestrator.errors import NotFound
 from orchestrator.turns.access import ApiKey, Scope
@@ -53,8 +54,7 @@ class PostgresKeys:
         query = select(api_keys).order_by(desc(api_keys.c.created_at))
         if tenant_id is not None:
             query = query.where(api_keys.c.tenant_id == tenant_id)
-        async with self._database.transaction() as connection:
-            return [_key(row) for row in await connection.execute(query)]
+        return [_key(row) for row in await self._database.read_all(query)]
 
     async def revoke(self, key_id: str) -> ApiKey:
         revoking = (
@@ -63,8 +63,7 @@ class PostgresKeys:
             .values(revoked_at=func.coalesce(api_keys.c.revoked_at, NOW))
             .returning(api_keys)
         )
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(revoking)).one_or_none()
+        row = await self._database.read_one(revoking)
         if row is None:
             raise NotFound("key", key_id)
         return _key(row)
@@ -73,23 +72,12 @@ class PostgresKeys:
         given = read_key(text)
         if given is None:
             return None
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(_FIND, {"key_id": given.key_id})).one_or_none()
+        row = await self._database.read_one(_FIND, {"key_id": given.key_id})
         return _key(row) if row is not None and fits(given.secret, row.digest) else None
 
     async def is_valid(self, key_id: str) -> bool:
-        async with self._database.transaction() as connection:
-            return (await connection.execute(_FIND, {"key_id": key_id})).one_or_none() is not None
+        return await self._database.read_one(_FIND, {"key_id": key_id}) is not None
 
 
 def _key(row: Row[Any]) -> ApiKey:
-    return ApiKey(
-        key_id=row.key_id,
-        tenant_id=TenantId(row.tenant_id),
-        name=row.name,
-        scopes=frozenset(Scope(scope) for scope in row.scopes),
-        user_id=None if row.user_id is None else UserId(row.user_id),
-        created_at=row.created_at,
-        expires_at=row.expires_at,
-        revoked_at=row.revoked_at,
-    )
+    return record_of(ApiKey, row, scopes=frozenset(Scope(scope) for scope in row.scopes))

@@ -6,7 +6,7 @@ Foreign errors are translated here, at the edge that meets them. Both belong to 
 from __future__ import annotations
 
 import select
-from collections.abc import AsyncGenerator, Generator, Mapping
+from collections.abc import AsyncGenerator, Generator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, LiteralString, Self
 
@@ -16,7 +16,7 @@ import psycopg_pool
 import sqlalchemy.exc
 from psycopg.rows import TupleRow
 from psycopg.types.json import set_json_loads
-from sqlalchemy import text
+from sqlalchemy import Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
@@ -213,6 +213,26 @@ class Database:
                     named = text(_NAME_TENANT.replace("%(tenant)s", ":tenant"))
                     await connection.execute(named, {"tenant": acting_tenant.get()})
                 yield connection
+
+    async def read_one(
+        self, query: Executable, arguments: Mapping[str, Any] | None = None
+    ) -> Row[Any] | None:
+        """The only row of a statement built with SQLAlchemy, in a transaction of its own; None without one."""
+        async with self.transaction() as connection:
+            return (await connection.execute(query, arguments)).one_or_none()
+
+    async def read_all(
+        self, query: Executable, arguments: Mapping[str, Any] | None = None
+    ) -> Sequence[Row[Any]]:
+        """All rows of such a statement."""
+        async with self.transaction() as connection:
+            return (await connection.execute(query, arguments)).all()
+
+    async def write(self, change: Executable, arguments: Mapping[str, Any] | None = None) -> int:
+        """Carry out such a change; how many rows it concerned."""
+        async with self.transaction() as connection:
+            changed: Any = await connection.execute(change, arguments)
+            return changed.rowcount
 
 
 def engine_url(database_url: str) -> str:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import time
-from typing import Any
+from dataclasses import fields
+from typing import Any, TypeVar
 from uuid import uuid4
 
 from sqlalchemy import Row
 
+from orchestrator.turns.event import Event
 from orchestrator.turns.turn import IfBusy, SessionRecord, TurnInput, TurnKind, TurnRecord, TurnStatus
-from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
+from orchestrator.types import JsonObject, TurnId
+
+_Record = TypeVar("_Record")
 
 
 def new_turn_id() -> TurnId:
@@ -17,36 +21,22 @@ def new_turn_id() -> TurnId:
     return TurnId(f"turn_{time.time_ns() // 1_000_000:012x}{uuid4().hex[:20]}")
 
 
+def record_of(kind: type[_Record], row: Row[Any], /, **converted: Any) -> _Record:
+    """A dataclass from the columns that are named as its fields; `converted`: those that are not as stored."""
+    stored = row._asdict()  # pyright: ignore[reportPrivateUsage]  # not to clash with columns
+    names = {field.name for field in fields(kind)} & stored.keys() - converted.keys()  # pyright: ignore[reportArgumentType]
+    return kind(**{name: stored[name] for name in names}, **converted)
+
+
 def turn_record(row: Row[Any]) -> TurnRecord:
-    return TurnRecord(
-        turn_id=TurnId(row.turn_id),
-        session_id=SessionId(row.session_id),
-        tenant_id=TenantId(row.tenant_id),
-        seq=row.seq,
-        status=TurnStatus(row.status),
-        input=TurnInput(text=row.text, action=row.action, form=row.form, kind=TurnKind(row.kind)),
-        attempts=row.attempts,
-        epoch=None if row.epoch is None else Epoch(row.epoch),
-        result=row.result,
-        error=row.error,
-        accepted_at=row.accepted_at,
-        started_at=row.started_at,
-        finished_at=row.finished_at,
-    )
+    given = TurnInput(text=row.text, action=row.action, form=row.form, kind=TurnKind(row.kind))
+    return record_of(TurnRecord, row, status=TurnStatus(row.status), input=given)
 
 
 def session_record(row: Row[Any], state: JsonObject | None = None) -> SessionRecord:
     """From a row of `sessions` joined with its lane."""
-    return SessionRecord(
-        session_id=SessionId(row.session_id),
-        tenant_id=TenantId(row.tenant_id),
-        user_id=None if row.user_id is None else UserId(row.user_id),
-        domain=row.domain,
-        epoch=Epoch(row.epoch),
-        closed=row.closed,
-        pending=row.pending,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        if_busy=IfBusy(row.if_busy),
-        state=state,
-    )
+    return record_of(SessionRecord, row, if_busy=IfBusy(row.if_busy), state=state)
+
+
+def event_of(row: Row[Any]) -> Event:
+    return record_of(Event, row)

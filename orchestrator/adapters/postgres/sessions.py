@@ -75,8 +75,7 @@ class PostgresSessions:
             .outerjoin(states, states.c.session_id == sessions.c.session_id)
             .where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         )
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.read_one(query)
         if row is None:
             raise NotFound("session", session_id)
         return session_record(row, None if row.body is None else orjson.loads(row.body))
@@ -89,15 +88,13 @@ class PostgresSessions:
         )
         if user_id is not None:
             query = query.where(sessions.c.user_id == user_id)
-        async with self._database.transaction() as connection:
-            return [session_record(row) for row in await connection.execute(query)]
+        return [session_record(row) for row in await self._database.read_all(query)]
 
     async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
         query = select(sessions.c.user_id).where(
             sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id
         )
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.read_one(query)
         if row is None:
             raise NotFound("session", session_id)
         return None if row.user_id is None else UserId(row.user_id)

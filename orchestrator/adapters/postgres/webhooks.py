@@ -11,7 +11,6 @@ from typing import Any
 from sqlalchemy import (
     Column,
     Row,
-    RowMapping,
     Select,
     Update,
     case,
@@ -25,11 +24,12 @@ from sqlalchemy import (
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import event_of, record_of
 from orchestrator.adapters.postgres.tables import NOW, events, lanes, webhook_feeds, webhook_secrets, webhooks
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url, new_secret
-from orchestrator.types import SessionId, TenantId, TurnId, new_id
+from orchestrator.types import SessionId, TenantId, new_id
 
 SECRETS_IN_USE = 2
 
@@ -91,7 +91,7 @@ async def add_webhook(
 
 
 class PostgresWebhooks:
-    """Implements `ports.webhooks.Webhooks`."""
+    """Webhooks as operators see them. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -104,6 +104,7 @@ class PostgresWebhooks:
         session_id: SessionId | None = None,
         events: tuple[str, ...] | None = None,
     ) -> Webhook:
+        """Send a session's events, or all sessions', from now on. Raises InvalidInput, NotFound."""
         concerned = update(lanes).where(lanes.c.tenant_id == tenant_id, lanes.c.closed.is_(False))
         if session_id is not None:
             concerned = concerned.where(lanes.c.session_id == session_id)
@@ -115,6 +116,7 @@ class PostgresWebhooks:
         return webhook
 
     async def list(self, tenant_id: TenantId, *, limit: int = 100) -> list[Webhook]:
+        """Newest first, without those that were closed."""
         query = (
             select(webhooks)
             .where(webhooks.c.tenant_id == tenant_id, webhooks.c.closed_at.is_(None))
@@ -122,10 +124,11 @@ class PostgresWebhooks:
             .limit(limit)
         )
         async with self._database.transaction() as connection:
-            rows = (await connection.execute(query)).mappings().all()
-        return [_webhook(row, row["session_id"]) for row in rows]
+            rows = (await connection.execute(query)).all()
+        return [_webhook(row, row.session_id) for row in rows]
 
     async def close(self, tenant_id: TenantId, webhook_id: str) -> None:
+        """Send it nothing more. Raises NotFound."""
         closing = (
             update(webhooks)
             .where(webhooks.c.webhook_id == webhook_id, webhooks.c.tenant_id == tenant_id)
@@ -137,16 +140,17 @@ class PostgresWebhooks:
             await connection.execute(delete(webhook_feeds).where(webhook_feeds.c.webhook_id == webhook_id))
 
     async def failing(self, tenant_id: TenantId, *, limit: int = 100) -> list[Feed]:
+        """Feeds that fail or were given up, those that fail longest first."""
         query = (
             select(webhook_feeds)
             .where(webhook_feeds.c.tenant_id == tenant_id, webhook_feeds.c.failing_since.is_not(None))
             .order_by(webhook_feeds.c.failing_since)
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            return [_feed(row) for row in await connection.execute(query)]
+        return [record_of(Feed, row) for row in await self._database.read_all(query)]
 
     async def retry(self, tenant_id: TenantId, webhook_id: str, session_id: SessionId | None = None) -> int:
+        """Deliver again from where it stopped, at once; how many feeds that concerns."""
         again = update(webhook_feeds).where(
             webhook_feeds.c.tenant_id == tenant_id,
             webhook_feeds.c.webhook_id == webhook_id,
@@ -155,10 +159,10 @@ class PostgresWebhooks:
         if session_id is not None:
             again = again.where(webhook_feeds.c.session_id == session_id)
         again = again.values(due_at=NOW, failing_since=NOW, given_up_at=None, attempts=0)
-        async with self._database.transaction() as connection:
-            return (await connection.execute(again)).rowcount
+        return await self._database.write(again)
 
     async def rotate_secret(self, tenant_id: TenantId) -> str:
+        """A new secret. Deliveries are signed with it and with the one before it; older ones are gone."""
         async with self._database.transaction() as connection:
             secret = await _add_secret(connection, tenant_id)
             kept = _newest_secrets(tenant_id, webhook_secrets.c.secret_id)
@@ -171,7 +175,7 @@ class PostgresWebhooks:
 
 
 class PostgresWebhookFeeds:
-    """Implements `ports.webhooks.WebhookFeeds`."""
+    """Webhooks as the delivering process sees them. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -179,6 +183,7 @@ class PostgresWebhookFeeds:
     async def take_due(
         self, *, limit: int, hold_s: float, per_host: int, busy_hosts: Collection[str] = ()
     ) -> list[HeldFeed]:
+        """Feeds with something to deliver now, held for this process: some of each host, of busy ones none."""
         arguments = {
             "limit": limit,
             "hold_s": hold_s,
@@ -186,44 +191,36 @@ class PostgresWebhookFeeds:
             "busy_hosts": list(busy_hosts),
         }
         async with self._database.transaction() as connection:
-            rows = (await connection.execute(_TAKE_DUE, arguments)).mappings().all()
-            tenants = {TenantId(row["tenant_id"]) for row in rows}
+            rows = (await connection.execute(_TAKE_DUE, arguments)).all()
+            tenants = {TenantId(row.tenant_id) for row in rows}
             signing = {
                 tenant: (await connection.scalars(_newest_secrets(tenant, webhook_secrets.c.secret))).all()
                 for tenant in tenants
             }
         return [
             HeldFeed(
-                _webhook(row, row["of_session"]),
-                SessionId(row["session_id"]),
-                row["delivered"],
-                row["attempts"],
-                row["token"],
-                tuple(signing[row["tenant_id"]]),
+                _webhook(row, row.of_session),
+                SessionId(row.session_id),
+                row.delivered,
+                row.attempts,
+                row.token,
+                tuple(signing[row.tenant_id]),
             )
             for row in rows
         ]
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
+        """What is to be delivered next: events with numbers above `after`, in order."""
         query = (
             select(events)
             .where(events.c.session_id == feed.session_id, events.c.number > after)
             .order_by(events.c.number)
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            return [
-                Event(
-                    session_id=feed.session_id,
-                    type=row.type,
-                    turn_id=None if row.turn_id is None else TurnId(row.turn_id),
-                    payload=row.payload,
-                    number=row.number,
-                )
-                for row in await connection.execute(query)
-            ]
+        return [event_of(row) for row in await self._database.read_all(query)]
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
+        """All events up to `number` arrived; False when the hold was lost, so that others go on."""
         return await self._change(
             feed,
             delivered=number,
@@ -234,12 +231,14 @@ class PostgresWebhookFeeds:
         )
 
     async def finish(self, feed: HeldFeed) -> None:
+        """Nothing more to deliver just now, or another process may go on."""
         kept = webhook_feeds.c
         # What came in meanwhile is due at once.
         due = case((kept.wanted > kept.delivered, NOW), else_=None)
         await self._change(feed, held_until=None, due_at=due)
 
     async def failed(self, feed: HeldFeed, error: str, *, again_s: float, give_up_s: float) -> bool:
+        """Try again later, or give up what has failed for too long; whether it was given up."""
         kept = webhook_feeds.c
         since = func.coalesce(kept.failing_since, NOW)
         over = since <= NOW - _seconds(give_up_s)
@@ -255,13 +254,11 @@ class PostgresWebhookFeeds:
             )
             .returning(kept.given_up_at)
         )
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(changing)).one_or_none()
+        row = await self._database.read_one(changing)
         return row is not None and row.given_up_at is not None
 
     async def _change(self, feed: HeldFeed, **values: Any) -> bool:
-        async with self._database.transaction() as connection:
-            return (await connection.execute(_held(feed).values(values))).rowcount == 1
+        return await self._database.write(_held(feed).values(values)) == 1
 
 
 def _held(feed: HeldFeed) -> Update:
@@ -296,27 +293,6 @@ def _newest_secrets(tenant_id: TenantId, column: Column[str]) -> Select[str]:
     )
 
 
-def _webhook(row: RowMapping, session_id: str | None) -> Webhook:
-    return Webhook(
-        row["webhook_id"],
-        TenantId(row["tenant_id"]),
-        row["url"],
-        None if session_id is None else SessionId(session_id),
-        None if row["events"] is None else tuple(row["events"]),
-        row["created_at"],
-        row["closed_at"],
-    )
-
-
-def _feed(row: Row[Any]) -> Feed:
-    return Feed(
-        row.webhook_id,
-        SessionId(row.session_id),
-        TenantId(row.tenant_id),
-        row.wanted,
-        row.delivered,
-        row.attempts,
-        row.error,
-        row.failing_since,
-        row.given_up_at,
-    )
+def _webhook(row: Row[Any], session_id: str | None) -> Webhook:
+    given = None if row.events is None else tuple(row.events)
+    return record_of(Webhook, row, session_id=session_id, events=given)

@@ -12,9 +12,10 @@ from typing import Any
 import orjson
 from redis.asyncio import Redis
 
+from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.redis.client import read_script, translated
 from orchestrator.errors import Unavailable
-from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, ScratchpadArchive, new_entry_id
+from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, new_entry_id
 from orchestrator.types import SessionId, TenantId
 
 PREFIX = "parley:scratchpad:"
@@ -28,7 +29,7 @@ class RedisScratchpad:
         keep_s: seconds after the last write for which Redis holds a scratchpad.
     """
 
-    def __init__(self, redis: Redis, archive: ScratchpadArchive, *, keep_s: int = KEEP_S) -> None:
+    def __init__(self, redis: Redis, archive: PostgresScratchpadArchive, *, keep_s: int = KEEP_S) -> None:
         self._redis: Any = redis
         self._archive = archive
         self._keep_s = keep_s

@@ -13,6 +13,7 @@ import signal
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import anyio
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
@@ -58,12 +59,13 @@ async def open_stdio(
         env={**get_default_environment(), **variables},
         cwd=folder,
         start_new_session=True,
+        limit=max_line_bytes,
     )
     try:
         to_us, incoming = anyio.create_memory_object_stream[Incoming](0)
         outgoing, to_server = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks, incoming, outgoing:
-            tasks.start_soon(_read, process, to_us, max_line_bytes, on_end)
+            tasks.start_soon(_read, process, to_us, on_end)
             tasks.start_soon(_write, process, to_server)
             try:
                 yield incoming, outgoing
@@ -77,13 +79,12 @@ async def open_stdio(
 async def _read(
     process: asyncio.subprocess.Process,
     to_us: MemoryObjectSendStream[Incoming],
-    max_line_bytes: int,
     on_end: Callable[[], None],
 ) -> None:
     """Hand messages on until the server's output ends, which ends the session."""
     assert process.stdout is not None
     async with to_us:
-        async for line in _lines(process.stdout, max_line_bytes):
+        async for line in _lines(process.stdout):
             message = _overlong(line) if isinstance(line, _Edges) else _parse(line)
             if message is not None:
                 with contextlib.suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
@@ -105,36 +106,27 @@ async def _write(
                 return  # it has ended; the reader tells the session
 
 
-class _Edges:
+class _Edges(NamedTuple):
     """What is kept of a line that is too long."""
 
-    def __init__(self, head: bytes, tail: bytes) -> None:
-        self.head = head
-        self.tail = tail
+    head: bytes
+    tail: bytes
 
 
-async def _lines(stream: asyncio.StreamReader, max_bytes: int) -> AsyncIterator[bytes | _Edges]:
-    """Lines, and the edges of those that are too long: the rest of them is let go as it comes."""
-    parts: list[bytes] = []
-    size = 0
-    edges: _Edges | None = None
-    while chunk := await stream.read(CHUNK_BYTES):
-        *whole, rest = chunk.split(b"\n")
-        for piece in whole:
-            if edges is not None:
-                yield _Edges(edges.head, (edges.tail + piece)[-EDGE_BYTES:])
-            else:
-                yield b"".join([*parts, piece])
-            parts, size, edges = [], 0, None
-        if edges is not None:
-            edges.tail = (edges.tail + rest)[-EDGE_BYTES:]
-            continue
-        parts.append(rest)
-        size += len(rest)
-        if size > max_bytes:
-            known = b"".join(parts)
-            edges = _Edges(known[:EDGE_BYTES], known[-EDGE_BYTES:])
-            parts, size = [], 0
+async def _lines(stream: asyncio.StreamReader) -> AsyncIterator[bytes | _Edges]:
+    """Lines, and the edges of those beyond the stream's limit: the rest of them is let go as it comes."""
+    head = tail = b""
+    while True:
+        try:
+            line = await stream.readuntil(b"\n")
+        except asyncio.LimitOverrunError as error:
+            piece = await stream.readexactly(error.consumed)
+            head, tail = head or piece[:EDGE_BYTES], (tail + piece)[-EDGE_BYTES:]
+        except asyncio.IncompleteReadError:
+            return
+        else:
+            yield _Edges(head, (tail + line)[-EDGE_BYTES:]) if head else line
+            head = tail = b""
 
 
 def _parse(line: bytes) -> SessionMessage | None:

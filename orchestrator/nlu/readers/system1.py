@@ -50,8 +50,7 @@ from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, heard
 from orchestrator.nlu.slot_assignment import Roles, is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
-from orchestrator.nlu.training import Fit, FitOnce, fit
-from orchestrator.ports.trained import TrainedModels
+from orchestrator.nlu.training import Fit, FitOnce, TrainedModels, fit
 from orchestrator.types import Dact
 
 LIKELY = 0.35

@@ -108,23 +108,3 @@ class Scratchpad(Protocol):
     async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
         """Remove everything, with the session."""
         ...
-
-
-class ScratchpadArchive(Protocol):
-    """The durable copy, from which a scratchpad is filled again when Redis comes back empty."""
-
-    async def save(self, tenant_id: TenantId, session_id: SessionId, entries: tuple[Entry, ...]) -> None:
-        """Add entries, or replace those of the same identifiers."""
-        ...
-
-    async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
-        """The least recently saved first, at most `CAPACITY`."""
-        ...
-
-    async def remove(self, tenant_id: TenantId, session_id: SessionId, entry_ids: tuple[str, ...]) -> None:
-        """Take these out; unknown ones do no harm."""
-        ...
-
-    async def forget(self, tenant_id: TenantId, session_id: SessionId) -> None:
-        """Take out all of a session."""
-        ...

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from pydantic.fields import FieldInfo
 
-from orchestrator.settings import ReadBy, Settings
+from orchestrator.settings import Settings
+from orchestrator.settings.fields import ReadBy
 from parley.roles import Role
 from parley.settings_page import describe_fields, make_page
 
@@ -76,7 +77,9 @@ def test_who_reads_a_setting_is_named(role: str) -> None:
 
 def test_who_is_named_reads_it() -> None:
     """In code of the role's own, or in what opens stores and models for it."""
-    shared = read_in("orchestrator/bootstrap.py", "orchestrator/adapters/*.py")
+    shared = read_in(
+        "orchestrator/bootstrap.py", "orchestrator/adapters/*.py", "orchestrator/adapters/models/*.py"
+    )
     idle = {
         (role, name)
         for name, field in FIELDS.items()

@@ -77,8 +77,7 @@ class PostgresContextSources:
         return [row[0] for row in await self._read(query)]
 
     async def _read(self, query: Any) -> list[Any]:
-        async with self._database.transaction() as connection:
-            return list((await connection.execute(query)).all())
+        return list(await self._database.read_all(query))
 
 
 def _rows_of(data: Json) -> list[JsonObject]:

@@ -16,6 +16,7 @@ from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.errors import NotFound
 from orchestrator.ports.memory.documents import (
     CANDIDATES,
@@ -30,7 +31,7 @@ from orchestrator.ports.memory.documents import (
     name_document,
 )
 from orchestrator.telemetry import get_logger
-from orchestrator.types import JsonObject, TenantId, UserId
+from orchestrator.types import JsonObject, TenantId
 
 _log = get_logger(__name__)
 
@@ -61,7 +62,7 @@ _NEAREST = (
     " USING (tenant_id, document_id) WHERE {visible} AND documents.space = :space"
     " ORDER BY chunk.embedding <=> CAST(:vector AS vector) LIMIT :half"
 )
-_TOLD = (
+_SHARING = (
     "SELECT chunk.document_id, chunk.position FROM document_chunks AS chunk JOIN documents"
     " USING (tenant_id, document_id) WHERE {visible} AND chunk.terms && :terms"
     " ORDER BY (SELECT count(DISTINCT term) FROM unnest(chunk.terms) AS term WHERE term = ANY(:terms)) DESC,"
@@ -113,24 +114,21 @@ class PostgresDocuments:
             " ORDER BY document_id LIMIT :limit"
         )
         arguments = {**_arguments(owned), "after": after, "limit": limit}
-        async with self._database.transaction() as connection:
-            return [_record(row) for row in await connection.execute(text(query), arguments)]
+        return [_record(row) for row in await self._database.read_all(text(query), arguments)]
 
     async def delete(self, owned: Owned, document_id: str) -> None:
         query = f"DELETE FROM documents WHERE {_VISIBLE} AND document_id = :document_id"  # noqa: S608 - own words
-        async with self._database.transaction() as connection:
-            arguments = {**_arguments(owned), "document_id": document_id}
-            if not (await connection.execute(text(query), arguments)).rowcount:
-                raise NotFound("document", document_id)
+        arguments = {**_arguments(owned), "document_id": document_id}
+        if not await self._database.write(text(query), arguments):
+            raise NotFound("document", document_id)
 
     async def unembedded(self, space: str, *, limit: int = 100) -> builtins.list[tuple[TenantId, str]]:
         query = text(
             "SELECT tenant_id, document_id FROM documents WHERE space IS DISTINCT FROM :space"
             " ORDER BY updated_at LIMIT :limit"
         )
-        async with self._database.transaction() as connection:
-            rows = await connection.execute(query, {"space": space, "limit": limit})
-            return [(TenantId(row.tenant_id), row.document_id) for row in rows]
+        rows = await self._database.read_all(query, {"space": space, "limit": limit})
+        return [(TenantId(row.tenant_id), row.document_id) for row in rows]
 
     async def fetch(self, tenant_id: TenantId, document_id: str) -> Document:
         return await self._one("tenant_id = :tenant_id", {"tenant_id": tenant_id}, document_id)
@@ -175,7 +173,7 @@ class PostgresDocuments:
             "half": (limit + 1) // 2,
         }
         async with self._database.transaction() as connection:
-            ways = [_TOLD]
+            ways = [_SHARING]
             if await self._look_for_vectors(connection):
                 ways.append(_NEAREST)
                 arguments["vector"] = _vector(vector)
@@ -216,9 +214,7 @@ class PostgresDocuments:
         query = (
             f"SELECT {_RECORD}, body, digest FROM documents WHERE {condition} AND document_id = :document_id"  # noqa: S608
         )
-        async with self._database.transaction() as connection:
-            rows = await connection.execute(text(query), {**arguments, "document_id": document_id})
-            row = rows.one_or_none()
+        row = await self._database.read_one(text(query), {**arguments, "document_id": document_id})
         if row is None:
             raise NotFound("document", document_id)
         return Document(_record(row), row.body, row.digest)
@@ -229,32 +225,12 @@ def _arguments(owned: Owned) -> JsonObject:
 
 
 def _record(row: Row[Any]) -> DocumentRecord:
-    return DocumentRecord(
-        document_id=row.document_id,
-        title=row.title,
-        domain=row.domain,
-        user_id=None if row.user_id is None else UserId(row.user_id),
-        labels=tuple(row.labels),
-        origin=row.origin,
-        characters=row.characters,
-        chunks=row.chunks,
-        space=row.space,
-        updated_at=row.updated_at,
-    )
+    return record_of(DocumentRecord, row, labels=tuple(row.labels))
 
 
 def _candidate(row: Row[Any]) -> Candidate:
-    return Candidate(
-        document_id=row.document_id,
-        position=row.position,
-        title=row.title,
-        text=row.text,
-        terms=tuple(row.terms),
-        vector=None if row.vector is None else tuple(row.vector),
-        labels=tuple(row.labels),
-        origin=row.origin,
-        updated_at=row.updated_at,
-    )
+    vector = None if row.vector is None else tuple(row.vector)
+    return record_of(Candidate, row, terms=tuple(row.terms), labels=tuple(row.labels), vector=vector)
 
 
 def _json(value: Any) -> str:

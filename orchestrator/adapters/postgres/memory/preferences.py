@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import preferences
 from orchestrator.ports.memory.preferences import MOST_PREFERENCES, Preference, PreferenceKind, Source
 from orchestrator.types import TenantId, UserId
@@ -33,8 +34,7 @@ class PostgresPreferences:
             .where(_COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == user_id)
             .order_by(_COLUMNS.key.collate("C"))
         )
-        async with self._database.transaction() as connection:
-            return [_read(row) for row in await connection.execute(query)]
+        return [_read(row) for row in await self._database.read_all(query)]
 
     async def remember(
         self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
@@ -46,8 +46,7 @@ class PostgresPreferences:
         statement = delete(preferences).where(
             _COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == user_id, _COLUMNS.key.in_(keys)
         )
-        async with self._database.transaction() as connection:
-            return (await connection.execute(statement)).rowcount
+        return await self._database.write(statement)
 
     async def replace(
         self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
@@ -95,13 +94,11 @@ def _values(one: Preference) -> dict[str, Any]:
 
 
 def _read(row: Row[Any]) -> Preference:
-    return Preference(
-        key=row.key,
+    return record_of(
+        Preference,
+        row,
         kind=PreferenceKind(row.kind),
         source=Source(row.source),
-        value=row.value,
-        text=row.text,
         labels=tuple(row.labels),
-        origin=row.origin,
         updated_at=float(row.at),
     )

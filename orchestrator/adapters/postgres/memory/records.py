@@ -85,10 +85,8 @@ class PostgresCollections:
             .order_by(*place)
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            return [
-                (TenantId(tenant), key, document) for tenant, key, document in await connection.execute(query)
-            ]
+        rows = await self._database.read_all(query)
+        return [(TenantId(row.tenant_id), row.key, row.document) for row in rows]
 
 
 def _json(value: JsonObject) -> str:

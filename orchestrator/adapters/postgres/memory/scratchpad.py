@@ -15,12 +15,13 @@ _COLUMNS = scratchpad_entries.c
 
 
 class PostgresScratchpadArchive:
-    """Implements `ports.memory.scratchpad.ScratchpadArchive`."""
+    """The copy from which a scratchpad is filled again when Redis comes back empty."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def save(self, tenant_id: TenantId, session_id: SessionId, entries: tuple[Entry, ...]) -> None:
+        """Add entries, or replace those of the same identifiers."""
         if not entries:
             return
         arguments = {
@@ -32,6 +33,7 @@ class PostgresScratchpadArchive:
             await self._database.fetch_one(statement("save_notes"), arguments)
 
     async def load(self, tenant_id: TenantId, session_id: SessionId) -> list[Entry]:
+        """The least recently saved first, at most `CAPACITY`."""
         arguments = {"session_id": session_id, "tenant_id": tenant_id, "capacity": CAPACITY}
         with translated():
             rows = await self._database.fetch_all(statement("load_notes"), arguments)

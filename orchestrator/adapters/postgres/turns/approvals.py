@@ -9,10 +9,11 @@ from sqlalchemy import Row, desc, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import NOW, approvals
 from orchestrator.errors import NotFound, Refused
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision, from_unix, tell_refusal
-from orchestrator.types import FlowId, SessionId, TenantId, ToolId, TurnId
+from orchestrator.types import SessionId, TenantId
 
 
 class PostgresApprovals:
@@ -42,16 +43,14 @@ class PostgresApprovals:
                 )
             case _:
                 query = query.where(approvals.c.status == status.value)
-        async with self._database.transaction() as connection:
-            rows = await connection.execute(query.order_by(desc(approvals.c.created_at)).limit(limit))
-            return [approval_record(row) for row in rows]
+        rows = await self._database.read_all(query.order_by(desc(approvals.c.created_at)).limit(limit))
+        return [approval_record(row) for row in rows]
 
     async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:
         query = select(approvals).where(
             approvals.c.approval_id == approval_id, approvals.c.tenant_id == tenant_id
         )
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.read_one(query)
         if row is None:
             raise NotFound("approval", approval_id)
         return approval_record(row)
@@ -92,24 +91,4 @@ async def decide_approval(
 
 
 def approval_record(row: Row[Any]) -> ApprovalRecord:
-    return ApprovalRecord(
-        approval_id=row.approval_id,
-        session_id=SessionId(row.session_id),
-        turn_id=TurnId(row.turn_id),
-        flow_id=FlowId(row.flow_id),
-        tool_id=ToolId(row.tool_id),
-        fingerprint=row.fingerprint,
-        arguments=row.arguments,
-        expires_at=row.expires_at,
-        question=row.question,
-        cause=row.cause,
-        plan_revision=row.plan_revision,
-        policy_version=row.policy_version,
-        status=ApprovalStatus(row.status),
-        decided_by=row.decided_by,
-        reason=row.reason,
-        created_at=row.created_at,
-        decided_at=row.decided_at,
-        closed_at=row.closed_at,
-        operator_only=row.operator_only,
-    )
+    return record_of(ApprovalRecord, row, status=ApprovalStatus(row.status))

@@ -62,8 +62,7 @@ class PostgresArchive:
 
     async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
         query = select(turns.c.signals).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
-        async with self._database.transaction() as connection:
-            row = (await connection.execute(query)).one_or_none()
+        row = await self._database.read_one(query)
         if row is None:
             raise NotFound("turn", turn_id)
         return row.signals or []

@@ -11,12 +11,13 @@ from sqlalchemy import Row, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, effects, lanes, sessions
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease
-from orchestrator.types import FlowId, SessionId, TenantId, ToolId, TurnId
+from orchestrator.types import FlowId, SessionId, TenantId, TurnId
 
 
 class PostgresEffects:
@@ -46,20 +47,10 @@ async def find_effect(database: Database, session_id: SessionId, fingerprint: st
         )
     if row is None:
         return None
-    turn_id, step_key, idempotency_key, flow_id, tool_id, arguments, slots, status, result, at = row
+    turn_id, step_key, key, flow_id, tool_id, arguments, slots, status, *ended = row
     return LedgerEntry(
-        session_id=session_id,
-        fingerprint=fingerprint,
-        turn_id=turn_id,
-        step_key=step_key,
-        idempotency_key=idempotency_key,
-        flow_id=flow_id,
-        tool_id=tool_id,
-        arguments=arguments,
-        slots=slots,
-        status=LedgerStatus(status),
-        result=result,
-        at=at,
+        *(session_id, fingerprint, turn_id, step_key, key, flow_id, tool_id),
+        *(arguments, slots, LedgerStatus(status), *ended),
     )
 
 
@@ -110,17 +101,4 @@ async def _hold(connection: AsyncConnection, lease: Lease) -> None:
 
 
 def _entry(row: Row[Any]) -> LedgerEntry:
-    return LedgerEntry(
-        session_id=SessionId(row.session_id),
-        fingerprint=row.fingerprint,
-        turn_id=TurnId(row.turn_id),
-        step_key=row.step_key,
-        idempotency_key=row.idempotency_key,
-        flow_id=FlowId(row.flow_id),
-        tool_id=ToolId(row.tool_id),
-        arguments=row.arguments,
-        slots=row.slots,
-        status=LedgerStatus(row.status),
-        result=row.result,
-        at=row.at,
-    )
+    return record_of(LedgerEntry, row, status=LedgerStatus(row.status))

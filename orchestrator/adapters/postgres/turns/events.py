@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import select
 
 from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.rows import event_of
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import events
 from orchestrator.turns.event import Event
-from orchestrator.types import SessionId, TenantId, TurnId
+from orchestrator.types import SessionId, TenantId
 
 
 class PostgresEventLog:
@@ -28,17 +29,7 @@ class PostgresEventLog:
             .order_by(events.c.number)
             .limit(limit)
         )
-        async with self._database.transaction() as connection:
-            return [
-                Event(
-                    session_id=session_id,
-                    type=row.type,
-                    turn_id=None if row.turn_id is None else TurnId(row.turn_id),
-                    payload=row.payload,
-                    number=row.number,
-                )
-                for row in await connection.execute(query)
-            ]
+        return [event_of(row) for row in await self._database.read_all(query)]
 
     async def last_numbers(
         self, tenant_id: TenantId, session_ids: Sequence[SessionId]

@@ -8,6 +8,7 @@ from sqlalchemy import Row, desc, func, select
 from sqlalchemy.dialects.postgresql import insert
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import feedback as table
 from orchestrator.adapters.postgres.tables import turns
 from orchestrator.errors import NotFound
@@ -51,20 +52,10 @@ class PostgresFeedback:
         query = select(table).where(table.c.tenant_id == tenant_id).order_by(desc(table.c.at)).limit(limit)
         if session_id is not None:
             query = query.where(table.c.session_id == session_id)
-        async with self._database.transaction() as connection:
-            return [_record(row) for row in await connection.execute(query)]
+        return [_record(row) for row in await self._database.read_all(query)]
 
 
 def _record(row: Row[Any]) -> FeedbackRecord:
-    return FeedbackRecord(
-        feedback_id=row.feedback_id,
-        session_id=SessionId(row.session_id),
-        turn_id=TurnId(row.turn_id),
-        feedback=Feedback(
-            rating=None if row.rating is None else Rating(row.rating),
-            comment=row.comment,
-            correction=row.correction,
-            author=row.author or None,
-        ),
-        at=row.at,
-    )
+    rating = None if row.rating is None else Rating(row.rating)
+    said = record_of(Feedback, row, rating=rating, author=row.author or None)
+    return record_of(FeedbackRecord, row, feedback=said)

@@ -5,8 +5,6 @@ Knows nothing of wake-ups: who submits tells the workers after this has returned
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from typing import Any
 
 import orjson
@@ -26,14 +24,11 @@ from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, turns
+from orchestrator.adapters.postgres.turns.inbox_bound import InboxBound
 from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
 from orchestrator.telemetry.traces import note_accepted
 from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnKind, TurnRecord, TurnStatus
 from orchestrator.types import SessionId, TenantId, TurnId
-
-_COUNT_EVERY_S = 1.0
-_COUNT_SHARE = 20
-"""Counting the total takes at most one twentieth of the time."""
 
 
 class PostgresInbox:
@@ -41,7 +36,7 @@ class PostgresInbox:
         """Both limits count unfinished turns; the total is an estimate of this process."""
         self._database = database
         self._session_limit = session_limit
-        self._total = _TotalBound(database, total_limit)
+        self._total = InboxBound(database, total_limit)
         self._sessions = PostgresSessions(database)
         self._submit = statement("submit")
 
@@ -133,9 +128,8 @@ class PostgresInbox:
         return Receipt(turn_id, submission.session_id, lane.next_seq, TurnStatus.QUEUED, lane.pending)
 
     async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
-        async with self._database.transaction() as connection:
-            query = select(turns).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
-            row = (await connection.execute(query)).one_or_none()
+        query = select(turns).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
+        row = await self._database.read_one(query)
         if row is None:
             raise NotFound("turn", turn_id)
         return turn_record(row)
@@ -160,8 +154,7 @@ class PostgresInbox:
             query = query.where(turns.c.quarantined_at.is_not(None))
         elif status is not None:
             query = query.where(turns.c.status == status.value)
-        async with self._database.transaction() as connection:
-            return [turn_record(row) for row in await connection.execute(query)]
+        return [turn_record(row) for row in await self._database.read_all(query)]
 
     async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         async with self._database.transaction() as connection:
@@ -191,32 +184,6 @@ class PostgresInbox:
                 connection, lane, turn, TurnStatus.CANCELLED, turn.error or "dropped by an operator"
             )
         return await self.turn(tenant_id, turn_id)
-
-
-@dataclass
-class _TotalBound:
-    """How many turns are unfinished in all: counted now and then, and added to in between."""
-
-    database: Database
-    limit: int
-    estimate: int = 0
-    next_count_at: float = 0.0
-
-    async def admit(self) -> None:
-        """Raises InboxFull when the total bound is reached."""
-        now = time.monotonic()
-        if now >= self.next_count_at:
-            self.next_count_at = now + _COUNT_EVERY_S
-            query = select(func.parley_unfinished_turns())  # of all tenants, whoever asks
-            async with self.database.transaction() as connection:
-                self.estimate = int((await connection.execute(query)).scalar_one())
-            took = time.monotonic() - now
-            self.next_count_at = now + max(_COUNT_EVERY_S, _COUNT_SHARE * took)
-        if self.estimate >= self.limit:
-            raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
-
-    def count(self) -> None:
-        self.estimate += 1
 
 
 async def _locked(
@@ -329,18 +296,7 @@ async def _insert_turn(
             .where(turns.c.turn_id == target.turn_id)
             .values(text=f"{target.text}\n{given.text}", merges=turns.c.merges + 1)
         )
-    await connection.execute(
-        update(lanes)
-        .where(lanes.c.session_id == lane.session_id)
-        .values(
-            next_seq=lanes.c.next_seq + 1,
-            pending=lanes.c.pending + int(target is None),
-            ready_at=NOW if lane.pending == 0 else lane.ready_at,
-            check_at=func.least(lanes.c.check_at, NOW),
-            updated_at=NOW,
-        )
-    )
-    await append_event(connection, lane.session_id, turn_id, "accepted", {"seq": lane.next_seq})
+    await _enqueue(connection, lane, turn_id, counted=target is None)
 
 
 async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[Any]) -> None:
@@ -361,15 +317,22 @@ async def _queue_again(connection: AsyncConnection, lane: Row[Any], turn: Row[An
             quarantined_at=None,
         )
     )
+    await _enqueue(connection, lane, turn.turn_id)
+
+
+async def _enqueue(
+    connection: AsyncConnection, lane: Row[Any], turn_id: str, *, counted: bool = True
+) -> None:
+    """Note on the lane, and in the session's log, that a turn has taken its next place."""
     await connection.execute(
         update(lanes)
         .where(lanes.c.session_id == lane.session_id)
         .values(
             next_seq=lanes.c.next_seq + 1,
-            pending=lanes.c.pending + 1,
+            pending=lanes.c.pending + int(counted),
             ready_at=NOW if lane.pending == 0 else lane.ready_at,
             check_at=func.least(lanes.c.check_at, NOW),
             updated_at=NOW,
         )
     )
-    await append_event(connection, lane.session_id, turn.turn_id, "accepted", {"seq": lane.next_seq})
+    await append_event(connection, lane.session_id, turn_id, "accepted", {"seq": lane.next_seq})

@@ -1,0 +1,39 @@
+"""The bound of the whole inbox: unfinished turns of all tenants, counted now and then, and added to in between."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.errors import InboxFull
+
+_COUNT_EVERY_S = 1.0
+# Counting takes at most one twentieth of the time.
+_COUNT_SHARE = 20
+
+
+@dataclass
+class InboxBound:
+    database: Database
+    limit: int
+    estimate: int = 0
+    next_count_at: float = 0.0
+
+    async def admit(self) -> None:
+        """Raises InboxFull when the total bound is reached."""
+        now = time.monotonic()
+        if now >= self.next_count_at:
+            self.next_count_at = now + _COUNT_EVERY_S
+            query = select(func.parley_unfinished_turns())  # of all tenants, whoever asks
+            row = await self.database.read_one(query)
+            self.estimate = 0 if row is None else int(row[0])
+            took = time.monotonic() - now
+            self.next_count_at = now + max(_COUNT_EVERY_S, _COUNT_SHARE * took)
+        if self.estimate >= self.limit:
+            raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
+
+    def count(self) -> None:
+        self.estimate += 1

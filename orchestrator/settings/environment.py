@@ -1,0 +1,63 @@
+"""Variables of the environment and the files that stand in for them: ``DATABASE_URL_FILE`` holds a ``DATABASE_URL``."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+from orchestrator.errors import ConfigurationError, Problem
+from orchestrator.redaction import password_of
+
+# What commands besides the settings take from files.
+_SECRETS = (
+    "DATABASE_URL",
+    "REDIS_URL",
+    "PARLEY_BROKER_URL",
+    "OPENAI_API_KEY",
+    "PARLEY_API_KEY",
+    "FLOWER_BASIC_AUTH",
+)
+# How variables with secrets are called, those of tools as well.
+_SECRET_NAME = re.compile(r"(KEY|TOKEN|SECRET|PASSWORD|PASSWD)$")
+
+
+def read_variable(name: str) -> str | None:
+    """A variable of the environment, or what the file holds that ``<name>_FILE`` names.
+
+    Raises ConfigurationError when that file cannot be read.
+    """
+    value = os.environ.get(name)
+    return value if value is not None else read_secret_file(name)
+
+
+def read_environment() -> dict[str, str]:
+    """The environment, with the secrets that are left in files at their places."""
+    named = [name.removesuffix("_FILE") for name in os.environ if name.endswith("_FILE")]
+    secrets = {name: read_variable(name) for name in _SECRETS if name in named}
+    return {**os.environ, **{name: value for name, value in secrets.items() if value}}
+
+
+def read_secret_file(name: str) -> str | None:
+    place = os.environ.get(f"{name}_FILE")
+    if not place:
+        return None
+    try:
+        return Path(place).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigurationError([Problem(f"{name}_FILE", f"cannot be read: {error}")]) from error
+
+
+def environment_secrets() -> frozenset[str]:
+    """What the environment holds that nobody may read, whether or not the settings can be read."""
+    try:
+        environment = read_environment()
+    except ConfigurationError:  # a file that cannot be read tells us no secret; whoever needs it complains
+        environment = dict(os.environ)
+    found = {value for name, value in environment.items() if _SECRET_NAME.search(name)}
+    found |= {password for value in environment.values() for password in password_of(value)}
+    for user in environment.get("FLOWER_BASIC_AUTH", "").split(","):
+        found.add(user.partition(":")[2])
+    for header in environment.get("OTEL_EXPORTER_OTLP_HEADERS", "").split(","):
+        found.add(header.partition("=")[2].strip())
+    return frozenset(found)
