@@ -13,11 +13,11 @@ from celery import Celery
 
 from benchmarks.environment import open_stores, run_workers, verdict
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
-from orchestrator.ports.runs import NewRun, RunRecord
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.ports.runs.records import NewRun, RunRecord
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.contract.internal.graphs import make_nodes, random_shape
-from workers.canvas import Canvas
+from workers.internal.canvas import Canvas
 
 GRAPHS, NODES = 10, 40
 SHORTEST_S, LONGEST_S = 0.05, 1.0

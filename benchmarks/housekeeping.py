@@ -16,8 +16,8 @@ from contextlib import ExitStack
 
 from benchmarks.environment import ROOT, open_stores, parse, run_workers, settings_of, verdict
 from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.ports.run_status import ENDED
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
+from orchestrator.ports.runs.status import ENDED
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
 

@@ -15,14 +15,15 @@ from gateway.flows import KnownFlows
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.domains.registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed, Leave
+from orchestrator.adapters.postgres.load import PostgresLoad
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
-from orchestrator.ports.pressure import Pressure
-from orchestrator.ports.runs import NewRun, Runs, Started
+from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns.approvals import Approvals
 from orchestrator.ports.turns.archive import Archive
@@ -72,9 +73,9 @@ class SessionServices:
 class RunServices:
     """Runs of Internal flows. `notify_workers` never raises: workers look for started runs anyway."""
 
-    store: Runs
+    store: PostgresRuns
     flows: KnownFlows
-    load: Pressure
+    load: PostgresLoad
     notify_workers: Callable[[Started], Awaitable[None]]
 
     async def start(self, run: NewRun) -> Started:

@@ -11,7 +11,7 @@ from orchestrator.adapters.domains.code import import_internal_flows
 from orchestrator.adapters.domains.folder import served_folders
 from orchestrator.domain.compile.problems import Problems
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
 from orchestrator.types import SessionId
 
 

@@ -45,7 +45,7 @@ async def open_dependencies(
             runs=RunServices(
                 store=ports.runs,
                 flows=flows or KnownFlows(settings.domain),
-                load=ports.pressure,
+                load=ports.load,
                 notify_workers=ports.messages.send_runs,
             ),
             memory=MemoryServices(ports.context, ports.preferences),

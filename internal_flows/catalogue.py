@@ -11,8 +11,8 @@ from pydantic.errors import PydanticUserError
 from internal_flows.graph import Graph, graphs_by_trigger
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import ConfigurationError, NotFound, Problem
-from orchestrator.ports.run_work import RunFacts
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
+from orchestrator.ports.runs.work import RunFacts
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId
 
 Configure = Callable[[str], JsonObject]
@@ -118,7 +118,7 @@ class Catalogue:
         )
 
     def context(self, facts: RunFacts) -> RunContext:
-        """What the stages of a run are told; only the tools that the flow declared."""
+        """Make the context of a run's stages, with the tools that the flow declared only."""
         flow = self.flow(facts.flow)
         configured = facts.config.get("options", {})
         return RunContext(

@@ -99,70 +99,55 @@ def data_response(
     return DataResponse(input, options, data)
 
 
-_NAMES: Final[Mapping[type[Directive], str]] = {
-    Skip: "skip",
-    RedoRun: "redo_run",
-    BeforeAllResponse: "before_all_response",
-    DataResponse: "data_response",
-}
-
-_PLACES: Final[Mapping[type[Directive], tuple[Stage, ...]]] = {
-    Skip: (Stage.BEFORE_ALL, Stage.DATA, Stage.OUTPUT),
-    RedoRun: (Stage.BEFORE_ALL, Stage.AFTER_ALL),
-    BeforeAllResponse: (Stage.BEFORE_ALL,),
-    DataResponse: (Stage.DATA,),
-}
-
-
-def _is_text_or_none(value: Json) -> bool:
-    return value is None or isinstance(value, str)
-
-
-def _is_anything(_: Json) -> bool:
-    return True
-
-
-def _is_list(value: Json) -> bool:
-    return isinstance(value, list)
+STAGES: Final[tuple[tuple[Stage, tuple[type[Directive], ...]], ...]] = (
+    (Stage.BEFORE_ALL, (Skip, RedoRun, BeforeAllResponse)),  # once
+    (Stage.DATA, (Skip, DataResponse)),  # per input, as the two that follow
+    (Stage.WORK, ()),
+    (Stage.OUTPUT, (Skip,)),
+    (Stage.AFTER_ALL, (RedoRun,)),  # once
+)
+"""The stages of a run, in their order, with the directives that each may return (IF-1)."""
 
 
 def _is_object(value: Json) -> TypeGuard[JsonObject]:
     return isinstance(value, dict)
 
 
+_Check = tuple[Callable[[Json], bool], str]
+_TEXT: _Check = (lambda value: value is None or isinstance(value, str), "a text")
+_LIST: _Check = (lambda value: isinstance(value, list), "a list")
+_OBJECT: _Check = (_is_object, "an object")
+_ANYTHING: _Check = (lambda _: True, "anything")
+
+
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a tagged table of this kind is read: its keys, and what each may hold."""
+    """How a directive is written: its kind in a table, its function, its keys and what each may hold."""
 
-    make: Callable[..., Directive]
+    tag: str
+    make: type[Directive]
     name: str
-    keys: Mapping[str, tuple[Callable[[Json], bool], str]]
+    keys: Mapping[str, _Check]
 
 
-_OPTIONS = (_is_object, "an object")
-_KINDS: Final[Mapping[str, _Kind]] = {
-    "Skip": _Kind(Skip, "skip", {"reason": (_is_text_or_none, "a text")}),
-    "Redo": _Kind(RedoRun, "redo_run", {}),
-    "BeforeAllResponse": _Kind(
+_KINDS: Final = (
+    _Kind("Skip", Skip, "skip", {"reason": _TEXT}),
+    _Kind("Redo", RedoRun, "redo_run", {}),
+    _Kind(
+        "BeforeAllResponse",
         BeforeAllResponse,
         "before_all_response",
-        {"inputs": (_is_list, "a list"), "options": _OPTIONS, "data": (_is_anything, "anything")},
+        {"inputs": _LIST, "options": _OBJECT, "data": _ANYTHING},
     ),
-    "DataResponse": _Kind(
+    _Kind(
+        "DataResponse",
         DataResponse,
         "data_response",
-        {"input": (_is_anything, "anything"), "options": _OPTIONS, "data": (_is_anything, "anything")},
+        {"input": _ANYTHING, "options": _OBJECT, "data": _ANYTHING},
     ),
-}
-
-
-def to_json(directive: Directive) -> JsonObject:
-    """The form in which a directive travels through a queue."""
-    name = _NAMES[type(directive)]
-    kind = next(kind for kind, known in _KINDS.items() if known.name == name)
-    given = {key: getattr(directive, key) for key in _KINDS[kind].keys}
-    kept = {key: value for key, value in given.items() if value is not NOT_GIVEN and value is not None}
-    return {TAG: {"kind": kind, **kept}}
+)
+_BY_TAG: Final = {kind.tag: kind for kind in _KINDS}
+_BY_TYPE: Final = {kind.make: kind for kind in _KINDS}
 
 
 def recognise(value: Any, stage: Stage) -> Directive | None:
@@ -174,8 +159,9 @@ def recognise(value: Any, stage: Stage) -> Directive | None:
     if _is_object(value) and TAG in value:
         directive = _read_table(value, stage)
     elif isinstance(value, Skip | RedoRun | BeforeAllResponse | DataResponse):
-        directive = value
-        _check_members(directive, stage)
+        directive, kind = value, _BY_TYPE[type(value)]
+        members = {key: getattr(directive, key) for key in kind.keys}
+        _check_keys(kind, {key: one for key, one in members.items() if one is not NOT_GIVEN}, stage)
     else:
         return None
     _require_place(directive, stage)
@@ -183,40 +169,34 @@ def recognise(value: Any, stage: Stage) -> Directive | None:
 
 
 def _require_place(directive: Directive, stage: Stage) -> None:
-    allowed = _PLACES[type(directive)]
+    allowed = [place for place, directives in STAGES if type(directive) in directives]
     if stage in allowed:
         return
-    name = _NAMES[type(directive)]
+    name = _BY_TYPE[type(directive)].name
+    message = f"{name}() was returned from {stage}; it can be returned only from {', '.join(allowed)}."
     if isinstance(directive, RedoRun):
-        raise DirectiveError(REDO_NOT_HERE, stage=stage, directive=name)
-    places = ", ".join(allowed)
-    raise DirectiveError(
-        f"{name}() was returned from {stage}; it can be returned only from {places}.",
-        stage=stage,
-        directive=name,
-    )
+        message = REDO_NOT_HERE
+    raise DirectiveError(message, stage=stage, directive=name)
 
 
 def _read_table(value: JsonObject, stage: Stage) -> Directive:
     body, beside = value[TAG], sorted(str(key) for key in value if key != TAG)
     if beside:
+        problem = f"with further keys beside {TAG}: {', '.join(beside)}."
         raise DirectiveError(
-            f"A directive table was returned from {stage} with further keys beside {TAG}: "
-            f"{', '.join(beside)}.",
-            stage=stage,
-            directive=TAG,
+            f"A directive table was returned from {stage} {problem}", stage=stage, directive=TAG
         )
     if not _is_object(body) or not isinstance(body.get("kind"), str):
         raise DirectiveError(
-            f"A directive table was returned from {stage} without a kind; known are {', '.join(_KINDS)}.",
+            f"A directive table was returned from {stage} without a kind; known are {', '.join(_BY_TAG)}.",
             stage=stage,
             directive=TAG,
         )
-    kind = _KINDS.get(body["kind"])
+    kind = _BY_TAG.get(body["kind"])
     if kind is None:
         raise DirectiveError(
             f"A directive of the unknown kind {body['kind']!r} was returned from {stage}; "
-            f"known are {', '.join(_KINDS)}.",
+            f"known are {', '.join(_BY_TAG)}.",
             stage=stage,
             directive=body["kind"],
         )
@@ -225,27 +205,17 @@ def _read_table(value: JsonObject, stage: Stage) -> Directive:
     return kind.make(**members)
 
 
-def _check_members(directive: Directive, stage: Stage) -> None:
-    name = _NAMES[type(directive)]
-    kind = next(known for known in _KINDS.values() if known.name == name)
-    given = {key: getattr(directive, key) for key in kind.keys}
-    _check_keys(kind, {key: value for key, value in given.items() if value is not NOT_GIVEN}, stage)
-
-
 def _check_keys(kind: _Kind, members: JsonObject, stage: Stage) -> None:
+    """Raises DirectiveError naming the first key that is unknown or holds what it may not."""
+    problem = None
     unknown = sorted(set(members) - set(kind.keys))
+    wrong = [key for key, value in members.items() if key in kind.keys and not kind.keys[key][0](value)]
     if unknown:
         allowed = f"; it may have {', '.join(kind.keys)}" if kind.keys else "; it has none"
+        problem = f"with the unknown key {unknown[0]!r}{allowed}"
+    elif wrong:
+        problem = f"with {wrong[0]!r} that is not {kind.keys[wrong[0]][1]}"
+    if problem is not None:
         raise DirectiveError(
-            f"{kind.name}() was returned from {stage} with the unknown key {unknown[0]!r}{allowed}.",
-            stage=stage,
-            directive=kind.name,
+            f"{kind.name}() was returned from {stage} {problem}.", stage=stage, directive=kind.name
         )
-    for key, value in members.items():
-        fits, wanted = kind.keys[key]
-        if not fits(value):
-            raise DirectiveError(
-                f"{kind.name}() was returned from {stage} with {key!r} that is not {wanted}.",
-                stage=stage,
-                directive=kind.name,
-            )

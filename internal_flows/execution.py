@@ -67,9 +67,9 @@ class StageFailed:
     error: str
 
 
-BeforeEnding: TypeAlias = Proceed | Skipped | RedoAsked | StageFailed
-ItemEnding: TypeAlias = Done | Skipped | StageFailed
-AfterEnding: TypeAlias = Done | RedoAsked | StageFailed
+BeforeAllResult: TypeAlias = Proceed | Skipped | RedoAsked | StageFailed
+ItemResult: TypeAlias = Done | Skipped | StageFailed
+AfterAllResult: TypeAlias = Done | RedoAsked | StageFailed
 
 
 class _Failure(Exception):
@@ -77,7 +77,7 @@ class _Failure(Exception):
         super().__init__(hide_secrets(f"{stage}: {message}")[:ERROR_LENGTH])
 
 
-async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> BeforeEnding:
+async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json, ...]) -> BeforeAllResult:
     """The first stage; its overrides are applied."""
     stage = Stage.BEFORE_ALL
     try:
@@ -97,7 +97,7 @@ async def run_before_all(flow: InternalFlow, run: RunContext, inputs: tuple[Json
         return StageFailed(str(failure))
 
 
-async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemEnding:
+async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemResult:
     """The three stages of one input."""
     try:
         item = _typed(flow, given)
@@ -124,7 +124,7 @@ async def run_item(flow: InternalFlow, run: RunContext, given: Json) -> ItemEndi
         return StageFailed(str(failure))
 
 
-async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]) -> AfterEnding:
+async def run_after_all(flow: InternalFlow, run: RunContext, outputs: list[Json]) -> AfterAllResult:
     """The last stage."""
     stage = Stage.AFTER_ALL
     try:

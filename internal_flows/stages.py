@@ -1,4 +1,4 @@
-"""What an Internal flow is: a class with a trigger, its dependencies and five stages (IF-1, IF-2).
+"""Define an Internal flow: a class with a trigger, its dependencies and five stages (IF-1, IF-2).
 
 Public to domains. Nothing here knows how or where the stages are run.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Final
 
 from internal_flows.directives import Directive, Stage, before_all_response, data_response, redo_run, skip
-from orchestrator.ports.run_status import OnFailure, Urgency
+from orchestrator.ports.runs.status import OnFailure, Urgency
 from orchestrator.types import Json, JsonObject, SessionId, TenantId
 
 __all__ = [
@@ -64,7 +64,7 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class RunContext:
-    """What the stages of one run are told, and all they may use.
+    """The facts of one run for its stages, and all that they may use.
 
     Args:
         redo_count: None in a first run; 1, 2, … in reruns of its chain.

@@ -17,8 +17,10 @@ from orchestrator.adapters.event_feed import EventFeed
 from orchestrator.adapters.models.embedder import open_embedder
 from orchestrator.adapters.models.pool import ModelPool, read_endpoints
 from orchestrator.adapters.models.trained_files import TrainedFiles
+from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
+from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
@@ -26,15 +28,13 @@ from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadA
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.pressure import PostgresPressure
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
 from orchestrator.adapters.postgres.turns.effects import PostgresEffects
 from orchestrator.adapters.postgres.turns.events import PostgresEventLog
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
-from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.redis.access import RedisRequestLimits, RedisTickets
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
@@ -56,7 +56,7 @@ from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.user_memory import UserMemory
 from orchestrator.models import BreakerPolicy
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.ports.freshness import Freshener
+from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.runtime.lane import TurnAgent
 from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
@@ -86,7 +86,7 @@ class Ports:
     runs: PostgresRuns
     keys: PostgresKeys
     webhooks: PostgresWebhooks
-    pressure: PostgresPressure
+    load: PostgresLoad
     redis: Redis
     tickets: RedisTickets
     request_limits: RedisRequestLimits
@@ -107,7 +107,7 @@ class Ports:
     preferences: PostgresPreferences
     context: BusinessContext
 
-    freshener: Freshener | None = None
+    summary_refresh: SummaryRefresh | None = None
     """Where Internal flows can be carried out: what renews their results for a turn."""
 
     async def probe(self) -> dict[str, str]:
@@ -169,7 +169,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             runs=PostgresRuns(database),
             keys=PostgresKeys(database),
             webhooks=PostgresWebhooks(database),
-            pressure=PostgresPressure(database),
+            load=PostgresLoad(database),
             redis=redis,
             tickets=RedisTickets(redis),
             request_limits=RedisRequestLimits(redis),
@@ -219,7 +219,7 @@ def _open_models(
 async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
     """Become a worker: others see by a lock that this process lives. Raises Unavailable."""
     settings = ports.settings
-    async with WorkerLiveness(settings.direct_database_url or settings.database_url) as worker:
+    async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
         yield PostgresLane(
             ports.database,
             worker,
@@ -280,7 +280,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         system1=System1.for_domain(domain, trained_models(ports.settings)),
         ports=AgentPorts(
             gather=RunsContextGathering(ports.runs, ports.messages.send_runs),
-            freshener=ports.freshener,
+            summary_refresh=ports.summary_refresh,
             memory=MemoryPorts(ports.preferences, ports.context, ports.scratchpad),
             live=ports.live,
             record_signal=count_signal,

@@ -131,7 +131,7 @@ def complete_wait(arguments: list[str]) -> list[str]:
 def _set_up_logging() -> None:
     import logging  # noqa: PLC0415  # slow to import, with what follows
 
-    from orchestrator.settings import environment_secrets  # noqa: PLC0415
+    from orchestrator.settings.environment import environment_secrets  # noqa: PLC0415
     from orchestrator.telemetry.logs import set_up_logging  # noqa: PLC0415
 
     set_up_logging(logging.WARNING, environment_secrets())

@@ -1,7 +1,7 @@
 """The probes of containers: ``python -m parley.probe turns --live``, light enough to run every few seconds.
 
 `parley health` is the same for people. A server is asked; a worker or beat is known by the heartbeat file
-that it keeps rewriting (`workers.pulse`).
+that it keeps rewriting (`workers.heartbeat`).
 """
 
 from __future__ import annotations
@@ -29,10 +29,11 @@ def probe(role: Role, *, live: bool, port: int | None = None) -> str:
     if role in _PATHS:
         given = port or int(os.environ.get("PARLEY_PORT") or PORTS[role])
         return ask_server(f"http://127.0.0.1:{given}{_PATHS[role][live]}")
-    named = os.environ.get("PARLEY_PULSE_FILE")
+    named = os.environ.get("PARLEY_HEARTBEAT_FILE")
     if not named:
         raise InvalidInput(
-            "Set PARLEY_PULSE_FILE to the same path for the role and for this command.", field="pulse_file"
+            "Set PARLEY_HEARTBEAT_FILE to the same path for the role and for this command.",
+            field="heartbeat_file",
         )
     return read_heartbeat(Path(named), live=live, now=time.time())
 

@@ -14,7 +14,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS, URGENT
 
 APPLICATION: Final = "workers.app"  # what Celery's programs load
-WATCHING: Final = "workers.watching"  # what Flower loads
+WATCHING: Final = "workers.flower_app"  # what Flower loads
 
 # Names ``user:password`` for Flower; several are separated by commas.
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"

@@ -12,14 +12,14 @@ from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import ROUTES, TURNS
 from orchestrator.settings import Settings, known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
-from workers.catalogue import MakeCatalogue, make_catalogue
-from workers.host import Host
-from workers.schedule import scheduler_of
+from workers.internal.catalogue import MakeCatalogue, make_catalogue
+from workers.internal.schedule import scheduler_of
 from workers.tasks import register_tasks
+from workers.worker_lifecycle import WorkerLifecycle
 
 BROKER_REPLY_TIMEOUT_S = 5
 BROKER_HEARTBEAT_S = 20
-"""RabbitMQ and we tell each other so often that we are there; Redis knows no heartbeats."""
+"""Between RabbitMQ and us; Redis knows no heartbeats."""
 RESULT_EXPIRES_S = 600
 
 
@@ -29,15 +29,16 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
     app = Celery("parley", broker=for_celery(broker_url), backend=for_celery(settings.redis_url))
     app.conf.update(_configuration(settings, broker_url))
     app.conf.beat_scheduler = scheduler_of(settings, flows)
-    host = Host(app, settings, build, flows)
-    register_tasks(app, host)
-    _follow_the_worker(host, known_secrets(settings))
+    worker = WorkerLifecycle(app, settings, build, flows)
+    register_tasks(app, worker)
+    _follow_celery(worker, known_secrets(settings))
     return app
 
 
 def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
-    """Each setting was measured; see the decision records. Secrets never stand here."""
+    """Configure what differs from Celery's defaults. Secrets never stand here."""
     return {
+        # Never pickle on the wire (RT-22).
         "task_serializer": "json",
         "result_serializer": "json",
         "event_serializer": "json",
@@ -48,14 +49,18 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "task_create_missing_queues": False,
         "task_routes": ROUTES,
         "task_ignore_result": True,
+        # A message of a sender outside is acknowledged once the store has what it says, so that none is lost
+        # with a worker; nothing is taken ahead that another worker could take.
         "task_acks_late": True,
         "worker_prefetch_multiplier": 1,
+        # A task hands its work to the process's event loop and waits: threads do, processes would each need a loop.
         "worker_pool": "threads",
-        "worker_consumer": "workers.shown:DiscreetConsumer",
+        "worker_consumer": "workers.task_redaction:RedactingConsumer",
         "worker_concurrency": 64,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,
         "worker_enable_remote_control": settings.remote_control,
+        # What runs is safe in the database, and goes on while the broker is away.
         "worker_cancel_long_running_tasks_on_connection_loss": False,
         "broker_connection_retry_on_startup": True,
         "broker_connection_max_retries": None,
@@ -72,23 +77,23 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
     }
 
 
-def _follow_the_worker(host: Host, secrets: frozenset[str]) -> None:
-    """Tie the host to the signals of the Celery worker in this process."""
+def _follow_celery(worker: WorkerLifecycle, secrets: frozenset[str]) -> None:
+    """Tie the life of the worker to the signals of Celery in this process."""
 
     def on_logging(loglevel: int | str = "INFO", **_: Any) -> None:
         set_up_logging(loglevel, secrets)
 
     def on_ready(sender: Any = None, **_: Any) -> None:
-        host.open(sender)
+        worker.open(sender)
 
     def on_child(**_: Any) -> None:
-        host.open(None)
+        worker.open(None)
 
     def on_stopping(**_: Any) -> None:
-        host.stop_taking()
+        worker.stop_taking()
 
     def on_stopped(**_: Any) -> None:
-        host.close()
+        worker.close()
 
     signals.setup_logging.connect(on_logging, weak=False)
     signals.worker_ready.connect(on_ready, weak=False)

@@ -36,7 +36,7 @@ class LoopThread:
         self._stalled_after_s = stalled_after_s
         self.loop = uvloop.new_event_loop()
         self._stopped = threading.Event()
-        self._pulse = 0
+        self._ticks = 0
         self._thread = threading.Thread(target=self._run, name="parley-loop", daemon=True)
         self._watch = threading.Thread(target=self._watch_over, name="parley-watch", daemon=True)
         self._thread.start()
@@ -62,16 +62,16 @@ class LoopThread:
         self.loop.run_until_complete(self.loop.shutdown_asyncgens())
         self.loop.close()
 
-    def _beat(self) -> None:
-        self._pulse += 1
+    def _tick(self) -> None:
+        self._ticks += 1
 
     def _watch_over(self) -> None:
         """Count our own ticks rather than time: a frozen process must not look like a stalled loop."""
         silent_s, seen = 0.0, -1
         while not self._stopped.wait(WATCH_EVERY_S):
-            if self._pulse != seen:
-                silent_s, seen = 0.0, self._pulse
-                self.loop.call_soon_threadsafe(self._beat)
+            if self._ticks != seen:
+                silent_s, seen = 0.0, self._ticks
+                self.loop.call_soon_threadsafe(self._tick)
                 continue
             silent_s += WATCH_EVERY_S
             if silent_s >= self._stalled_after_s:

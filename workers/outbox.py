@@ -1,4 +1,4 @@
-"""Sends what commits left in the outbox, after the commit and again until it is acknowledged (RT-4)."""
+"""Send what commits left in the outbox, after the commit and again until it is acknowledged (RT-4)."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from orchestrator.errors import Unavailable
+from orchestrator.ports.memory.scratchpad import Entry, Scratchpad
 from orchestrator.ports.outbox import Outbox, OutboxMessage
 from orchestrator.telemetry import get_logger
 
 AGAIN_AFTER_S = 10.0
+LOOK_EVERY_S = 5.0
 
 _log = get_logger(__name__)
 
@@ -29,16 +31,13 @@ class OutboxSender:
         """Say that a commit has left something."""
         self._filled.set()
 
-    async def wait(self, timeout_s: float) -> None:
-        """Wait for a nudge, at most so many seconds."""
+    async def send_next(self) -> None:
+        """Wait for a nudge, not for long, and send everything that is due."""
         try:
-            await asyncio.wait_for(self._filled.wait(), timeout_s)
+            await asyncio.wait_for(self._filled.wait(), LOOK_EVERY_S)
+            self._filled.clear()
         except TimeoutError:
-            return
-        self._filled.clear()
-
-    async def send_due(self) -> None:
-        """Send everything that is due."""
+            pass  # a nudge of another process may be lost with it
         while messages := await self._outbox.take_due(tuple(self._deliver), again_after_s=AGAIN_AFTER_S):
             sent = [message.id for message in messages if await self._sent(message)]
             if sent:
@@ -51,3 +50,14 @@ class OutboxSender:
             _log.warning("An outbox message could not be delivered yet.", id=message.id, error=error)
             return False
         return True
+
+
+def note_into(scratchpad: Scratchpad) -> Deliver:
+    """Put what a turn noted into its session's scratchpad, once however often it is sent."""
+
+    async def deliver(message: OutboxMessage) -> None:
+        entries = tuple(Entry.from_json(body) for body in message.payload["entries"])
+        operation = f"outbox:{message.id}"
+        await scratchpad.put(message.tenant_id, message.session_id, entries, operation=operation)
+
+    return deliver

@@ -1,4 +1,8 @@
-"""The tasks: thin shells over the worker's process. Their names and arguments are the queue contract."""
+"""The tasks: thin shells over the worker's process. Their names and arguments are the queue contract.
+
+All but those of outside senders are hints: one that is lost is replaced by the reconciler, one that is doubled
+finds nothing to do (RT-1, IF-8, IF-9).
+"""
 
 from __future__ import annotations
 
@@ -6,33 +10,39 @@ from typing import Any
 
 from celery import Celery
 
-from orchestrator.ports.tasks import RUN_SESSION, SUBMIT_TURN
+from orchestrator.ports.tasks import ADVANCE_RUN, RUN_ITEMS, RUN_SESSION, START_RUN, SUBMIT_TURN
 from orchestrator.types import JsonObject, SessionId
-from workers.canvas import register_internal_tasks
-from workers.host import Host
-from workers.shown import DISCREET
 from workers.submission import error_result, parse_request
+from workers.task_redaction import REDACTED
+from workers.worker_lifecycle import WorkerLifecycle
 
 
-def register_tasks(app: Celery, host: Host) -> None:
+def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
     """Add the tasks to this application, and to no other of the process."""
 
-    @app.task(name=RUN_SESSION, acks_late=False, shared=False)  # a hint: nothing is lost with it
+    @app.task(name=RUN_SESSION, acks_late=False, shared=False)
     def run_session(session_id: str) -> None:
-        host.process().run_session(SessionId(session_id))
+        worker.process().run_session(SessionId(session_id))
 
-    register_internal_tasks(
-        app,
-        start=lambda arguments, key: host.process().start_run(arguments, key),
-        advance=lambda run_id, flow: host.process().advance_run(run_id, flow),
-        items=lambda run_id, flow, in_chord: host.process().run_items(run_id, flow, in_chord),
-    )
-
-    @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False, shared=False, **DISCREET)
+    @app.task(name=SUBMIT_TURN, bind=True, ignore_result=False, shared=False, **REDACTED)
     def submit_turn(self: Any, **arguments: Any) -> JsonObject:
         """A message that is delivered twice is one turn: its identifier serves as the key."""
         try:
             request = parse_request({"idempotency_key": f"message:{self.request.id}", **arguments})
-            return host.process().submit_turn(request)
+            return worker.process().submit_turn(request)
         except Exception as error:  # noqa: BLE001 - every ending of a submission is an answer to its sender
             return error_result(error)
+
+    @app.task(name=START_RUN, bind=True, shared=False, **REDACTED)
+    def start_run(self: Any, **arguments: Any) -> None:
+        """Start a flow, or all flows of a trigger; a message that is delivered twice starts once."""
+        worker.process().start_run(arguments, f"message:{self.request.id}")
+
+    @app.task(name=ADVANCE_RUN, acks_late=False, shared=False)
+    def advance_run(run_id: str, flow: str) -> None:
+        worker.process().advance_run(run_id, flow)
+
+    # A chord counts its tasks also when results are ignored.
+    @app.task(name=RUN_ITEMS, acks_late=False, shared=False)
+    def run_items(run_id: str, flow: str, in_chord: bool = False) -> None:
+        worker.process().run_items(run_id, flow, in_chord)

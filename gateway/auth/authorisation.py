@@ -10,8 +10,8 @@ from typing import Final
 
 from starlette.requests import HTTPConnection
 
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.errors import Forbidden
-from orchestrator.ports.runs import Runs
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns.approvals import Approvals
 from orchestrator.ports.turns.inbox import Inbox
@@ -62,7 +62,7 @@ class Owners:
     sessions: Sessions
     inbox: Inbox
     approvals: Approvals
-    runs: Runs
+    runs: PostgresRuns
 
 
 async def authorise(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:

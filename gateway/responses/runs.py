@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, JsonValue
 
 from gateway.responses.common import ResponseModel, Timestamp
-from orchestrator.ports.run_status import ItemStatus, Phase, RedoStanding, RunStatus
+from orchestrator.ports.runs.status import ItemStatus, Phase, RedoStatus, RunStatus
 
 
 class Progress(ResponseModel):
@@ -25,7 +25,7 @@ class Run(ResponseModel):
     graph_id: str
     session_id: str | None
     redo_count: int | None
-    redo: RedoStanding
+    redo: RedoStatus
     progress: Progress
     closing: JsonValue
     reason: str | None

@@ -18,7 +18,7 @@ from orchestrator.dialogue.labels import Label
 from orchestrator.errors import InvalidInput
 from orchestrator.ports.memory.documents import LONGEST_QUESTION, DocumentRecord, NewDocument, Owned
 from orchestrator.ports.memory.documents import Passage as FoundPassage
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
 from orchestrator.turns.submission import NO_NUL, Identifier, invalid_input
 from orchestrator.types import JsonObject, TenantId, UserId
 

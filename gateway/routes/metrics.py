@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 from gateway.dependencies import TheOperations
 from orchestrator.adapters.postgres.status import Queue, SystemStatus
 from orchestrator.errors import Unavailable
-from orchestrator.ports.run_status import Urgency
+from orchestrator.ports.runs.status import Urgency
 
 router = APIRouter(tags=["operate"])
 

@@ -12,8 +12,8 @@ from gateway.dependencies import TheRuns, TheSessions, TheTenant
 from gateway.parameters import Limit
 from gateway.request_bodies import NewRunBody
 from gateway.responses.runs import HousekeepingDebt, Run, RunInChain, RunItem, StartedRun
-from orchestrator.ports.run_status import RunStatus
-from orchestrator.ports.runs import ItemRecord, RunRecord
+from orchestrator.ports.runs.records import ItemRecord, RunRecord
+from orchestrator.ports.runs.status import RunStatus
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])

@@ -10,10 +10,10 @@ from internal_flows.housekeeping.promotion import (
     PROMOTED,
     About,
     Bars,
+    describe_origin,
     find_cause,
     overlap,
     select,
-    tell_origin,
     with_data,
 )
 from internal_flows.stages import InternalFlow, RunContext, skip
@@ -85,7 +85,7 @@ class DistilPreferences(InternalFlow):
                 source=Source.INFERRED,
                 text=text,
                 labels=entry.labels,
-                origin=tell_origin(entry, run.run_id, str(run.session_id), cause),
+                origin=describe_origin(entry, run.run_id, str(run.session_id), cause),
             )
             notes.append(preference)
             promoted.append(with_data(entry, {PROMOTED: preference.key}))

@@ -11,10 +11,10 @@ from internal_flows.housekeeping.promotion import (
     About,
     Bars,
     Cause,
+    describe_origin,
     find_cause,
     overlap,
     select,
-    tell_origin,
     with_data,
 )
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response, redo_run, skip
@@ -55,7 +55,7 @@ class PromoteContext(InternalFlow):
         return before_all_response(inputs=inputs, data=data)
 
     async def data(self, run: RunContext, item: JsonObject) -> Any:
-        """Whether it is worth it, and for whom it is then kept."""
+        """Decide if it is worth keeping, and for whom."""
         entry = Entry.from_json(item)
         owner = run.data["user_id"]
         shared = bool(run.config.get("share")) and not entry.labels
@@ -80,7 +80,7 @@ class PromoteContext(InternalFlow):
                 domain=run.data["domain"],
                 user_id=data["user_id"],
                 labels=entry.labels,
-                origin=tell_origin(entry, run.run_id, str(run.session_id), Cause(data["cause"])),
+                origin=describe_origin(entry, run.run_id, str(run.session_id), Cause(data["cause"])),
             )
         )
         await context.embed(run.tenant_id, added.document_id)

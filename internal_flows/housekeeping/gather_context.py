@@ -79,7 +79,7 @@ class Question(BaseModel):
     known: dict[str, Any] = {}
 
     def words(self) -> frozenset[str]:
-        """What a text has to be about."""
+        """The words that a text has to be about."""
         told = [self.question, *self.slots, *self.slots.values()]
         told += [value for value in self.known.values() if isinstance(value, str)]
         return find_words(" ".join(told).replace("_", " "))

@@ -33,7 +33,7 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bars:
-    """What a note has to reach; from a flow's configuration."""
+    """The bars that a note has to reach; from a flow's configuration."""
 
     frequent: int = FREQUENT
     salient: float = SALIENT
@@ -49,7 +49,7 @@ class Bars:
 
 
 def data_of(entry: Entry) -> JsonObject:
-    """What is known of an entry besides its text."""
+    """The data of an entry, besides its text."""
     return entry.data if is_object(entry.data) else {}
 
 
@@ -105,7 +105,7 @@ def overlap(text: str, other: str) -> float:
     return len(terms & set(find_terms(other))) / len(terms) if terms else 1.0
 
 
-def tell_origin(entry: Entry, run_id: str, session_id: str, cause: Cause) -> JsonObject:
+def describe_origin(entry: Entry, run_id: str, session_id: str, cause: Cause) -> JsonObject:
     """Where something that was promoted came from."""
     origin: dict[str, Json] = {
         "session_id": session_id,

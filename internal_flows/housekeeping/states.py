@@ -38,7 +38,7 @@ class _Proposing(InternalFlow, ABC):
 
     @abstractmethod
     def find(self, run: RunContext, session: SessionState) -> tuple[JsonObject, list[str]] | None:
-        """What to propose and why; None: nothing."""
+        """Find a change to propose, and why; None: nothing."""
 
     async def before_all(self, run: RunContext) -> Any:
         found: list[Json] = []

@@ -87,7 +87,7 @@ class SummarizeSession(InternalFlow):
         return {"text": text, "by": "extract", "findings": [], "problem": problem}
 
     async def _ask(self, run: RunContext, item: JsonObject) -> tuple[JsonObject | None, str | None]:
-        """What a model wrote, or nothing and why."""
+        """Have a model write it; nothing, and why, when there is none."""
         if not run.config.get("use_model", True):
             return None, None
         variables: JsonObject = {

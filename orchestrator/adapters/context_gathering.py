@@ -6,10 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
-from orchestrator.ports.run_status import ENDED, OnFailure, RunStatus, Urgency
-from orchestrator.ports.runs import NewRun, Runs, Started
+from orchestrator.ports.runs.records import NewRun, Started
+from orchestrator.ports.runs.status import ENDED, OnFailure, RunStatus, Urgency
 from orchestrator.types import JsonObject, TenantId
 
 LOOK_EVERY_S = 0.02
@@ -19,7 +20,7 @@ LOOK_AT_MOST_EVERY_S = 0.2
 class RunsContextGathering:
     """Implements `ports.memory.context.ContextGathering`. `tell` wakes a worker, and never raises."""
 
-    def __init__(self, runs: Runs, tell: Callable[[Started], Awaitable[None]]) -> None:
+    def __init__(self, runs: PostgresRuns, tell: Callable[[Started], Awaitable[None]]) -> None:
         self._runs = runs
         self._tell = tell
 

@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 from orchestrator.adapters.redis.address import for_celery, sentinel_options
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.errors import Unavailable
-from orchestrator.ports.runs import Started
+from orchestrator.ports.runs.records import Started
 from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_SESSION, START_RUN
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId

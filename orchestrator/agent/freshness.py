@@ -43,19 +43,19 @@ async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness)
             if turn.changes.state.history.summary is not None
             else 0
         )
-    if modules.ports.freshener is None:
+    if modules.ports.summary_refresh is None:
         return 0
-    return await modules.ports.freshener.remembered_through(
+    return await modules.ports.summary_refresh.remembered_through(
         turn.context.ids.tenant_id, turn.context.ids.session_id
     )
 
 
 async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
     """Have it made; the turn that is covered then. The lane's own copy of the summary comes too late."""
-    if modules.ports.freshener is None:
+    if modules.ports.summary_refresh is None:
         return 0
     left_s = max(0.0, turn.context.deadline - modules.ports.clock())
-    renewed = await modules.ports.freshener.renew(
+    renewed = await modules.ports.summary_refresh.renew(
         turn.context.ids.tenant_id,
         turn.context.ids.session_id,
         memory=needed.of is Kept.MEMORY,

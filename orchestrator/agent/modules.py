@@ -17,11 +17,11 @@ from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU
 from orchestrator.pex.module import PEX
 from orchestrator.plans import Planner
-from orchestrator.ports.freshness import Freshener
 from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.memory.documents import ContextSearch
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
+from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.ports.turns.events import LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
@@ -71,13 +71,13 @@ class MemoryPorts:
 class AgentPorts:
     """What an Agent may use of its process; what is None is left out.
 
-    `gather`: the rung of recovery that looks for context. `freshener`: the renewal of summaries and memories.
+    `gather`: the rung of recovery that looks for context. `summary_refresh`: the renewal of summaries and memories.
     `memory`: what is remembered beyond the working state. `live`: the listeners of answers while they are
     written. `clock`: unix seconds.
     """
 
     gather: ContextGathering | None = None
-    freshener: Freshener | None = None
+    summary_refresh: SummaryRefresh | None = None
     memory: MemoryPorts | None = None
     live: LiveEvents | None = None
     clock: Callable[[], float] = time.time

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from orchestrator.ports.run_status import Urgency
+from orchestrator.ports.runs.status import Urgency
 
 SUBMIT_TURN: Final = "orchestrator.submit_turn"
 RUN_SESSION: Final = "orchestrator.run_session"

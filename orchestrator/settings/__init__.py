@@ -185,7 +185,7 @@ class Settings(BaseSettings):
     """How far processes that run no turns stand back from those that do when processors are scarce."""
     trained_folder: Annotated[Path | None, WORKERS] = None
     """Where models that System 1 has trained are kept for the next process; trained at every start when not set."""
-    pulse_file: Annotated[Path | None, PULSES] = None
+    heartbeat_file: Annotated[Path | None, PULSES] = None
     """Rewritten every second by a worker or beat that moves, for `parley health`; no file when not set."""
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, ge=1)
     """Attempts before a turn is quarantined."""

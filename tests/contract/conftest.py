@@ -10,7 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.claims import WorkerLock
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.outbox import PostgresOutbox
@@ -22,7 +23,6 @@ from orchestrator.adapters.postgres.turns.effects import PostgresEffects
 from orchestrator.adapters.postgres.turns.events import PostgresEventLog
 from orchestrator.adapters.postgres.turns.feedback import PostgresFeedback
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.domain.services import Records
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import Outbox
@@ -105,10 +105,10 @@ def _memory_ports() -> Ports:
 
 
 def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Ports:
-    workers: dict[Lane, WorkerLiveness] = {}
+    workers: dict[Lane, WorkerLock] = {}
 
     async def make_lane(**options: Any) -> Lane:
-        worker = await stack.enter_async_context(WorkerLiveness(url))
+        worker = await stack.enter_async_context(WorkerLock(url))
         lane = PostgresLane(database, worker, **options)
         workers[lane] = worker
         return lane

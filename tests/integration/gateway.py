@@ -15,7 +15,7 @@ import uvicorn
 from gateway.app import create_app
 from gateway.auth.authentication import RECHECK_EVERY_S
 from gateway.wiring import open_dependencies
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.turns.events import PostgresEventLog
 from orchestrator.bootstrap import Ports, open_lane, open_ports

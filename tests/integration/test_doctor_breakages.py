@@ -77,7 +77,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     "Flower open to all": (breakages.open_flower, {"flower"}, "set FLOWER_BASIC_AUTH"),
     "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "with the colon"),
     "no domain": (told(PARLEY_DOMAIN="/nowhere/at-all"), {"domain"}, "name another domain"),
-    "no folder for the pulse": (told(PARLEY_PULSE_FILE="/nowhere/pulse"), {"folders"}, "mount a writable /tmp"),
+    "no folder for the pulse": (told(PARLEY_HEARTBEAT_FILE="/nowhere/pulse"), {"folders"}, "mount a writable /tmp"),
 }  # fmt: skip
 
 

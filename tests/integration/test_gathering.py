@@ -15,13 +15,13 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import open_ports
 from orchestrator.ports.memory.context import CONTEXT_READY, GATHER_CONTEXT, HAND_OVER_CONTEXT
 from orchestrator.ports.memory.scratchpad import EntryKind
-from orchestrator.ports.run_status import RunStatus
+from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import TurnKind
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from tests.integration.chaos.fleet import Fleet, fleet
 from tests.integration.depot import DEPOT, WITHIN_S, DepotTalk
-from workers.internal_tools import make_tools
+from workers.internal.tools import make_tools
 
 TURNS, INTERNAL = "turns,submissions", "internal,urgent"
 

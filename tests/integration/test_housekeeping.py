@@ -12,7 +12,7 @@ import pytest
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
-from internal_flows.runner import InProcessRunner
+from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.diff import diff
@@ -21,14 +21,14 @@ from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.ports.run_status import RunStatus
-from orchestrator.ports.runs import RunRecord
+from orchestrator.ports.runs.records import RunRecord
+from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow, TurnCommit
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, UserId, new_id
 from tests.contract.factories import commit_of, submission
-from workers.internal_tools import make_tools
+from workers.internal.tools import make_tools
 
 DAYS = 86_400.0
 

@@ -12,12 +12,12 @@ import psycopg
 import pytest
 
 from orchestrator.adapters.postgres import statements as sql
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.claims import WorkerLock
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.errors import InboxFull, LaneLost, Unavailable
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import Receipt, TurnStatus
@@ -37,8 +37,8 @@ class Stage:
         self.sessions = PostgresSessions(database)
         self._stack = stack
 
-    async def worker(self) -> WorkerLiveness:
-        return await self._stack.enter_async_context(WorkerLiveness(self.url))
+    async def worker(self) -> WorkerLock:
+        return await self._stack.enter_async_context(WorkerLock(self.url))
 
     async def lane(self, **options: Any) -> PostgresLane:
         return PostgresLane(self.database, await self.worker(), **options)
@@ -179,7 +179,8 @@ async def test_without_the_fence_a_stale_commit_does_harm(
     written = sql.source("commit_turn")
     assert written.count(FENCE) == 1
     session, frozen, lease = await _overtaken(stage)
-    monkeypatch.setattr(frozen, "_commit", sql.parse(written.replace(FENCE, "")))
+    unfenced = sql.parse(written.replace(FENCE, ""))
+    monkeypatch.setattr("orchestrator.adapters.postgres.lanes.commit.statement", lambda _: unfenced)
     await frozen.commit(lease, commit_for(lease, after={"by": "the stale one"}))
     record = await stage.sessions.get(DEFAULT_TENANT, session)
     assert record.state == {"by": "the stale one"}
@@ -251,7 +252,7 @@ class LosingDatabase(Database):
         row = await super().fetch_one(statement, arguments)
         if self.lose and "history AS" in statement.text:
             self.lose -= 1
-            raise psycopg.OperationalError("the connection was lost")
+            raise Unavailable("the connection was lost")
         return row
 
 
@@ -351,3 +352,14 @@ async def test_the_sweep_names_a_backlog_bit_by_bit(stage: Stage) -> None:
         named.extend(part)
     assert len(named) == len(set(named))
     assert set(sessions) <= set(named)
+
+
+@pytest.mark.parametrize("name", ["claim", "commit_turn", "take_turn"])
+async def test_the_next_turn_is_found_by_indexes(stage: Stage, name: str) -> None:
+    """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions count."""
+    parsed = sql.statement(name)
+    async with stage.database.pool.connection() as connection:
+        found = connection.pgconn.exec_(f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {parsed.text}".encode())
+    plan = [(found.get_value(line, 0) or b"").decode() for line in range(found.ntuples)]
+    assert any("Index Scan using turns_session_id_seq_key" in line for line in plan), plan
+    assert not any("Seq Scan" in line for line in plan), plan

@@ -15,22 +15,22 @@ import pytest
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
-from internal_flows.runner import InProcessRunner
+from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.labels import Label, LabelSource
 from orchestrator.ports.memory.documents import NewDocument, Owned, Passage
 from orchestrator.ports.memory.preferences import PreferenceKind
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.ports.run_status import ENDED, RunStatus
-from orchestrator.ports.runs import NewRun, RunRecord
+from orchestrator.ports.runs.records import NewRun, RunRecord
+from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.settings import Settings
 from orchestrator.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
 from tests.integration.chaos.fleet import fleet
 from tests.integration.test_housekeeping import House, spoken
-from workers.internal_tools import make_tools
+from workers.internal.tools import make_tools
 
 WITHIN_S = 90
 LOUNGE = "The lounge in Lisbon closes at nine in the evening on Sundays."

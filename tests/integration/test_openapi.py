@@ -17,7 +17,7 @@ import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import FrameRecord
 from orchestrator.types import DEFAULT_TENANT

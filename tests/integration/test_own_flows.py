@@ -9,13 +9,13 @@ import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.errors import ConfigurationError
-from orchestrator.ports.run_status import ENDED, RunStatus
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
+from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.types import DEFAULT_TENANT
 from tests.integration.chaos.fleet import fleet
-from workers.catalogue import own_flows
+from workers.internal.catalogue import own_flows
 
 OWN = """
 from internal_flows.stages import InternalFlow, redo_run

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
-from orchestrator.adapters.postgres.runs import PostgresRunWork
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.redis.scratchpad import RedisScratchpad
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.ports.run_status import RunStatus
-from orchestrator.ports.run_work import RunEnd
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
+from orchestrator.ports.runs.status import RunStatus
+from orchestrator.ports.runs.work import RunEnd
 from orchestrator.turns.lease import FrameRecord
 from orchestrator.types import DEFAULT_TENANT, SessionId, WorkerId
 from tests.integration.gateway import House, open_house

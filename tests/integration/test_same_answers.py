@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.ports.run_status import RunStatus
+from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId

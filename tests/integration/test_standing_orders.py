@@ -15,13 +15,13 @@ from internal_flows.schedule import read_jobs
 from orchestrator.adapters.domains.folder import served_folders
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.ports.run_status import ENDED, RunStatus
-from orchestrator.ports.runs import NewRun
+from orchestrator.ports.runs.records import NewRun
+from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, Json, SessionId, TurnId, new_id
 from tests.integration.chaos.fleet import Fleet, fleet
-from workers.catalogue import FlowSettings, own_flows
+from workers.internal.catalogue import FlowSettings, own_flows
 
 ORDER = "send me a report on cars every day"
 BACK_DATE = "UPDATE records SET document = document || jsonb_build_object('made_at', %s::float)"

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.ports.run_status import ENDED, RunStatus
-from orchestrator.ports.runs import RunRecord
+from orchestrator.ports.runs.records import RunRecord
+from orchestrator.ports.runs.status import ENDED, RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnInput, TurnKind, TurnRecord
 from orchestrator.types import DEFAULT_TENANT, SessionId

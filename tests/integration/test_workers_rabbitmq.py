@@ -14,11 +14,11 @@ from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
 from orchestrator.bootstrap import open_ports
-from orchestrator.ports.runs import RunStatus
+from orchestrator.ports.runs.status import RunStatus
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
@@ -30,7 +30,7 @@ from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
 from tests.integration.deploy.manifests import named
 from tests.integration.rabbit import Rabbit, is_installed, rabbit
-from workers.canvas import Canvas
+from workers.internal.canvas import Canvas
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
@@ -154,7 +154,7 @@ async def test_what_a_turn_waits_for_overtakes_housekeeping(
             receipt = await PostgresInbox(database).submit(waiting)
             await asyncio.to_thread(
                 wait_until,
-                lambda: "Housekeeping is put off." in worker.log.read_text(),
+                lambda: "Housekeeping is deferred." in worker.log.read_text(),
                 within_s=30,
                 what="it stands back",
             )

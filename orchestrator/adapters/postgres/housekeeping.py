@@ -1,4 +1,4 @@
-"""Looks for what is idle or old, and removes it, on PostgreSQL. Works in batches; nothing here is urgent."""
+"""Find what is idle or old, and remove it, on PostgreSQL. Works in batches; nothing here is urgent."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OF_SESSION = (
     "lanes",
     "sessions",
 )
-"""What a session leaves, in an order in which it can be removed."""
+"""Tables with rows of sessions, in an order in which these can be removed."""
 
 _LOOK_BACK_S = 86_400.0
 
@@ -47,17 +47,19 @@ _OLD = {
 
 
 class PostgresHousekeeping:
-    """Implements `ports.housekeeping.Housekeeping`."""
+    """The tool `housekeeping` of Internal flows, over all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def state(self, tenant_id: TenantId, session_id: SessionId) -> SessionState | None:
+        """None: the session is not there, or nothing has happened in it."""
         query = _with_state().where(sessions.c.session_id == session_id, sessions.c.tenant_id == tenant_id)
         row = await self._database.read_one(query)
         return None if row is None else _state(row)
 
     async def states(self, *, quiet_for_s: float, after: str = "", limit: int = 500) -> list[SessionState]:
+        """Open sessions of all tenants with tasks on their stack or approvals, quiet for so long, by identifier."""
         query = (
             _with_state()
             .where(
@@ -75,6 +77,7 @@ class PostgresHousekeeping:
         return [_state(row) for row in await self._database.read_all(query)]
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
+        """Open sessions without activity for so long."""
         query = (
             select(lanes.c.tenant_id, lanes.c.session_id)
             .where(lanes.c.closed.is_(False), lanes.c.pending == 0, lanes.c.updated_at < _ago(idle_s))
@@ -83,6 +86,7 @@ class PostgresHousekeeping:
         return await self._names(query)
 
     async def expired(self, *, retention_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
+        """Sessions closed for so long."""
         query = (
             select(sessions.c.tenant_id, sessions.c.session_id)
             .where(sessions.c.closed_at < _ago(retention_s))
@@ -91,6 +95,7 @@ class PostgresHousekeeping:
         return await self._names(query)
 
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
+        """Remove a closed session with everything it left."""
         async with self._database.transaction() as connection:
             for table in _OF_SESSION:
                 await connection.execute(
@@ -104,6 +109,7 @@ class PostgresHousekeeping:
             )
 
     async def prune_archive(self, *, keep_flows: int, keep_epochs: int, limit: int = 5000) -> dict[str, int]:
+        """Remove archived flows and old epochs beyond so many per session; counts by table (ST-3)."""
         flows = (
             "DELETE FROM flows_archive WHERE (session_id, flow_id) IN (SELECT session_id, flow_id FROM"
             " (SELECT session_id, flow_id, row_number() OVER"
@@ -124,6 +130,7 @@ class PostgresHousekeeping:
         }
 
     async def prune_runtime(self, *, older_than_s: float, limit: int = 5000) -> dict[str, int]:
+        """Remove events, journal entries, sent messages, runs and firings that are old; counts by table."""
         counts: dict[str, int] = {}
         for table, rule in _OLD.items():
             condition = rule.format(old="clock_timestamp() - :old * interval '1 second'")
@@ -135,6 +142,7 @@ class PostgresHousekeeping:
         return counts
 
     async def slot_uses(self, tenant_id: TenantId, user_id: UserId) -> list[SlotUse]:
+        """The user's values of completed tasks, with how often each was used."""
         query = text(
             "SELECT archive.dact, slot.key, slot.value -> 'value', count(*)"
             " FROM flows_archive AS archive JOIN sessions ON sessions.session_id = archive.session_id"
@@ -149,6 +157,7 @@ class PostgresHousekeeping:
     async def unsummarised(
         self, *, idle_s: float, least_turns: int, limit: int = 100
     ) -> list[tuple[TenantId, SessionId, Epoch]]:
+        """Open sessions at rest for so long with at least so many turns that no summary covers."""
         uncovered = text(
             "(states.body::json ->> 'turn')::int"
             " - coalesce((states.body::json -> 'summary' ->> 'through_turn')::int, 0) >= :least"

@@ -7,10 +7,9 @@ from typing import Any
 
 from sqlalchemy import Row, desc, func, insert, select, text, update
 
-from orchestrator.adapters.postgres.locked import NOW
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import api_keys
+from orchestrator.adapters.postgres.tables import NOW, api_keys
 from orchestrator.errors import NotFound
 from orchestrator.turns.access import ApiKey, Scope
 from orchestrator.turns.keys import digest, fits, make_key_text, read_key, show_key

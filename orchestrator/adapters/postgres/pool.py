@@ -20,10 +20,9 @@ from sqlalchemy import Executable, Row, text
 from sqlalchemy.ext.asyncio import AsyncConnection as EngineConnection
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from orchestrator.adapters.postgres.statements import Statement, parse
+from orchestrator.adapters.postgres.statements import Statement, parse, statement
 from orchestrator.errors import InvalidInput, Unavailable
 from orchestrator.ports.access import acting_tenant
-from orchestrator.types import Json
 
 Connection = psycopg.AsyncConnection[TupleRow]
 
@@ -78,6 +77,25 @@ def translated() -> Generator[None]:
         raise InvalidInput("The input holds characters that cannot be stored.", field="text") from error
 
 
+class HotTransaction:
+    """Run statements of `sql/` by their names on one connection."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    async def fetch_one(self, name: str, arguments: Mapping[str, Any]) -> TupleRow | None:
+        """The first row."""
+        return await (await _execute(self._connection, statement(name), arguments)).fetchone()
+
+    async def fetch_all(self, name: str, arguments: Mapping[str, Any]) -> list[TupleRow]:
+        """All rows."""
+        return await (await _execute(self._connection, statement(name), arguments)).fetchall()
+
+    async def execute(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Nothing is returned."""
+        await _execute(self._connection, statement(name), arguments)
+
+
 class Database:
     """The process's connections to one database. Open it inside the event loop that will use it."""
 
@@ -126,7 +144,7 @@ class Database:
             pool_timeout=timeout_s,
             pool_pre_ping=True,
             connect_args=options,
-            json_serializer=_dump_json,
+            json_serializer=dump_json,
             json_deserializer=orjson.loads,
             hide_parameters=True,
         )
@@ -153,31 +171,38 @@ class Database:
                 await connection.execute("SELECT 1")
 
     async def fetch_one(
-        self, statement: Statement | LiteralString, arguments: Mapping[str, Any]
+        self, query: Statement | LiteralString, arguments: Mapping[str, Any]
     ) -> TupleRow | None:
-        """Run one statement of the hot path, committed on return; its first row."""
+        """Run one statement of the hot path, committed on return; its first row. Raises Unavailable, InvalidInput."""
         async with self.connection() as connection:
-            cursor = await _execute(connection, statement, arguments)
+            cursor = await _execute(connection, query, arguments)
             return await cursor.fetchone()
 
     async def fetch_all(
-        self, statement: Statement | LiteralString, arguments: Mapping[str, Any]
+        self, query: Statement | LiteralString, arguments: Mapping[str, Any]
     ) -> list[TupleRow]:
-        """Run one statement of the hot path, committed on return; all its rows."""
+        """Run one statement of the hot path, committed on return; all its rows. Raises Unavailable, InvalidInput."""
         async with self.connection() as connection:
-            cursor = await _execute(connection, statement, arguments)
+            cursor = await _execute(connection, query, arguments)
             return await cursor.fetchall()
 
     @asynccontextmanager
     async def connection(self) -> AsyncGenerator[Connection]:
         """A connection of the hot path, in a transaction of the acting tenant where that is asked for."""
-        async with self.pool.connection() as connection:
-            if not self._tenant_bound:
-                yield connection
-                return
-            async with connection.transaction():
-                await connection.execute(parse(_NAME_TENANT).text, [acting_tenant.get()])
-                yield connection
+        with translated():
+            async with self.pool.connection() as connection:
+                if not self._tenant_bound:
+                    yield connection
+                    return
+                async with connection.transaction():
+                    await connection.execute(parse(_NAME_TENANT).text, [acting_tenant.get()])
+                    yield connection
+
+    @asynccontextmanager
+    async def hot_transaction(self) -> AsyncGenerator[HotTransaction]:
+        """A transaction of several named statements of the hot path, committed at the end."""
+        async with self.connection() as connection, connection.transaction():
+            yield HotTransaction(connection)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncGenerator[EngineConnection]:
@@ -216,15 +241,16 @@ def engine_url(database_url: str) -> str:
     return f"postgresql+psycopg{separator}{rest}"
 
 
-def _dump_json(value: Json) -> str:
+def dump_json(value: Any) -> str:
+    """JSON as a statement takes it."""
     return orjson.dumps(value).decode()
 
 
 async def _execute(
-    connection: Connection, statement: Statement | LiteralString, arguments: Mapping[str, Any]
+    connection: Connection, query: Statement | LiteralString, arguments: Mapping[str, Any]
 ) -> psycopg.AsyncCursor[TupleRow]:
     """Text that is in no file is numbered when it is first seen."""
-    numbered = statement if isinstance(statement, Statement) else parse(statement)
+    numbered = query if isinstance(query, Statement) else parse(query)
     return await connection.execute(numbered.text, numbered.ordered(arguments))
 
 

@@ -9,10 +9,11 @@ from sqlalchemy import Row, Select, desc, insert, select, update
 from sqlalchemy.dialects.postgresql import insert as insert_or_skip
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import NOW, lock_lane
+from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import session_record
 from orchestrator.adapters.postgres.tables import (
+    NOW,
     lanes,
     plan_revisions,
     plans,

@@ -11,6 +11,7 @@ from typing import Any, LiteralString, cast
 
 _COMMENT = re.compile(r"^\s*--.*\n?", re.MULTILINE)
 _ARGUMENT = re.compile(r"%\((\w+)\)s")
+_INCLUDE = re.compile(r"^ *-- include: parts/(\w+)\.sql\n", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,13 @@ class Statement:
 
 
 def source(name: str) -> str:
-    """The text of `sql/<name>.sql`, as it is written."""
-    return resources.files("orchestrator.adapters.postgres").joinpath("sql", f"{name}.sql").read_text("utf-8")
+    """Read `sql/<name>.sql`, with the parts in `sql/parts/` that it includes in their places.
+
+    A line ``-- include: parts/<part>.sql`` stands for that file: what several statements need is written once.
+    """
+    folder = resources.files("orchestrator.adapters.postgres") / "sql"
+    written = folder.joinpath(f"{name}.sql").read_text("utf-8")
+    return _INCLUDE.sub(lambda match: source(f"parts/{match[1]}"), written)
 
 
 @cache

@@ -6,10 +6,13 @@ compares the two. The hot path (submit, claim, commit) is in `sql/*.sql`.
 
 from __future__ import annotations
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Integer, MetaData, Table, Text
+from sqlalchemy import JSON, BigInteger, Boolean, Column, DateTime, Integer, MetaData, Table, Text, func
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 
 metadata = MetaData()
+
+NOW = func.clock_timestamp()
+"""The database's clock, by which leases and deadlines are measured."""
 
 
 def _table(
@@ -207,7 +210,7 @@ internal_runs = _table(
     bigints=("number", "token"),
     times=("created_at", "started_at", "finished_at", "ready_at", "hint_at"),
     json=("inputs", "parameters", "options"),
-    optional_json=("progress", "settled_options", "config", "data", "closing"),
+    optional_json=("progress", "final_options", "config", "data", "closing"),
 )
 internal_items = _table(
     "internal_items",

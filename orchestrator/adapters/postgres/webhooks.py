@@ -11,10 +11,9 @@ from typing import Any
 from sqlalchemy import Column, Row, Select, Update, case, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import NOW
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import event_of, record_of
-from orchestrator.adapters.postgres.tables import events, lanes, webhook_feeds, webhook_secrets, webhooks
+from orchestrator.adapters.postgres.tables import NOW, events, lanes, webhook_feeds, webhook_secrets, webhooks
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import Feed, HeldFeed, Webhook, check_url, new_secret

@@ -12,17 +12,17 @@ import redis
 from celery import Celery
 
 from internal_flows.catalogue import Catalogue
-from internal_flows.runner import InProcessRunner
+from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
-from orchestrator.ports.run_status import ENDED, RedoStanding
-from orchestrator.ports.runs import ItemRecord, NewRun, RunRecord, Started
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.ports.runs.records import ItemRecord, NewRun, RunRecord, Started
+from orchestrator.ports.runs.status import ENDED, RedoStatus
 from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
 from tests.contract.internal.flows import make_catalogue
 from tests.integration.chaos.fleet import Fleet, fleet
-from workers.canvas import Canvas
+from workers.internal.canvas import Canvas
 
 STAND_IN = "tests.contract.internal.stand_in"
 _REDIS_NUMBER = 8
@@ -113,7 +113,7 @@ class OnWorkers:
         ends_at = time.monotonic() + within_s
         while True:
             chain = await self.runs.chain(DEFAULT_TENANT, chain_id)
-            if chain[-1].status in ENDED and chain[-1].redo is not RedoStanding.SCHEDULED:
+            if chain[-1].status in ENDED and chain[-1].redo is not RedoStatus.SCHEDULED:
                 return chain
             assert time.monotonic() < ends_at, f"not ended within {within_s} s: {chain[-1]}"
             await asyncio.sleep(0.01)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from internal_flows.catalogue import Catalogue
-from orchestrator.ports.runs import NewRun, RunRecord
+from orchestrator.ports.runs.records import NewRun, RunRecord
 
 SHAPES: dict[str, dict[int, tuple[int, ...]]] = {
     "chain": {0: (), 1: (0,), 2: (1,), 3: (2,)},

@@ -12,8 +12,8 @@ import redis
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.task_sender import TaskSender
-from orchestrator.ports.run_status import ENDED, Phase, RunStatus, Urgency
-from orchestrator.ports.runs import Hint, RunRecord
+from orchestrator.ports.runs.records import Hint, NewRun, RunRecord
+from orchestrator.ports.runs.status import ENDED, OnFailure, Phase, RunStatus, Urgency
 from orchestrator.types import DEFAULT_TENANT, TenantId
 from tests.contract.internal.conftest import _SETTINGS, STAND_IN, OnWorkers
 from tests.contract.internal.graphs import early_starts, make_nodes, random_shape
@@ -204,6 +204,29 @@ async def test_a_cancelled_run_stops_and_blocks_its_successors(crew: Fleet, on_w
     items = await on_workers.items(run_id)
     assert any(item.status != "done" for item in items)
     assert (await on_workers.runs.get(DEFAULT_TENANT, run_id)).status is RunStatus.CANCELLED
+
+
+async def test_a_cancelled_run_releases_its_successors_if_it_says_so(
+    crew: Fleet, on_workers: OnWorkers
+) -> None:
+    """IF-9, IF-11: they run, and their flight keys are free afterwards."""
+    started = await on_workers.runs.start(
+        (
+            NewRun("doubling", inputs=(1,), on_failure=OnFailure.RELEASE, flight_key="released:doubling"),
+            NewRun("scripted", depends_on=("doubling",), flight_key="released:scripted"),
+        )
+    )
+    cancelled = await on_workers.runs.cancel(DEFAULT_TENANT, started.runs["doubling"])
+    follower = await on_workers.runs.get(DEFAULT_TENANT, started.runs["scripted"])
+
+    assert cancelled.status is RunStatus.CANCELLED
+    assert follower.status in {RunStatus.READY, RunStatus.RUNNING, RunStatus.DONE}
+    start(crew, 1)
+    [ended] = await on_workers.chain_ended(started.runs["scripted"])
+    assert ended.status is RunStatus.DONE
+    again = await on_workers.runs.start((NewRun("scripted", flight_key="released:scripted"),))
+    assert not again.joined
+    await on_workers.runs.cancel(DEFAULT_TENANT, again.runs["scripted"])
 
 
 async def test_a_frozen_worker_is_fenced(crew: Fleet, on_workers: OnWorkers) -> None:

@@ -9,7 +9,7 @@ import pytest
 from internal_flows.graph import graphs_by_trigger, make_graph
 from internal_flows.stages import InternalFlow
 from orchestrator.errors import ConfigurationError
-from orchestrator.ports.run_status import RunStatus
+from orchestrator.ports.runs.status import RunStatus
 from tests.contract.internal.conftest import Runner
 from tests.contract.internal.graphs import SHAPES, early_starts, make_nodes, random_shape
 

@@ -8,8 +8,10 @@ import pytest
 
 from internal_flows.directives import REDO_NOT_HERE
 from orchestrator.errors import Refused
-from orchestrator.ports.run_status import ItemStatus, RedoStanding, RunStatus
-from tests.contract.internal.conftest import Runner
+from orchestrator.ports.runs.records import NewRun
+from orchestrator.ports.runs.status import ItemStatus, RedoStatus, RunStatus
+from orchestrator.types import DEFAULT_TENANT
+from tests.contract.internal.conftest import OnWorkers, Runner
 
 SKIP = {"call": "skip", "with": {"reason": "not today"}}
 SKIP_JSON = {"json": {"_aipack_": {"kind": "Skip", "reason": "not today"}}}
@@ -77,7 +79,7 @@ async def test_redo_from_an_item_fails_with_an_explicit_error(runner: Runner, st
     record, items, chain = await scripted(runner, **{stage: said})
 
     assert {item.error for item in items} == {f"{stage}: {REDO_NOT_HERE}"}
-    assert (record.status, record.redo, len(chain)) == (RunStatus.FAILED, RedoStanding.NONE, 1)
+    assert (record.status, record.redo, len(chain)) == (RunStatus.FAILED, RedoStatus.NONE, 1)
 
 
 @pytest.mark.parametrize(
@@ -271,7 +273,7 @@ async def test_past_the_ceiling_one_more_can_be_had_by_hand(runner: Runner) -> N
     again = await runner.redo(chain[-1].run_id)
 
     assert [record.redo_count for record in again] == [3]
-    assert again[0].redo is RedoStanding.CEILING_REACHED
+    assert again[0].redo is RedoStatus.CEILING_REACHED
 
 
 async def test_a_lifted_ceiling_stops_nothing(runner: Runner) -> None:
@@ -289,3 +291,18 @@ async def test_a_run_at_work_cannot_be_redone(on_workers) -> None:
     with pytest.raises(Refused):
         await on_workers.runs.redo(run.tenant_id, started.runs["doubling"])
     await on_workers.runs.cancel(run.tenant_id, started.runs["doubling"])
+
+
+async def test_a_run_that_waits_for_another_graph_is_blocked_with_it(on_workers: OnWorkers) -> None:
+    """IF-9: `after` names a run that is there already; redoing that one lets it wait again."""
+    slow = NewRun("doubling", inputs=(1,), parameters={"takes_s": 30})
+    first = (await on_workers.runs.start((slow,))).runs["doubling"]
+    second = (await on_workers.runs.start((NewRun("scripted", after=first),))).runs["scripted"]
+    await on_workers.runs.cancel(DEFAULT_TENANT, first)
+    blocked = await on_workers.runs.get(DEFAULT_TENANT, second)
+    again = await on_workers.runs.redo(DEFAULT_TENANT, first)
+    waiting = await on_workers.runs.get(DEFAULT_TENANT, second)
+
+    assert (blocked.status, blocked.reason) == (RunStatus.BLOCKED, "doubling is cancelled")
+    assert waiting.status is RunStatus.WAITING
+    await on_workers.runs.cancel(DEFAULT_TENANT, again.runs["doubling"])

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
+from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.pressure import PostgresPressure
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.events import PostgresEventLog
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.ports.run_status import RunStatus
+from orchestrator.ports.runs.status import RunStatus
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
-from workers.canvas import Canvas
+from workers.internal.canvas import Canvas
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ async def let_a_turn_wait(database: Database) -> TurnId:
 
 
 def is_put_off(workers: Fleet) -> Callable[[], bool]:
-    return lambda: "Housekeeping is put off." in workers.workers[0].log.read_text()
+    return lambda: "Housekeeping is deferred." in workers.workers[0].log.read_text()
 
 
 async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_does_not(
     database: Database, database_url: str, broker: str, tmp_path: Path
 ) -> None:
     """IF-14: put off, visible as debt of its session, and done when turns run again."""
-    pressure, inbox = PostgresPressure(database), PostgresInbox(database)
+    pressure, inbox = PostgresLoad(database), PostgresInbox(database)
     session = SessionId(new_id("session"))
     with crew(database_url, broker, tmp_path, PARLEY_DEFER_ABOVE_S="0.2", PARLEY_DEFER_AT_MOST_S="600") as (
         workers,

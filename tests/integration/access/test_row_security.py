@@ -12,13 +12,13 @@ import pytest
 
 from gateway.app import create_app
 from gateway.wiring import open_dependencies
+from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.roles import GATEWAY, RUNTIME, make_roles
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
-from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.ports.access import acting_tenant
 from orchestrator.settings import Settings
@@ -163,7 +163,7 @@ async def test_the_roles_suffice_for_a_turn(place: Place) -> None:
     async with (
         Database(place.urls["gateway"], tenant_bound=True) as door,
         Database(place.urls["runtime"]) as inside,
-        WorkerLiveness(place.urls["runtime"]) as worker,
+        WorkerLock(place.urls["runtime"]) as worker,
     ):
         sessions, inbox = PostgresSessions(door), PostgresInbox(door)
         await sessions.create(A, "travel", session_id=session_id)

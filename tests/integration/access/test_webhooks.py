@@ -13,13 +13,13 @@ import psycopg
 import pytest
 from celery import Celery
 
-from orchestrator.adapters.postgres.lane import PostgresLane
+from orchestrator.adapters.postgres.claims import WorkerLock
+from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds, PostgresWebhooks
-from orchestrator.adapters.postgres.workers import WorkerLiveness
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.errors import InvalidInput, NotFound, Unauthenticated
 from orchestrator.ports.tasks import SUBMIT_TURN
@@ -100,7 +100,7 @@ async def post(database_url: str) -> AsyncIterator[Post]:
     migrate(database_url)
     with psycopg.connect(database_url) as connection:
         connection.execute("DELETE FROM webhook_feeds")  # what earlier tests left undelivered
-    async with Database(database_url) as database, WorkerLiveness(database_url) as worker:
+    async with Database(database_url) as database, WorkerLock(database_url) as worker:
         place = Post(database_url, database, PostgresLane(database, worker), TenantId(new_id("tenant")))
         place.secret = await place.webhooks.rotate_secret(place.tenant)
         yield place

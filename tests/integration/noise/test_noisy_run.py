@@ -80,8 +80,8 @@ def test_the_run_was_noisy(left: Left) -> None:
         "A tool's endpoint refused.",
         "A tool's endpoint failed.",
         "A message for a task that does not exist was dropped.",
-        "A message that may not be unpacked was dropped.",
-        "The liveness connection broke.",
+        "A message with a disallowed content type was dropped.",
+        "The worker lock's connection broke.",
     ):
         assert event in left.log("logs/turns"), event
     assert "A webhook's receiver fails" in left.log("logs/internal")

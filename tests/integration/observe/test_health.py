@@ -53,7 +53,7 @@ class System:
                     "DATABASE_URL": self.database.url,
                     "REDIS_URL": self.redis.url,
                     "PARLEY_PORT": str(self.port),
-                    "PARLEY_PULSE_FILE": str(self.pulse(role)),
+                    "PARLEY_HEARTBEAT_FILE": str(self.pulse(role)),
                     "PARLEY_DOMAIN": str(DEPOT),
                     "PARLEY_SHUTDOWN_GRACE_S": "1",
                 },

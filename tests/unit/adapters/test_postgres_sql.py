@@ -11,6 +11,7 @@ from orchestrator.adapters.postgres import statements as sql
 NAMES = sorted(
     entry.name.removesuffix(".sql")
     for entry in resources.files("orchestrator.adapters.postgres").joinpath("sql").iterdir()
+    if entry.name.endswith(".sql")
 )
 
 

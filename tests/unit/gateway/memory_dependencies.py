@@ -17,9 +17,9 @@ from gateway.flows import KnownFlows
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.domains.registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.pressure import PostgresPressure
-from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.adapters.turn_waiter import TurnWaiter
@@ -85,7 +85,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         runs=RunServices(
             store=parts["runs"],
             flows=KnownFlows("travel"),
-            load=PostgresPressure(Database(NOWHERE)),
+            load=PostgresLoad(Database(NOWHERE)),
             notify_workers=parts["notify_workers"],
         ),
         memory=parts["memory"],

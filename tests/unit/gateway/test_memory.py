@@ -12,7 +12,7 @@ from gateway.app import create_app
 from gateway.dependencies import Dependencies, MemoryServices
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashedEmbedder
-from orchestrator.ports.runs import NewRun, Started
+from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.testing.memory.documents import MemoryDocuments
 from orchestrator.testing.memory.preferences import MemoryPreferences
 from orchestrator.testing.store import MemoryStore

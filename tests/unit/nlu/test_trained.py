@@ -29,8 +29,7 @@ STARTS = """
 import sys
 from pathlib import Path
 from orchestrator.adapters.models.trained_files import TrainedFiles
-from orchestrator.bootstrap import System1
-from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.training import FitOnce
 
 FitOnce(TrainedFiles(Path(sys.argv[1])))([{"a": 1.0}, {"b": 1.0}] * 2, ["go", "stop"] * 2, 1.0)
@@ -39,7 +38,7 @@ print("trained" if "sklearn" in sys.modules else "taken over")
 
 
 class Kept(dict[str, bytes]):
-    """`ports.trained.TrainedModels` in memory."""
+    """`TrainedModels` in memory."""
 
     def put(self, key: str, content: bytes) -> None:
         self[key] = content

@@ -19,10 +19,10 @@ PAGE = ROOT / "docs" / "settings.md"
 FIELDS = Settings.model_fields
 READS = {
     "gateway": "gateway/**/*.py",
-    "turns": "workers/{app,host,process}.py",
-    "internal": "workers/{app,host,process}.py",
-    "beat": "workers/schedule.py",
-    "flower": "workers/watching.py",
+    "turns": "workers/{app,worker_lifecycle,process,periodic}.py",
+    "internal": "workers/{app,worker_lifecycle,process,periodic}.py",
+    "beat": "workers/internal/schedule.py",
+    "flower": "workers/flower_app.py",
 }
 """The code that is a role's own; what opens the stores and models of several is in the orchestrator."""
 

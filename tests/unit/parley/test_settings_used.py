@@ -17,7 +17,7 @@ from parley.settings_page import make_page
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGES = ("orchestrator", "internal_flows", "workers", "gateway", "parley", "domains")
 DECLARED_IN = {"orchestrator/settings/__init__.py", "orchestrator/domain/configuration.py"}
-OWN_FILES = {"PARLEY_PULSE_FILE"}
+OWN_FILES = {"PARLEY_HEARTBEAT_FILE"}
 """Named a file by themselves, not another variable's."""
 FOREIGN = {"PARLEY_IMAGE", "PARLEY_PUBLISH"}
 """What only docker-compose.yml reads."""

@@ -9,7 +9,7 @@ import pytest
 from internal_flows.catalogue import Catalogue
 from orchestrator.errors import InputTooLarge, InvalidInput
 from orchestrator.turns.submission import MAX_INPUT_BYTES
-from workers.starting import MAX_START_BYTES, read_start
+from workers.internal.start_request import MAX_START_BYTES, read_start
 from workers.submission import parse_request
 
 

@@ -19,6 +19,7 @@ class PostgresContextSources:
         self._database = database
 
     async def tasks(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
+        """Tasks of the session that were completed, newest first: ``{dact, slots, outputs}``."""
         table = flows_archive.c
         query = (
             select(table.dact, table.body)
@@ -36,6 +37,7 @@ class PostgresContextSources:
         ]
 
     async def turns(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[str]:
+        """What the user said, newest first."""
         table = utterances.c
         query = (
             select(table.content)
@@ -51,6 +53,7 @@ class PostgresContextSources:
         return [row[0] for row in await self._read(query)]
 
     async def frames(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
+        """Rows that the session has displayed, newest first."""
         table = frames.c
         query = (
             select(table.body)
@@ -63,6 +66,7 @@ class PostgresContextSources:
     async def rows(
         self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
     ) -> list[JsonObject]:
+        """Documents of a collection of the domain's services, newest first."""
         table = records.c
         query = (
             select(table.document)

@@ -27,7 +27,7 @@ CREATE TABLE internal_runs (
     phase             text NOT NULL DEFAULT 'before_all',
     parameters        json NOT NULL DEFAULT '{}',
     options           json NOT NULL DEFAULT '{}',
-    settled_options   json,          -- of this run, once `before_all` has ended
+    final_options   json,          -- of this run, once `before_all` has ended
     config            json,
     data              json,
     closing           json,

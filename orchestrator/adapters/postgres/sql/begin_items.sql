@@ -5,7 +5,7 @@
 WITH run AS (
     UPDATE internal_runs
     SET phase = CASE WHEN json_array_length(%(inputs)s::json) > 0 THEN 'items' ELSE 'after_all' END,
-        settled_options = %(options)s::json,
+        final_options = %(options)s::json,
         data = %(data)s::json,
         token = NULL,
         attempts = 0,

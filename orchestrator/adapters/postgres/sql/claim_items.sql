@@ -1,6 +1,6 @@
 -- Take unfinished items of a run that is locked (IF-8).
 --
--- Arguments: run_id, owner, ttl_s, concurrency, at_most
+-- Arguments: run_id, worker_id, ttl_s, concurrency, at_most
 -- Effect:    one row (token, position, input, attempts) per item; none when there is no room or no item.
 -- A share is a quarter of what one holder would get, so that holders end at about the same time.
 WITH room AS (
@@ -26,7 +26,7 @@ WITH room AS (
     RETURNING items.token, items.position, items.input, items.attempts, items.tenant_id
 ), claimed AS (
     INSERT INTO internal_claims (token, tenant_id, run_id, owner, lease_until)
-    SELECT token, tenant_id, %(run_id)s, %(owner)s::bigint,
+    SELECT token, tenant_id, %(run_id)s, %(worker_id)s::bigint,
            clock_timestamp() + %(ttl_s)s * interval '1 second'
     FROM taken
     LIMIT 1

@@ -1,6 +1,6 @@
 -- Take up a run's `before_all` or `after_all` (IF-9).
 --
--- Arguments: run_id, config, owner, ttl_s, waited_s (housekeeping that waited less is put off)
+-- Arguments: run_id, config, worker_id, ttl_s, waited_s (housekeeping that waited less is deferred)
 -- Effect:    one row with what its stages are told, none when there is nothing to do now or somebody holds it.
 -- The condition is on the run's row alone, so that of two claims at once the second sees the first.
 WITH run AS (
@@ -20,10 +20,10 @@ WITH run AS (
     RETURNING *
 ), claimed AS (
     INSERT INTO internal_claims (token, tenant_id, run_id, owner, lease_until)
-    SELECT token, tenant_id, run_id, %(owner)s, clock_timestamp() + %(ttl_s)s * interval '1 second'
+    SELECT token, tenant_id, run_id, %(worker_id)s, clock_timestamp() + %(ttl_s)s * interval '1 second'
     FROM run
 )
-SELECT tenant_id, session_id, flow, redo_count, parameters, coalesce(settled_options, options), config, data, urgency, turn_id,
+SELECT tenant_id, session_id, flow, redo_count, parameters, coalesce(final_options, options), config, data, urgency, turn_id,
        token, phase, attempts,
        CASE WHEN phase = 'before_all' THEN inputs END,
        (SELECT json_build_array(count(*), count(*) FILTER (WHERE items.status = 'done'),

@@ -8,9 +8,6 @@
 --            next turn, already marked as running. No row: the fence held, nothing was written.
 -- The lane's row is locked first, here and when a turn is submitted, so that no turn is overlooked: it
 -- is either counted in `pending` here, or its submission finds the lane released.
--- `next` and `following` are `next` and `turn` of claim.sql, but for one thing: this statement's snapshot does
--- not show the turn that it ends as finished, so that its successor in `sequence` has to be named. What
--- changes in one changes in the other.
 -- The journal needs no closing: its steps are read for unfinished turns only.
 WITH lane AS (
     UPDATE lanes
@@ -33,13 +30,13 @@ WITH lane AS (
       -- THE FENCE: this one line keeps a holder out that was overtaken while it was stopped.
       AND lease_token = %(token)s AND lanes.epoch = %(epoch)s
     RETURNING lanes.epoch, pending, done_seq, next_event - %(event_count)s AS first_event
-), turn AS (
+), ended AS (
     UPDATE turns
     SET status = %(status)s, result = %(result)s::json, signals = %(signals)s::json, error = %(error)s, token = %(token)s,
         epoch = lane.epoch, finished_at = clock_timestamp()
     FROM lane
     WHERE turn_id = %(turn_id)s
-    RETURNING turns.epoch, client_sequence,
+    RETURNING turns.turn_id, turns.epoch, client_sequence,
               forget AND turns.status = 'cancelled'
                   AND NOT EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id) AS forgotten
 ), state AS (
@@ -53,11 +50,11 @@ WITH lane AS (
     FROM lane
 ), said AS (
     INSERT INTO utterances (session_id, epoch, position, seq, tenant_id, turn_id, role, form, content)
-    SELECT %(session_id)s, turn.epoch, line.position, %(seq)s, %(tenant_id)s, %(turn_id)s, line.role,
+    SELECT %(session_id)s, ended.epoch, line.position, %(seq)s, %(tenant_id)s, %(turn_id)s, line.role,
            line.form, line.content
-    FROM turn, ROWS FROM (json_to_recordset(%(utterances)s::json) AS (role text, form text, content text))
+    FROM ended, ROWS FROM (json_to_recordset(%(utterances)s::json) AS (role text, form text, content text))
          WITH ORDINALITY AS line (role, form, content, position)
-    WHERE NOT turn.forgotten
+    WHERE NOT ended.forgotten
 ), told AS (
     INSERT INTO events (session_id, number, tenant_id, turn_id, type, payload)
     SELECT %(session_id)s, lane.first_event + event.position - 1, %(tenant_id)s, event.turn_id, event.type,
@@ -98,43 +95,7 @@ WITH lane AS (
     INSERT INTO outbox (tenant_id, session_id, turn_id, kind, payload)
     SELECT %(tenant_id)s, %(session_id)s, %(turn_id)s, entry.kind, entry.payload
     FROM lane, json_to_recordset(%(outbox)s::json) AS entry (kind text, payload json)
-), next AS (
-    SELECT candidate.turn_id
-    FROM lane CROSS JOIN turn AS finished CROSS JOIN LATERAL (
-        SELECT turns.turn_id
-        FROM turns
-        WHERE lane.pending > 0
-          AND turns.session_id = %(session_id)s
-          AND turns.seq > lane.done_seq
-          AND turns.finished_at IS NULL
-          AND turns.turn_id <> %(turn_id)s
-          AND turns.merged_into IS NULL
-          AND (turns.client_sequence IS NULL
-               OR turns.client_sequence = 1
-               OR turns.client_sequence = finished.client_sequence + 1
-               OR EXISTS (SELECT FROM turns AS predecessor
-                          WHERE predecessor.session_id = turns.session_id
-                            AND predecessor.client_sequence = turns.client_sequence - 1
-                            AND predecessor.finished_at IS NOT NULL))
-        ORDER BY turns.seq
-        LIMIT 1
-    ) AS candidate
-), following AS (
-    UPDATE turns
-    SET status = 'running',
-        attempts = attempts + 1,
-        started_at = coalesce(started_at, clock_timestamp()),
-        deadline_at = coalesce(deadline_at, clock_timestamp() + %(deadline_s)s * interval '1 second')
-    FROM next
-    WHERE turns.turn_id = next.turn_id
-      AND turns.finished_at IS NULL
-      AND turns.attempts < %(max_attempts)s
-    RETURNING turns.turn_id, seq, kind, form, text, action, attempts, merges,
-              extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
-              cancel_requested_at IS NOT NULL AS cancelled,
-              extract(epoch FROM clock_timestamp() - accepted_at)::float8 AS waited_s
-)
-SELECT lane.epoch, lane.first_event, lane.pending,
-       following.turn_id, following.seq, following.kind, following.form, following.text, following.action,
-       following.attempts, following.merges, following.deadline_s, following.cancelled, following.waited_s
-FROM lane LEFT JOIN following ON true
+),
+-- include: parts/next_turn.sql
+SELECT lane.epoch, lane.first_event, lane.pending, taken.*
+FROM lane LEFT JOIN taken ON true

@@ -3,12 +3,13 @@
 -- Arguments: none
 -- Effect:    one row (run_id) per run of which something was freed; the reconciler names it next.
 --
--- A worker without a row in `workers` is dead: its lock was found free. Runs are locked before their claims, as
--- everywhere; those that somebody else has locked are left for the next sweep.
+-- A worker without a row in `workers` is dead: its lock was found free. Nothing here waits for a lock, since
+-- lanes are swept by the same round: what somebody else has locked is left for the next sweep.
 WITH expired AS (
     SELECT token, run_id FROM internal_claims
     WHERE lease_until < clock_timestamp()
        OR NOT EXISTS (SELECT FROM workers WHERE workers.worker_id = internal_claims.owner)
+    FOR UPDATE SKIP LOCKED
 ), locked AS (
     SELECT run_id FROM internal_runs
     WHERE run_id IN (SELECT run_id FROM expired)
@@ -17,10 +18,7 @@ WITH expired AS (
 ), freed AS (
     DELETE FROM internal_claims AS claim
     USING expired, locked
-    WHERE claim.token = expired.token
-      AND claim.run_id = locked.run_id
-      AND (claim.lease_until < clock_timestamp()
-           OR NOT EXISTS (SELECT FROM workers WHERE workers.worker_id = claim.owner))
+    WHERE claim.token = expired.token AND claim.run_id = locked.run_id
     RETURNING claim.token, claim.run_id
 )
 UPDATE internal_runs

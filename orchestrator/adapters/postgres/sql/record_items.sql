@@ -1,16 +1,25 @@
 -- Write what became of items, each once.
 --
--- Arguments: run_id, token, ends (array of objects: position, status, output, reason, error)
--- The claim's row is locked by the caller: as long as it is there, the items are this holder's.
-UPDATE internal_items AS items
-SET status = ended.status,
-    result = ended.output,
-    reason = ended.reason,
-    error = ended.error,
-    updated_at = clock_timestamp()
-FROM json_to_recordset(%(ends)s::json)
-     AS ended (position bigint, status text, output json, reason text, error text)
-WHERE items.run_id = %(run_id)s
-  AND items.position = ended.position
-  AND items.token = %(token)s
-  AND items.status = 'running'
+-- Arguments: run_id, token, ends (array of objects: position, status, output, reason, error), last (the claim is given
+--            back; the run is locked by the caller)
+-- Effect:    one row when the claim is still current; none otherwise, and nothing was written. As long as the claim's
+--            row is locked, the items are this holder's.
+WITH claim AS (
+    SELECT token FROM internal_claims WHERE token = %(token)s FOR UPDATE
+), written AS (
+    UPDATE internal_items AS items
+    SET status = ended.status,
+        result = ended.output,
+        reason = ended.reason,
+        error = ended.error,
+        updated_at = clock_timestamp()
+    FROM claim, json_to_recordset(%(ends)s::json)
+         AS ended (position bigint, status text, output json, reason text, error text)
+    WHERE items.run_id = %(run_id)s
+      AND items.position = ended.position
+      AND items.token = claim.token
+      AND items.status = 'running'
+), freed AS (
+    DELETE FROM internal_claims USING claim WHERE internal_claims.token = claim.token AND %(last)s
+)
+SELECT 1 FROM claim

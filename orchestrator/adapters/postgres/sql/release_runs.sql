@@ -1,15 +1,18 @@
 -- A predecessor has ended: count it off, and make those ready that have no other.
 --
 -- Arguments: run_ids (array), grace_s
--- Effect:    one row (run_id, flow, urgency) per run that may begin. The rows are locked by the caller, in order.
-WITH counted AS (
+-- Effect:    one row (run_id, flow, urgency) per run that may begin. Runs are locked in order.
+WITH locked AS (
+    SELECT run_id FROM internal_runs WHERE run_id = ANY(%(run_ids)s) ORDER BY run_id FOR NO KEY UPDATE
+), counted AS (
     UPDATE internal_runs
     SET open_predecessors = open_predecessors - 1,
         status = CASE WHEN open_predecessors = 1 THEN 'ready' ELSE status END,
         ready_at = CASE WHEN open_predecessors = 1 THEN clock_timestamp() END,
         hint_at = CASE WHEN open_predecessors = 1
                        THEN clock_timestamp() + %(grace_s)s * interval '1 second' END
-    WHERE run_id = ANY(%(run_ids)s) AND status = 'waiting'
-    RETURNING run_id, flow, urgency, status
+    FROM locked
+    WHERE internal_runs.run_id = locked.run_id AND status = 'waiting'
+    RETURNING internal_runs.run_id, flow, urgency, status
 )
 SELECT run_id, flow, urgency FROM counted WHERE status = 'ready'

@@ -1,6 +1,6 @@
 -- Name runs that have something to do and whose message may have been lost (IF-9), oldest first.
 --
--- Arguments: again_s, limit, waited_s (housekeeping that waited less is put off)
+-- Arguments: again_s, limit, waited_s (housekeeping that waited less is deferred)
 -- Effect:    one row (run_id, flow, phase, urgency) per run; it is named again after `again_s`.
 WITH due AS (
     SELECT run_id FROM internal_runs

@@ -10,11 +10,10 @@ from typing import Any
 from sqlalchemy import Row, exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import NOW
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import effects, lanes, sessions
+from orchestrator.adapters.postgres.tables import NOW, effects, lanes, sessions
 from orchestrator.errors import LaneLost, NotFound
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease

@@ -12,8 +12,7 @@ import psycopg
 from sqlalchemy import Row, desc, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from orchestrator.adapters.postgres.locked import (
-    NOW,
+from orchestrator.adapters.postgres.lane_lock import (
     append_event,
     end_turn,
     lock_lane,
@@ -24,7 +23,7 @@ from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.rows import new_turn_id, turn_record
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.statements import statement
-from orchestrator.adapters.postgres.tables import lanes, turns
+from orchestrator.adapters.postgres.tables import NOW, lanes, turns
 from orchestrator.adapters.postgres.turns.inbox_bound import InboxBound
 from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
 from orchestrator.telemetry.traces import note_accepted

@@ -1,0 +1,148 @@
+"""Repair a claim of which the merged statements leave a question open. Rare, so in transactions.
+
+Under the lane's lock: quarantine turns whose attempts are used up, take the next that may run, or release
+the lane (RT-5, RT-6); fail turns whose predecessor never came; look up commits whose answer was lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import Row, func, select, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, unfinished
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import source
+from orchestrator.adapters.postgres.tables import NOW, events, journal, lanes, turns
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.step import Step, StepStatus
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import SessionId, TurnId
+
+
+async def take_turn(
+    database: Database,
+    session_id: SessionId,
+    token: int,
+    limits: Mapping[str, Any],
+    *,
+    gap_timeout_s: float,
+) -> Sequence[Any] | None:
+    """Take the lane's next turn, or release the lane; None when there is none or the lease is lost.
+
+    Gives the turn as `sql/claim.sql` does.
+    """
+    async with database.transaction() as connection:
+        lane = await lock_lane(connection, session_id)
+        if lane is None or lane.lease_token != token:
+            return None
+        while True:
+            found = (await _run(connection, "take_turn", session_id=session_id, **limits)).one_or_none()
+            if found is None:
+                await _release(connection, lane, gap_timeout_s)
+                return None
+            turn_id, *taken = found
+            if taken[0] is not None:
+                return taken
+            turn = await _turn(connection, turn_id)
+            error = turn.error or f"its {turn.attempts} attempts ended without a commit"
+            await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error)
+
+
+async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) -> None:
+    """End the turn that waited too long for its predecessor, naming the gap; the rest goes on (RT-5)."""
+    async with database.transaction() as connection:
+        lane = await lock_lane(connection, SessionId(session_id))
+        if lane is None or lane.lease_until is not None:
+            return
+        found = await _run(
+            connection,
+            "find_gap",
+            session_id=session_id,
+            done_seq=lane.done_seq,
+            gap_timeout_s=gap_timeout_s,
+        )
+        late = found.scalar_one_or_none()
+        if late is not None:
+            turn = await _turn(connection, late)
+            error = (
+                f"sequence {turn.client_sequence - 1} did not arrive within {gap_timeout_s:g} s; "
+                f"{turn.client_sequence} was not run"
+            )
+            await end_turn(connection, lane, turn, TurnStatus.FAILED, error)
+        await connection.execute(
+            update(lanes).where(lanes.c.session_id == session_id).values(gap_at=None, check_at=NOW)
+        )
+
+
+async def find_commit(database: Database, lease: Lease, event_count: int) -> Sequence[Any] | None:
+    """Give what a commit would have returned, when this lease's commit of this turn is found to have held.
+
+    The following turn, if the lane kept one, is left to `take_turn`: it is asked for by saying that some
+    are pending.
+    """
+    async with database.transaction() as connection:
+        query = select(turns).where(turns.c.turn_id == lease.work.turn_id)
+        turn = (await connection.execute(query)).one_or_none()
+        if turn is None or turn.finished_at is None or turn.token != lease.token:
+            return None
+        last = select(func.max(events.c.number)).where(
+            events.c.session_id == lease.session_id, events.c.turn_id == lease.work.turn_id
+        )
+        first_event = ((await connection.execute(last)).scalar_one() or 0) - event_count + 1
+        lane = await lock_lane(connection, lease.session_id)
+        assert lane is not None
+        pending = 0
+        if lane.lease_token == lease.token and lane.lease_until is not None:
+            pending = lane.pending
+            await _give_back(connection, lane)
+    return (turn.epoch, first_event, pending, None)
+
+
+async def steps_of(database: Database, turn_id: TurnId) -> tuple[Step, ...]:
+    """The journal of earlier attempts, oldest first."""
+    query = select(journal).where(journal.c.turn_id == turn_id).order_by(journal.c.at)
+    async with database.transaction() as connection:
+        return tuple(
+            Step(row.key, row.kind, StepStatus(row.status), row.request_hash, row.result)
+            for row in await connection.execute(query)
+        )
+
+
+async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: float) -> None:
+    """Free the lane. If turns are left they wait for a predecessor: be looked at when that is over."""
+    waiting = unfinished(lane.session_id, lane.done_seq).subquery()
+    wait = func.make_interval(0, 0, 0, 0, 0, 0, gap_timeout_s)
+    gap_at = (await connection.execute(select(func.min(waiting.c.accepted_at) + wait))).scalar_one()
+    await connection.execute(
+        update(lanes)
+        .where(lanes.c.session_id == lane.session_id)
+        .values(
+            lease_owner=None,
+            lease_until=None,
+            gap_at=gap_at,
+            check_at=lanes.c.check_at if gap_at is None else gap_at,
+            pending=lanes.c.pending if gap_at is not None else 0,
+        )
+    )
+
+
+async def _give_back(connection: AsyncConnection, lane: Row[Any]) -> None:
+    """Undo the attempt that the lost answer had counted, so that `take_turn` counts it once."""
+    running = turns.c.turn_id.in_(
+        unfinished(lane.session_id, lane.done_seq)
+        .with_only_columns(turns.c.turn_id)
+        .where(turns.c.status == TurnStatus.RUNNING.value)
+    )
+    await connection.execute(update(turns).where(running).values(attempts=turns.c.attempts - 1))
+
+
+async def _turn(connection: AsyncConnection, turn_id: TurnId) -> Row[Any]:
+    return (await connection.execute(select(turns).where(turns.c.turn_id == turn_id))).one()
+
+
+async def _run(connection: AsyncConnection, name: str, **arguments: Any) -> Any:
+    """Run a named statement in a transaction of SQLAlchemy's."""
+    return await connection.exec_driver_sql(source(name), arguments)

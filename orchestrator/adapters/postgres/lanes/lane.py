@@ -1,0 +1,222 @@
+"""The lane on PostgreSQL: claim, commit and renewal are one merged statement each (RT-2, RT-3, RT-20).
+
+What these statements cannot decide from their snapshot (attempts used up, a gap in `sequence`, a turn
+that came in between) is decided under the lane's lock by `claim_repair`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+
+from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
+from orchestrator.adapters.postgres.lanes import claim_repair
+from orchestrator.adapters.postgres.lanes.commit import commit_surely, number_events
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.turns.approvals import decide_approval
+from orchestrator.adapters.postgres.turns.effects import adopt_effect, find_effect, mark_compensated
+from orchestrator.errors import LaneLost
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import LedgerEntry
+from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
+from orchestrator.turns.step import Step
+from orchestrator.turns.turn import TurnInput, TurnKind
+from orchestrator.types import Epoch, FlowId, SessionId, TenantId, TurnId, UserId
+
+_SWEEP_ROUNDS = 10
+_LOST = "Another worker has taken this session over; the work is discarded."
+
+
+class PostgresLane:
+    """The lanes as one worker process sees them: one object per `WorkerLock`.
+
+    It remembers what it holds, so that a claim in vain costs no statement, and so that a lease of its own
+    whose reply was lost can be claimed again.
+    """
+
+    def __init__(
+        self,
+        database: Database,
+        worker: WorkerLock,
+        *,
+        lease_ttl_s: float = 15.0,
+        turn_deadline_s: float = 120.0,
+        sequence_gap_timeout_s: float = 30.0,
+        max_attempts: int = 3,
+    ) -> None:
+        self.worker = worker
+        """In whose name leases are taken."""
+        self._database = database
+        self._held: HeldClaims[SessionId] = HeldClaims(
+            database, worker, "renew_leases", lease_ttl_s=lease_ttl_s
+        )
+        self._claiming: set[SessionId] = set()
+        # Arguments of every statement that takes up a turn.
+        self._limits = {"ttl_s": lease_ttl_s, "deadline_s": turn_deadline_s, "max_attempts": max_attempts}
+        self._gap_timeout_s = sequence_gap_timeout_s
+
+    async def claim(self, session_id: SessionId) -> Lease | None:
+        if session_id in self._claiming or self._held.find(session_id) is not None:
+            return None
+        self._claiming.add(session_id)
+        try:
+            return await self._claim_free(session_id)
+        finally:
+            self._claiming.discard(session_id)
+
+    async def _claim_free(self, session_id: SessionId) -> Lease | None:
+        arguments = {"session_id": session_id, **self._held.owner(), **self._limits}
+        row = await self._database.fetch_one(statement("claim"), arguments)
+        if row is None:
+            return None
+        tenant_id, token, epoch, user_id, domain, state_epoch, body, *turn = row
+        work = await self._take(session_id, token, turn)
+        if work is None:
+            return None
+        if state_epoch != epoch and epoch > 0:
+            body = await self._read_state(session_id)
+        return Lease(
+            session_id=session_id,
+            tenant_id=TenantId(tenant_id),
+            user_id=None if user_id is None else UserId(user_id),
+            domain=domain,
+            token=token,
+            epoch=Epoch(epoch),
+            state=None if body is None else body.encode(),
+            work=work,
+        )
+
+    async def commit(self, lease: Lease, commit: TurnCommit) -> Committed:
+        held = self._held.find(lease.session_id, lease.token)
+        merged = held is not None and held.merges > 0
+        row = await commit_surely(self._database, lease, commit, self._limits, merged=merged)
+        if row is None:
+            raise self._lost(lease)
+        epoch, first_event, pending, *turn = row
+        following = None
+        if pending > 0:
+            following = await self._take(lease.session_id, lease.token, turn)
+        if following is None:
+            self._held.drop(lease.session_id, lease.token)
+        return Committed(
+            epoch=Epoch(epoch),
+            events=number_events(commit.events, first_event, lease.work.turn_id),
+            next=following,
+        )
+
+    async def _take(self, session_id: SessionId, token: int, turn: Sequence[Any]) -> Work | None:
+        """The turn that a statement has taken up, or a later look under the lock; the claim is kept with it."""
+        if turn[0] is None:
+            found = await claim_repair.take_turn(
+                self._database, session_id, token, self._limits, gap_timeout_s=self._gap_timeout_s
+            )
+            if found is None:
+                return None
+            turn = found
+        turn_id, seq, kind, form, text, action, attempts, deadline_s, cancelled, waited_s, merges = turn
+        steps = () if attempts == 1 else await claim_repair.steps_of(self._database, turn_id)
+        self._held.keep(session_id, HeldClaim(token, turn_id, merges))
+        return Work(
+            turn_id=turn_id,
+            seq=seq,
+            input=TurnInput(text=text, action=action, form=form, kind=TurnKind(kind)),
+            attempts=attempts,
+            deadline_s=deadline_s,
+            cancelled=cancelled,
+            waited_s=waited_s,
+            steps=steps,
+        )
+
+    async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
+        self._held.drop(lease.session_id, lease.token)
+        arguments = {
+            "session_id": lease.session_id,
+            "turn_id": lease.work.turn_id,
+            "token": lease.token,
+            "error": error,
+        }
+        await self._database.fetch_all(statement("release_lane"), arguments)
+
+    async def record(
+        self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
+    ) -> None:
+        arguments = {
+            "session_id": lease.session_id,
+            "tenant_id": lease.tenant_id,
+            "turn_id": turn_id,
+            "token": lease.token,
+            "epoch": lease.epoch,
+            "key": step.key,
+            "kind": step.kind,
+            "status": step.status.value,
+            "request_hash": step.request_hash,
+            "result": orjson.dumps(step.result).decode(),
+        }
+        name = "record_step"
+        if entry is not None:
+            name = "record_effect"
+            arguments |= {
+                "fingerprint": entry.fingerprint,
+                "flow_id": entry.flow_id,
+                "tool_id": entry.tool_id,
+                "idempotency_key": entry.idempotency_key,
+                "arguments": orjson.dumps(entry.arguments).decode(),
+                "slots": orjson.dumps(entry.slots).decode(),
+                "effect_status": entry.status.value,
+                "effect_result": orjson.dumps(entry.result).decode(),
+            }
+        if await self._database.fetch_one(statement(name), arguments) is None:
+            raise self._lost(lease)
+
+    async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
+        return await find_effect(self._database, lease.session_id, fingerprint)
+
+    async def adopt_effect(
+        self, lease: Lease, turn_id: TurnId, step_key: str, *, fingerprint: str, flow_id: FlowId
+    ) -> LedgerEntry | None:
+        return await adopt_effect(self._database, lease, turn_id, step_key, fingerprint, flow_id)
+
+    async def mark_compensated(self, lease: Lease, fingerprint: str) -> None:
+        await mark_compensated(self._database, lease, fingerprint)
+
+    async def decide_approval(
+        self, lease: Lease, approval_id: str, decision: Decision
+    ) -> ApprovalRecord | None:
+        async with self._database.transaction() as connection:
+            record = await decide_approval(connection, lease.tenant_id, approval_id, decision)
+        return record if record is not None and record.session_id == lease.session_id else None
+
+    async def renew(self) -> list[tuple[SessionId, TurnId]]:
+        rows, _ = await self._held.renew()
+        return [(session_id, turn_id) for session_id, turn_id, cancelled in rows if cancelled]
+
+    async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:
+        named = await reap_dead(self._database)
+        left = limit
+        for _ in range(_SWEEP_ROUNDS):
+            asked = left
+            rows = await self._database.fetch_all(
+                statement("sweep_lanes"), {"grace_s": grace_s, "limit": asked}
+            )
+            for session_id, pending, gap_over in rows:
+                if gap_over:
+                    await claim_repair.fail_gap(self._database, session_id, self._gap_timeout_s)
+                if pending > 0:
+                    named.append(SessionId(session_id))
+            left -= sum(row[1] > 0 for row in rows)
+            if left == 0 or len(rows) < asked:
+                break
+        return named
+
+    async def _read_state(self, session_id: SessionId) -> str:
+        """The state once more: a commit came between this claim's snapshot and its lock."""
+        row = await self._database.fetch_one(statement("read_state"), {"session_id": session_id})
+        assert row is not None
+        return row[0]
+
+    def _lost(self, lease: Lease) -> LaneLost:
+        self._held.drop(lease.session_id, lease.token)
+        return LaneLost(_LOST)

@@ -1,0 +1,104 @@
+"""The end of a run, whoever brings it about, and what follows from it: one home for all of that (IF-5, IF-9).
+
+Done, skipped, failed, cancelled and blocked runs end here; so successors are released or blocked, the flight key is
+freed and the session's log is written in the same transaction, always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from psycopg.rows import TupleRow
+
+from orchestrator.adapters.postgres.pool import HotTransaction, dump_json
+from orchestrator.ports.runs.records import Hint
+from orchestrator.ports.runs.status import SUCCEEDED, OnFailure, Phase, RedoStatus, RunStatus, Urgency
+from orchestrator.ports.runs.work import RunEnd
+from orchestrator.types import TenantId, new_id
+
+GRACE_S = 1.0
+"""How long a message may take before the reconciler sends another."""
+
+
+async def end_run(
+    transaction: HotTransaction,
+    run_id: str,
+    end: RunEnd,
+    *,
+    token: int | None = None,
+    tenant_id: TenantId | None = None,
+) -> tuple[Hint, ...] | None:
+    """End a run, and release or block its successors, or add the next run of its chain.
+
+    Without a `token` it is ended for its holder, who is fenced. None: the claim is no longer current, or the run has
+    ended; nothing was written.
+    """
+    row = await transaction.fetch_one("end_run", _arguments(run_id, end, token, tenant_id))
+    if row is None:
+        return None
+    flow, successors, on_failure, flight_key = row[:4]
+    hints: tuple[Hint, ...] = ()
+    if end.redo is RedoStatus.SCHEDULED:
+        hint = await add_rerun(
+            transaction, run_id, redo_count=end.redo_count, flight_key=flight_key, after_s=end.redo_after_s
+        )
+        hints = (hint,)
+    elif end.status in SUCCEEDED or on_failure == OnFailure.RELEASE:
+        released = {"run_ids": successors, "grace_s": GRACE_S}
+        hints = to_hints(await transaction.fetch_all("release_runs", released)) if successors else ()
+    elif successors:
+        await _block(transaction, successors, f"{flow} is {end.status}")
+    await transaction.execute("log_run", {"run_id": run_id})
+    return hints
+
+
+async def add_rerun(
+    transaction: HotTransaction,
+    run_id: str,
+    *,
+    redo_count: int | None,
+    flight_key: str | None,
+    after_s: float = 0.0,
+) -> Hint:
+    """Add the next run of a chain, whose last one `run_id` is; that one's successors wait for it from now on."""
+    arguments = {
+        "run_id": run_id,
+        "new_run_id": new_id("run"),
+        "redo_count": redo_count,
+        "flight_key": flight_key,
+        "after_s": after_s,
+        "grace_s": GRACE_S,
+    }
+    [hint] = to_hints(await transaction.fetch_all("rerun", arguments), after_s)
+    return hint
+
+
+def to_hints(rows: list[TupleRow], after_s: float = 0.0) -> tuple[Hint, ...]:
+    """Hints for runs that may begin, from rows of identifier, flow and urgency."""
+    return tuple(
+        Hint(run_id, flow, Phase.BEFORE, Urgency(urgency), after_s) for run_id, flow, urgency in rows
+    )
+
+
+async def _block(transaction: HotTransaction, successors: list[str], reason: str) -> None:
+    """Leave everything unrun that depends on a failed run, directly or through others."""
+    for run_id, why in await transaction.fetch_all("block_runs", {"run_ids": successors, "reason": reason}):
+        blocked = RunEnd(RunStatus.BLOCKED, reason=why)
+        await transaction.execute("end_run", _arguments(run_id, blocked))
+        await transaction.execute("log_run", {"run_id": run_id})
+
+
+def _arguments(
+    run_id: str, end: RunEnd, token: int | None = None, tenant_id: TenantId | None = None
+) -> Mapping[str, Any]:
+    return {
+        "run_id": run_id,
+        "tenant_id": tenant_id,
+        "token": token,
+        "status": end.status.value,
+        "closing": dump_json(end.closing),
+        "reason": end.reason,
+        "error": end.error,
+        "redo": end.redo.value,
+    }

@@ -1,0 +1,21 @@
+-- Find everything unrun that depends on a run that failed, directly or through others, and lock it in order.
+--
+-- Arguments: run_ids (array), reason
+-- Effect:    one row (run_id, reason) per run that waits, the nearest first; those further on name what blocks them.
+WITH RECURSIVE dependent AS (
+    SELECT run_id, flow, successors, %(reason)s::text AS reason, 1 AS distance
+    FROM internal_runs
+    WHERE run_id = ANY(%(run_ids)s) AND status = 'waiting'
+    UNION
+    SELECT further.run_id, further.flow, further.successors, dependent.flow || ' is blocked', distance + 1
+    FROM dependent JOIN internal_runs AS further ON further.run_id = ANY(dependent.successors)
+    WHERE further.status = 'waiting'
+), nearest AS (
+    SELECT DISTINCT ON (run_id) run_id, reason, distance FROM dependent ORDER BY run_id, distance
+), locked AS (
+    SELECT run_id FROM internal_runs
+    WHERE run_id IN (SELECT run_id FROM nearest) AND status = 'waiting'
+    ORDER BY run_id
+    FOR NO KEY UPDATE
+)
+SELECT run_id, reason FROM nearest JOIN locked USING (run_id) ORDER BY distance, run_id

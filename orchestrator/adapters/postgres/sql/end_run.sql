@@ -1,0 +1,31 @@
+-- End a run: under its claim, by an operator who has none, or because a predecessor failed.
+--
+-- Arguments: run_id, tenant_id (null: any), token (null: whoever holds it is fenced), status, closing, reason, error,
+--            redo
+-- Effect:    one row with what successors and reruns need, none when the claim is no longer current or the run
+--            has ended. The flight key is free for another run. What a worker held of it is taken away.
+-- A worker that freezes within the transaction loses it, and with it the lock, after a short while.
+WITH before AS (
+    SELECT run_id, flight_key FROM internal_runs
+    WHERE run_id = %(run_id)s
+      AND (%(tenant_id)s::text IS NULL OR tenant_id = %(tenant_id)s)
+      AND CASE WHEN %(token)s::bigint IS NULL THEN status IN ('waiting', 'ready', 'running')
+               ELSE status = 'running' AND token = %(token)s END
+    FOR NO KEY UPDATE
+), freed AS (
+    DELETE FROM internal_claims USING before WHERE internal_claims.run_id = before.run_id
+)
+UPDATE internal_runs AS run
+SET status = %(status)s,
+    closing = %(closing)s::json,
+    reason = %(reason)s,
+    error = %(error)s,
+    redo = %(redo)s,
+    token = NULL,
+    hint_at = NULL,
+    flight_key = NULL,
+    finished_at = clock_timestamp()
+FROM before
+WHERE run.run_id = before.run_id
+RETURNING run.flow, run.successors, run.on_failure, before.flight_key,
+          set_config('idle_in_transaction_session_timeout', '4s', true)

@@ -1,0 +1,39 @@
+-- Two steps of a WITH clause: `next` finds the session's next turn that may run, `taken` marks it as running.
+--
+-- Arguments: session_id, max_attempts, deadline_s
+-- Needs:     `lane` (pending, done_seq), and `ended` (turn_id, client_sequence): the turn that the same
+--            statement ends, which its snapshot does not show as finished; nulls when it ends none.
+-- A turn whose attempts are used up is in `next` and not in `taken`.
+next AS (
+    SELECT candidate.turn_id
+    FROM lane CROSS JOIN ended CROSS JOIN LATERAL (
+        SELECT turns.turn_id
+        FROM turns
+        WHERE lane.pending > 0
+          AND turns.session_id = %(session_id)s
+          AND turns.seq > lane.done_seq
+          AND turns.finished_at IS NULL
+          AND turns.merged_into IS NULL
+          AND turns.turn_id IS DISTINCT FROM ended.turn_id
+          AND (turns.client_sequence = ended.client_sequence + 1 OR
+-- include: parts/predecessor_ended.sql
+          )
+        ORDER BY turns.seq
+        LIMIT 1
+    ) AS candidate
+), taken AS (
+    UPDATE turns
+    SET status = 'running',
+        attempts = attempts + 1,
+        started_at = coalesce(started_at, clock_timestamp()),
+        deadline_at = coalesce(deadline_at, clock_timestamp() + %(deadline_s)s * interval '1 second')
+    FROM next
+    WHERE turns.turn_id = next.turn_id
+      AND turns.finished_at IS NULL
+      AND turns.attempts < %(max_attempts)s
+    RETURNING turns.turn_id, seq, kind, form, text, action, attempts,
+              extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
+              cancel_requested_at IS NOT NULL AS cancelled,
+              extract(epoch FROM clock_timestamp() - accepted_at)::float8 AS waited_s,
+              merges
+)

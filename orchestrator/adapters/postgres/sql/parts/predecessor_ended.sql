@@ -1,0 +1,8 @@
+-- A condition on `turns`: the predecessor in `sequence` has ended, or the turn has none (RT-5).
+-- Not EXISTS, which the planner answers by a scan over the turns of all sessions: this is one look into an index.
+(turns.client_sequence IS NULL
+ OR turns.client_sequence = 1
+ OR (SELECT predecessor.finished_at
+     FROM turns AS predecessor
+     WHERE predecessor.session_id = turns.session_id
+       AND predecessor.client_sequence = turns.client_sequence - 1) IS NOT NULL)

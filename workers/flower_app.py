@@ -1,0 +1,41 @@
+"""The Celery application as Flower loads it: it only reads events.
+
+Whoever consumes from Redis also looks after what others took and did not finish. Flower consumes nothing but
+events, so it keeps that book apart from the workers', which its account may not open.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from celery import Celery
+
+from orchestrator.adapters.task_sender import is_redis
+from orchestrator.bootstrap import build_agent
+from orchestrator.settings import load_settings
+from workers.app import create_app
+
+_OWN_KEYS: Final = {
+    "unacked_key": "celeryev.unacked",
+    "unacked_index_key": "celeryev.unacked_index",
+    "unacked_mutex_key": "celeryev.unacked_mutex",
+}
+
+
+def flower_app() -> Celery:
+    """The application of the environment's settings."""
+    settings = load_settings()
+    app = create_app(settings, build_agent)
+    if is_redis(settings.broker_url or settings.redis_url):
+        options: dict[str, Any] = app.conf.broker_transport_options
+        app.conf.broker_transport_options = {**options, **_OWN_KEYS}
+    return app
+
+
+def __getattr__(name: str) -> Celery:
+    """Made when `celery -A workers.flower_app` asks for it."""
+    if name != "app":
+        raise AttributeError(name)
+    app = flower_app()
+    globals()["app"] = app
+    return app

@@ -1,0 +1,75 @@
+"""Show sessions at work in Flower: task events for lanes that run without a message of their own.
+
+Events are collected and sent in batches from a thread; nothing waits for them, nothing depends on them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+from celery import Celery
+
+from orchestrator.adapters.threads import run_in_thread
+from orchestrator.ports.tasks import RUN_SESSION, TURNS
+from orchestrator.types import SessionId
+
+FLUSH_EVERY_S = 0.5
+KEPT_AT_MOST = 5000
+
+
+class FlowerEvents:
+    """Made when the worker sends task events (`celery worker -E`)."""
+
+    def __init__(self, app: Celery, hostname: str) -> None:
+        self._connection: Any = app.connection_for_write()
+        self._dispatcher: Any = app.events.Dispatcher(
+            self._connection,
+            hostname=hostname,
+            buffer_group={"task"},
+            buffer_limit=KEPT_AT_MOST,
+            buffer_while_offline=False,
+        )
+
+    @contextmanager
+    def session(self, session_id: SessionId) -> Iterator[None]:
+        """Show one run of a lane as a task."""
+        uuid, began = str(uuid4()), time.monotonic()
+        self._dispatcher.send(
+            "task-received",
+            uuid=uuid,
+            name=RUN_SESSION,
+            args=f"[{session_id!r}]",
+            kwargs="{}",
+            root_id=uuid,
+            retries=0,
+            queue=TURNS,
+        )
+        self._dispatcher.send("task-started", uuid=uuid)
+        try:
+            yield
+        finally:
+            self._dispatcher.send(
+                "task-succeeded", uuid=uuid, result="None", runtime=time.monotonic() - began
+            )
+
+    async def flush_in_thread(self) -> None:
+        """Send what was collected, beside the loop."""
+        await run_in_thread(self.flush)
+
+    def flush(self) -> None:
+        """Send what was collected; what cannot be sent is dropped, since it is only for looking at."""
+        try:
+            self._dispatcher.flush()
+        except (OSError, *self._connection.connection_errors):
+            with contextlib.suppress(KeyError):
+                self._dispatcher._group_buffer["task"].clear()  # noqa: SLF001
+
+    def close(self) -> None:
+        """Send the rest and close the connection."""
+        self.flush()
+        self._connection.release()

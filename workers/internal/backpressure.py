@@ -1,0 +1,32 @@
+"""Defer housekeeping while turns wait (IF-14), and never for longer than it may be."""
+
+from __future__ import annotations
+
+from orchestrator.adapters.postgres.load import PostgresLoad
+from orchestrator.telemetry import get_logger
+
+_log = get_logger(__name__)
+
+
+class Backpressure:
+    """Args: `above_s`: what turns may wait before housekeeping does; `at_most_s`: how long it does then."""
+
+    def __init__(self, load: PostgresLoad, *, above_s: float, at_most_s: float) -> None:
+        self._load = load
+        self._above_s = above_s
+        self._at_most_s = at_most_s
+        self._deferring = False
+
+    @property
+    def waited_s(self) -> float:
+        """How long housekeeping must have waited to be done now."""
+        return self._at_most_s if self._deferring else 0.0
+
+    async def measure(self) -> None:
+        """Measure the load anew. Raises Unavailable, and then keeps to what was measured before."""
+        wait_s = await self._load.turn_wait_s()
+        deferring = wait_s > self._above_s
+        if deferring is not self._deferring:
+            what = "is deferred" if deferring else "goes on"
+            _log.info(f"Housekeeping {what}.", turn_wait_s=round(wait_s, 3))
+        self._deferring = deferring

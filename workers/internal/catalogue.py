@@ -1,0 +1,89 @@
+"""Which Internal flows this process knows: those that come with the system and those of the domains that it serves.
+
+A domain keeps its own in `internal_flows.py`, and the configuration of any of them in
+`internal_flows.yaml`, which is read anew for every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from internal_flows.catalogue import Catalogue, flows_among
+from internal_flows.housekeeping import FLOWS
+from internal_flows.stages import InternalFlow
+from orchestrator.adapters.domains.code import import_internal_flows
+from orchestrator.adapters.domains.folder import served_folders
+from orchestrator.adapters.domains.yaml_source import read_yaml
+from orchestrator.bootstrap import Ports
+from orchestrator.domain.compile.problems import Problems
+from orchestrator.errors import ConfigurationError
+from orchestrator.telemetry import get_logger
+from orchestrator.types import JsonObject
+from workers.internal.tools import make_tools
+
+SETTINGS_FILE = "internal_flows.yaml"
+
+MakeCatalogue = Callable[[Ports], Catalogue]
+"""Makes the flows of a process over its ports. Raises ConfigurationError."""
+
+_log = get_logger(__name__)
+
+
+def make_catalogue(ports: Ports) -> Catalogue:
+    """The flows of this process, with the tools that they may declare. Raises ConfigurationError."""
+    folders = served_folders(ports.settings.domain)
+    own = [flow for folder in folders for flow in own_flows(folder)]
+    tools = make_tools(ports)
+    catalogue = Catalogue([*FLOWS, *own], tools=tools, configure=FlowSettings(folders).of_flow)
+    tools["triggers"].bind(catalogue)
+    return catalogue
+
+
+def own_flows(folder: Path) -> list[type[InternalFlow]]:
+    """The flows that a domain folder defines. Raises ConfigurationError."""
+    problems = Problems()
+    found = import_internal_flows(folder, problems)
+    if problems.found:
+        raise ConfigurationError(problems.found)
+    return flows_among(found)
+
+
+class FlowSettings:
+    """`internal_flows.yaml` of domain folders: ``flows: {name: {…}}``, ``schedule: {job: {…}}``; the last wins."""
+
+    def __init__(self, folders: Iterable[Path]) -> None:
+        self._kept: dict[Path, JsonObject] = {folder / SETTINGS_FILE: {} for folder in folders}
+
+    def of_flow(self, name: str) -> JsonObject:
+        """The present settings of a flow; the former ones of a file that can no longer be read."""
+        return _section(self._read("flows"), name)
+
+    def schedule(self) -> JsonObject:
+        """The settings of jobs, by name."""
+        return self._read("schedule")
+
+    def _read(self, part: str) -> JsonObject:
+        found: JsonObject = {}
+        for path in self._kept:
+            found |= _section(self._read_file(path), part)
+        return found
+
+    def _read_file(self, path: Path) -> JsonObject:
+        if not path.exists():
+            return {}
+        problems = Problems()
+        body = read_yaml(path, SETTINGS_FILE, problems).body
+        if problems.found or not isinstance(body, dict):
+            _log.error(
+                "The settings of Internal flows cannot be read.", problems=[str(p) for p in problems.found]
+            )
+        else:
+            self._kept[path] = body
+        return self._kept[path]
+
+
+def _section(body: Mapping[str, Any], name: str) -> JsonObject:
+    section = body.get(name)
+    return section if isinstance(section, dict) else {}

@@ -1,0 +1,272 @@
+"""Carries out runs of Internal flows on this process's loop: the durable counterpart of `in_process`.
+
+Messages come in here and truth is in the store: what cannot be claimed is not done (IF-8 … IF-11).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+
+from internal_flows.catalogue import Catalogue
+from internal_flows.execution import Proceed, StageFailed, run_after_all, run_before_all, run_item
+from internal_flows.run_end import end_item, end_run, fail_items
+from internal_flows.stages import InternalFlow, RunContext
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.postgres.runs.work import PostgresRunWork
+from orchestrator.errors import NotFound
+from orchestrator.ports.runs.records import Hint, NewRun, Started
+from orchestrator.ports.runs.status import ItemStatus, Phase, RunStatus
+from orchestrator.ports.runs.work import (
+    ClaimedItem,
+    ItemEnd,
+    ItemsClaim,
+    Recorded,
+    RunClaim,
+    RunEnd,
+    RunFacts,
+)
+from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
+from orchestrator.telemetry.traces import note_failure, span, turn_span
+from orchestrator.types import Json
+from workers.internal.backpressure import Backpressure
+from workers.internal.dispatch import Dispatcher, Messages
+from workers.internal.progress import ProgressEvents
+
+FLUSH_EVERY_S = 0.2
+"""Ends of quick items are written together; a slow item's at once."""
+
+_log = get_logger(__name__)
+
+
+class _Fenced(Exception):
+    """The claim was taken away; what was being done is dropped."""
+
+
+class RunExecutor:
+    """Belongs to one event loop.
+
+    Args:
+        local: whether this process may carry runs out itself when no message can be sent.
+        backpressure: when housekeeping is deferred for turns.
+        live: gets the progress of sessions' runs, besides their logs.
+        max_attempts: a run or item that ended its worker so often is given up.
+    """
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        runs: PostgresRuns,
+        work: PostgresRunWork,
+        messages: Messages,
+        *,
+        local: bool,
+        max_attempts: int = 3,
+        backpressure: Backpressure | None = None,
+        live: LiveEvents | None = None,
+    ) -> None:
+        self.catalogue = catalogue
+        self.backpressure = backpressure
+        self._runs = runs
+        self._work = work
+        self._dispatcher = Dispatcher(messages, self._carry_out if local else None)
+        self._max_attempts = max_attempts
+        self._progress = ProgressEvents(work, live)
+        self._at_work: dict[int, asyncio.Task[object]] = {}
+        self._fenced: set[int] = set()
+        self._stopping = False
+
+    async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
+        """Store the nodes of a graph and send the workers hints of those that may begin."""
+        started = await self._runs.start(runs, key=key)
+        self._dispatcher.send(started.hints)
+        return started
+
+    async def advance(self, run_id: str, flow: str) -> None:
+        """Do what a run has to do, until others are at it or nothing is left."""
+        while not self._stopping and await self._advance_once(run_id, flow):
+            pass
+
+    async def items(self, run_id: str, flow: str, *, in_chord: bool) -> None:
+        """Do items of a run, share after share. Within a chord, its body goes on with `after_all`."""
+        ended = await self._items(run_id)
+        if ended and not in_chord:
+            await self.advance(run_id, flow)
+
+    async def renew(self) -> None:
+        """Prolong what is held here, and stop what was taken away or cancelled."""
+        for token in await self._work.renew():
+            task = self._at_work.get(token)
+            if task is not None and token not in self._fenced:
+                self._fenced.add(token)
+                task.cancel()
+
+    async def sweep(self) -> int:
+        """Take back what dead workers held, and send again what a lost message left hanging."""
+        hints = await self._work.sweep(waited_s=self._waited_s)
+        self._dispatcher.send(self._dispatcher.carry_out_urgent(hints))
+        return len(hints)
+
+    def stop(self) -> None:
+        """Take nothing more; shares of items end after the present one."""
+        self._stopping = True
+
+    async def drain(self, grace_s: float) -> None:
+        """Wait for what is at work; the rest is left to other workers once its claims run out."""
+        self.stop()
+        self._dispatcher.cancel()
+        if self._at_work:
+            await asyncio.wait({*self._at_work.values()}, timeout=grace_s)
+
+    @property
+    def _waited_s(self) -> float:
+        """How long housekeeping must have waited to be done now."""
+        return 0.0 if self.backpressure is None else self.backpressure.waited_s
+
+    async def _carry_out(self, hint: Hint) -> None:
+        if self._stopping:
+            return
+        if hint.phase is Phase.ITEMS:
+            await self.items(hint.run_id, hint.flow, in_chord=False)
+        else:
+            await self.advance(hint.run_id, hint.flow)
+
+    # The stages of a run.
+
+    async def _advance_once(self, run_id: str, flow: str) -> bool:
+        """One claim; True when there is more to do here."""
+        claim = await self._work.claim(run_id, self.catalogue.configure(flow), waited_s=self._waited_s)
+        if claim is None:
+            return False
+        try:
+            with self._holding(claim.token), _traced(claim.facts, claim.phase.value):
+                reached = await self._do_phase(claim)
+                if not isinstance(reached, RunEnd):
+                    return reached
+                await self._finish(claim, reached)
+        except _Fenced:
+            _log.warning("A run was taken away.", run=run_id, flow=flow)
+        return False
+
+    async def _do_phase(self, claim: RunClaim) -> RunEnd | bool:
+        """Do `before_all` or `after_all`; the end of the run, or whether there is more to do here."""
+        facts = claim.facts
+        if claim.attempts > self._max_attempts:
+            return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {_gave_up(self._max_attempts)}")
+        try:
+            flow, context = self.catalogue.flow(facts.flow)(), self.catalogue.context(facts)
+        except (NotFound, ValueError) as error:
+            return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {error}")
+        if claim.phase is Phase.AFTER:
+            outputs = await self._work.outputs(facts.run_id)
+            return fail_items(claim.items) or end_run(
+                flow, facts, await run_after_all(flow, context, outputs)
+            )
+        result = await run_before_all(flow, context, claim.inputs)
+        if not isinstance(result, Proceed):
+            return end_run(flow, facts, result)
+        if not result.inputs:  # the last stage follows under the same claim
+            return end_run(flow, facts, await run_after_all(flow, result.run, []))
+        return await self._begin_items(claim, result.run, result.inputs)
+
+    async def _begin_items(self, claim: RunClaim, context: RunContext, inputs: tuple[Json, ...]) -> bool:
+        """Store the items; do a single one here, and several together with others."""
+        facts, options = claim.facts, context.options
+        if not await self._work.begin_items(claim, inputs, options.to_json(), context.data):
+            raise _Fenced
+        if len(inputs) == 1:
+            return await self._items(facts.run_id)
+        hint = Hint(facts.run_id, facts.flow, Phase.ITEMS, facts.urgency)
+        await self._dispatcher.spread(hint, min(options.concurrency, len(inputs)))
+        return False
+
+    async def _finish(self, claim: RunClaim, end: RunEnd) -> None:
+        hints = await self._work.finish(claim, end)
+        if hints is None:
+            raise _Fenced
+        RUNS.labels(claim.facts.flow, end.status.value).inc()
+        if end.status is RunStatus.FAILED:
+            note_failure(end.status.value)
+        self._dispatcher.send(hints)
+
+    # Items.
+
+    async def _items(self, run_id: str) -> bool:
+        """Do shares of items until none is free; True when this ended the last item."""
+        while not self._stopping:
+            claim = await self._work.claim_items(run_id, waited_s=self._waited_s)
+            if claim is None:
+                return False
+            try:
+                with self._holding(claim.token), _traced(claim.facts, Phase.ITEMS.value):
+                    recorded = await self._do_share(claim)
+            except _Fenced:
+                _log.warning("Items were taken away.", run=run_id, flow=claim.facts.flow)
+                return False
+            if recorded is Recorded.ALL:
+                return True
+        return False
+
+    async def _do_share(self, claim: ItemsClaim) -> Recorded:
+        flow, context = self.catalogue.flow(claim.facts.flow)(), self.catalogue.context(claim.facts)
+        now = asyncio.get_running_loop().time
+        ends: list[ItemEnd] = []
+        flushed_at = now()
+        for item in claim.items:
+            ends.append(await self._do_item(flow, context, item))
+            if item is claim.items[-1] or self._stopping:
+                break
+            if now() - flushed_at >= FLUSH_EVERY_S:
+                await self._record(claim, ends, last=False)
+                ends, flushed_at = [], now()
+        return await self._record(claim, ends, last=True)
+
+    async def _do_item(self, flow: InternalFlow, context: RunContext, item: ClaimedItem) -> ItemEnd:
+        if item.attempts > self._max_attempts:
+            return end_item(item.position, StageFailed(_gave_up(self._max_attempts)))
+        return end_item(item.position, await run_item(flow, context, item.input))
+
+    async def _record(self, claim: ItemsClaim, ends: list[ItemEnd], *, last: bool) -> Recorded:
+        recorded = await self._work.record_items(claim, tuple(ends), last=last)
+        if recorded is Recorded.LOST:
+            raise _Fenced
+        for end in ends:
+            if end.status is ItemStatus.FAILED:
+                note_failure(end.status.value)
+            RUN_ITEMS.labels(claim.facts.flow, end.status.value).inc()
+        if recorded is Recorded.MORE:
+            await self._progress.publish(claim.facts)
+        return recorded
+
+    @contextmanager
+    def _holding(self, token: int) -> Generator[None]:
+        """While a claim is held here, losing it stops the task. Whatever else happens, it is given up."""
+        task = asyncio.current_task()
+        assert task is not None
+        self._at_work[token] = task
+        try:
+            yield
+        except asyncio.CancelledError as error:
+            if token not in self._fenced:
+                raise
+            task.uncancel()
+            raise _Fenced from error
+        finally:
+            del self._at_work[token]
+            self._fenced.discard(token)
+            self._work.give_up(token)
+
+
+def _traced(facts: RunFacts, phase: str) -> AbstractContextManager[object]:
+    """A phase of a run, in the trace of the turn that made it due, if one did."""
+    name = f"{facts.flow} {phase}"
+    if facts.turn_id is None:
+        return span(name, run_id=facts.run_id)
+    return turn_span(name, facts.turn_id, run_id=facts.run_id)
+
+
+def _gave_up(attempts: int) -> str:
+    return f"its worker ended {attempts} times while it was at work"

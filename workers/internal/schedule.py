@@ -1,0 +1,147 @@
+"""Run Celery beat with firings that are claimed in PostgreSQL by job and due time (IF-15).
+
+Any number of beats may run: none leads, so none is missed. A firing is a row and the runs that it
+starts, in one transaction; no message is needed, since workers look for runs that are ready.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from datetime import UTC, datetime
+from typing import Any
+
+from celery.beat import Scheduler
+
+from internal_flows.catalogue import Catalogue
+from internal_flows.schedule import Job, read_jobs
+from orchestrator.adapters.domains.folder import served_folders
+from orchestrator.adapters.postgres.migrate import ping_schema
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.redis.worker_registry import ANNOUNCE_EVERY_S, RegisteredProcess, WorkerRegistry
+from orchestrator.bootstrap import Ports, open_ports
+from orchestrator.errors import ConfigurationError, NotFound, Unavailable
+from orchestrator.settings import Settings
+from orchestrator.telemetry import get_logger
+from workers.heartbeat import Condition, Heartbeat
+from workers.internal.catalogue import FlowSettings, MakeCatalogue
+
+TICK_S = 0.5
+
+_log = get_logger(__name__)
+
+
+def scheduler_of(settings: Settings, make_catalogue: MakeCatalogue) -> type[Scheduler]:
+    """The class that beat is to use."""
+
+    class ClaimedScheduler(Scheduler):
+        """Beat's frame around `Firing`: it only calls it again and again."""
+
+        def __init__(self, *arguments: Any, **options: Any) -> None:
+            self._firing = Firing(settings, make_catalogue)
+            super().__init__(*arguments, **options)
+
+        def setup_schedule(self) -> None:
+            """There is no schedule in the file that beat knows."""
+
+        def tick(self, *_: Any, **__: Any) -> float:
+            self._firing.fire_due()
+            return TICK_S
+
+        def close(self) -> None:
+            self._firing.close()
+
+    return ClaimedScheduler
+
+
+class Firing:
+    """Fires what is due and nobody has fired. Has an event loop of its own."""
+
+    def __init__(self, settings: Settings, make_catalogue: MakeCatalogue) -> None:
+        self._settings = settings
+        self._make_catalogue = make_catalogue
+        self._flows = FlowSettings(served_folders(settings.domain))
+        self._runner = asyncio.Runner()
+        self._resources = AsyncExitStack()
+        self._opened: tuple[Ports, Catalogue] | None = None
+        self._fired: dict[str, float] = {}
+        self._logged = ""
+        self._heartbeat = Heartbeat(settings.heartbeat_file)
+        self._announced_at = 0.0
+        self._closed = False
+
+    def fire_due(self) -> int:
+        """Fire what is due; how many firings were ours. Never raises for a store that is down."""
+        fired, condition = 0, Condition.READY
+        try:
+            fired = self._runner.run(self._fire_due())
+        except (Unavailable, ConfigurationError) as error:
+            condition = Condition.WAITING
+            self._log_once(str(error))
+        self._heartbeat.note(condition)
+        self._heartbeat.beat()
+        return fired
+
+    def close(self) -> None:
+        """Beat calls this in its signal handler, perhaps in the middle of a look, and once more at the end."""
+        if self._closed or _in_loop():
+            return
+        self._closed = True
+        self._heartbeat.end()
+        self._runner.run(self._resources.aclose())
+        self._runner.close()
+
+    async def _fire_due(self) -> int:
+        ports, catalogue = await self._open()
+        if not self._fired:
+            await ping_schema(ports.database)
+        jobs = read_jobs(self._flows.schedule())
+        now = await ports.runs.now()
+        due = [(job, job.due(now)) for job in jobs if job.due(now) != self._fired.get(job.name)]
+        fired = sum([await self._fire(ports.runs, catalogue, job, at) for job, at in due])
+        await self._announce(ports)
+        return fired
+
+    async def _fire(self, runs: PostgresRuns, catalogue: Catalogue, job: Job, at: float) -> bool:
+        try:
+            nodes = catalogue.new_graph(
+                job.trigger, parameters={"job": job.name, "due": at}, flight="schedule"
+            )
+        except NotFound as error:
+            self._log_once(f"The job {job.name} cannot be fired: {error}")
+            return False
+        ours = await runs.fire(job.name, datetime.fromtimestamp(at, UTC), nodes)
+        self._fired[job.name] = at
+        if ours:
+            _log.info("A scheduled job was fired.", job=job.name, due=at)
+        return ours
+
+    async def _announce(self, ports: Ports) -> None:
+        """Be seen, now and then; jobs are fired without Redis as well."""
+        if time.monotonic() - self._announced_at < ANNOUNCE_EVERY_S:
+            return
+        self._announced_at = time.monotonic()
+        try:
+            await WorkerRegistry(ports.redis).announce(RegisteredProcess.here("beat"))
+        except Unavailable as error:
+            _log.warning("Beat cannot be seen.", error=error)
+
+    async def _open(self) -> tuple[Ports, Catalogue]:
+        if self._opened is None:
+            ports = await self._resources.enter_async_context(open_ports(self._settings))
+            self._opened = ports, self._make_catalogue(ports)
+        return self._opened
+
+    def _log_once(self, what: str) -> None:
+        if what != self._logged:
+            _log.warning("Scheduled jobs are not fired.", why=what)
+        self._logged = what
+
+
+def _in_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True

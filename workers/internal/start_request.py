@@ -1,0 +1,93 @@
+"""Reads what is to be started: the arguments of `internal_flows.start_run`, as nodes of a graph."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Annotated, Any
+
+import orjson
+from pydantic import BaseModel as Model
+from pydantic import ConfigDict, Field, JsonValue, ValidationError, model_validator
+
+from internal_flows.catalogue import Catalogue
+from orchestrator.errors import InputTooLarge, InvalidInput
+from orchestrator.ports.runs.records import NewRun
+from orchestrator.turns.submission import Identifier
+from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
+
+MAX_INPUTS = 100_000
+MAX_START_BYTES = 16 * 1024 * 1024
+"""Of all arguments together, encoded."""
+
+
+class StartRequest(Model):
+    """A flow, or a trigger for all flows that have it; never both.
+
+    `slot` names what only one run may be at work on; without it that is the session. `after` names a
+    run that must have ended.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    flow: Identifier | None = None
+    trigger: Identifier | None = None
+    session_id: Identifier | None = None
+    tenant_id: Identifier = DEFAULT_TENANT
+    inputs: Annotated[tuple[JsonValue, ...], Field(max_length=MAX_INPUTS)] = ()
+    options: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    parameters: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    slot: Identifier | None = None
+    after: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _one_of_flow_and_trigger(self) -> StartRequest:
+        if (self.flow is None) == (self.trigger is None):
+            raise ValueError("give either flow or trigger")
+        if self.trigger is not None and (self.inputs or self.options):
+            raise ValueError("inputs and options belong to one flow; name it")
+        if self.trigger is not None and self.after is not None:
+            raise ValueError("after belongs to one flow; name it")
+        return self
+
+
+def read_start(arguments: dict[str, Any], catalogue: Catalogue) -> tuple[NewRun, ...]:
+    """The nodes to start. Raises InvalidInput, InputTooLarge, NotFound, ConfigurationError."""
+    _require_bounded(arguments)
+    try:
+        request = StartRequest.model_validate(arguments)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        field = ".".join(str(part) for part in first["loc"]) or "flow"
+        raise InvalidInput(f"{field}: {first['msg'].removeprefix('Value error, ')}", field=field) from error
+    session_id = None if request.session_id is None else SessionId(request.session_id)
+    tenant_id = TenantId(request.tenant_id)
+    flight = request.slot or session_id
+    if request.trigger is not None:
+        return catalogue.new_graph(
+            request.trigger,
+            parameters=request.parameters,
+            tenant_id=tenant_id,
+            session_id=session_id,
+            flight=flight,
+        )
+    assert request.flow is not None
+    run = catalogue.new_run(
+        request.flow,
+        inputs=request.inputs,
+        options=request.options,
+        parameters=request.parameters,
+        tenant_id=tenant_id,
+        session_id=session_id,
+        flight=flight,
+    )
+    return (replace(run, after=request.after),)
+
+
+def _require_bounded(arguments: dict[str, Any]) -> None:
+    """The encoder itself refuses what is nested hundreds deep."""
+    try:
+        size = len(orjson.dumps(arguments))
+    except orjson.JSONEncodeError as error:
+        raise InputTooLarge("The arguments are nested too deeply, or no JSON.", field="inputs") from error
+    if size > MAX_START_BYTES:
+        raise InputTooLarge(f"The arguments may have at most {MAX_START_BYTES} bytes.", field="inputs")

@@ -1,0 +1,85 @@
+"""Renews summaries and memories for a turn that needs them: urgent runs, by other workers or right here (IF-13)."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Final
+
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.agent.freshness import SUMMARY_DUE
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.ports.runs.status import ENDED, SUCCEEDED, RunStatus, Urgency
+from orchestrator.ports.summary_refresh import Renewed
+from orchestrator.ports.turns.inbox import Inbox
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+from workers.internal.executor import RunExecutor
+
+SUMMARIZE: Final = "summarize_session"
+REMEMBER: Final = "distil_preferences"
+LOOK_EVERY_S = 0.02
+LOOK_AT_MOST_EVERY_S = 0.2
+LOOKED_AT = 10
+
+
+class RunSummaryRefresh:
+    """Implements `ports.summary_refresh.SummaryRefresh` for one worker process."""
+
+    def __init__(self, executor: RunExecutor, runs: PostgresRuns, inbox: Inbox) -> None:
+        self._executor = executor
+        self._runs = runs
+        self._inbox = inbox
+
+    async def remembered_through(self, tenant_id: TenantId, session_id: SessionId) -> int:
+        latest = await self._runs.list(tenant_id, session_id=session_id, flow=REMEMBER, limit=LOOKED_AT)
+        done = next((run for run in latest if run.status in SUCCEEDED), None)
+        if done is None:
+            return 0
+        nodes = await self._runs.graph(tenant_id, done.graph_id)
+        summaries = [run.run_id for run in nodes if run.flow == SUMMARIZE and run.status is RunStatus.DONE]
+        output = await self._output(tenant_id, summaries[-1]) if summaries else None
+        return 0 if output is None else output["through_turn"]
+
+    async def renew(
+        self, tenant_id: TenantId, session_id: SessionId, *, memory: bool, key: str, here: bool, wait_s: float
+    ) -> Renewed | None:
+        nodes = self._executor.catalogue.new_graph(
+            SUMMARY_DUE, tenant_id=tenant_id, session_id=session_id, flight=session_id
+        )
+        started = await self._executor.start(
+            tuple(replace(node, urgency=Urgency.URGENT) for node in nodes), key=key
+        )
+        wanted = [
+            name for name in ((SUMMARIZE, REMEMBER) if memory else (SUMMARIZE,)) if name in started.runs
+        ]
+        try:
+            async with asyncio.timeout(wait_s):
+                for flow in wanted:
+                    await self._ended(tenant_id, started.runs[flow], flow, here=here)
+        except TimeoutError:
+            return None
+        run_id = started.runs.get(SUMMARIZE)
+        output = None if run_id is None else await self._output(tenant_id, run_id)
+        return None if output is None else await self._read(tenant_id, output)
+
+    async def _ended(self, tenant_id: TenantId, run_id: str, flow: str, *, here: bool) -> None:
+        """Wait for a run, or carry it out; whoever is at it already is waited for."""
+        pause = LOOK_EVERY_S
+        while (await self._runs.get(tenant_id, run_id)).status not in ENDED:
+            if here:
+                await self._executor.advance(run_id, flow)
+                here = False
+                continue
+            await asyncio.sleep(pause)
+            pause = min(1.5 * pause, LOOK_AT_MOST_EVERY_S)
+
+    async def _output(self, tenant_id: TenantId, run_id: str) -> JsonObject | None:
+        """Read the output of a summary's only item; None when it did not come so far."""
+        items = await self._runs.items(tenant_id, run_id, limit=1)
+        return items[0].output if items and is_object(items[0].output) else None
+
+    async def _read(self, tenant_id: TenantId, output: JsonObject) -> Renewed:
+        """The summary is in the proposal that waits for the lane, which this turn holds."""
+        turn = await self._inbox.turn(tenant_id, TurnId(output["turn_id"]))
+        payload = (turn.input.action or {}).get("payload", {})
+        return Renewed(output["through_turn"], payload["change"]["text"])

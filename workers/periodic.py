@@ -1,0 +1,115 @@
+"""Repeat the periodic work of a worker process: one list of it, and a loop for each entry."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final
+
+from orchestrator.adapters.redis.worker_registry import ANNOUNCE_EVERY_S, RegisteredProcess, WorkerRegistry
+from orchestrator.bootstrap import Ports
+from orchestrator.runtime.lane import LaneRunner
+from orchestrator.settings import Settings
+from orchestrator.telemetry import get_logger
+from workers.flower_events import FLUSH_EVERY_S, FlowerEvents
+from workers.heartbeat import BEAT_EVERY_S, Condition, Heartbeat
+from workers.internal.backpressure import Backpressure
+from workers.internal.executor import RunExecutor
+from workers.outbox import OutboxSender
+from workers.reconciler import Reconciler
+from workers.session_pool import SessionPool
+from workers.webhooks import LOOK_EVERY_S, WebhookSender
+
+RENEW_EVERY_S = 1.0
+MEASURE_LOAD_EVERY_S = 0.5
+OUTBOX_GATHERS_S = 0.05
+"""So long, what several turns leave is gathered, to be sent together."""
+PROBE_EVERY_S = 2.0
+PAUSE_AFTER_FAILURE_S = 1.0
+
+_log = get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """The parts of a process, bound to its loop; those that may be None are for some kinds of workers."""
+
+    settings: Settings
+    ports: Ports
+    lanes: LaneRunner
+    pool: SessionPool
+    reconciler: Reconciler
+    outbox: OutboxSender
+    heartbeat: Heartbeat
+    presence: RegisteredProcess
+    executor: RunExecutor | None
+    backpressure: Backpressure | None
+    webhooks: WebhookSender | None
+    flower: FlowerEvents | None
+
+    async def probe(self) -> None:
+        """Look whether the stores answer; without them we live, and wait."""
+        missing = await self.ports.probe()
+        self.heartbeat.note(Condition.WAITING if missing else Condition.READY, missing)
+
+    async def beat(self) -> None:
+        self.heartbeat.beat()
+
+    async def announce(self) -> None:
+        await WorkerRegistry(self.ports.redis).announce(self.presence)
+
+
+@dataclass(frozen=True, slots=True)
+class Periodic:
+    """Args: `every_s`: seconds, None: the setting for sweeps; `step`: what is repeated, None without that part."""
+
+    name: str
+    every_s: float | None
+    step: Callable[[WorkerParts], Callable[[], Awaitable[object]] | None]
+
+
+PERIODIC: Final[tuple[Periodic, ...]] = (
+    Periodic("renew leases", RENEW_EVERY_S, lambda parts: parts.lanes.renew),
+    Periodic("sweep lanes", None, lambda parts: parts.reconciler.sweep),
+    Periodic("send outbox", OUTBOX_GATHERS_S, lambda parts: parts.outbox.send_next),
+    Periodic("renew runs", RENEW_EVERY_S, lambda parts: parts.executor and parts.executor.renew),
+    Periodic("sweep runs", None, lambda parts: parts.executor and parts.executor.sweep),
+    Periodic(
+        "measure load", MEASURE_LOAD_EVERY_S, lambda parts: parts.backpressure and parts.backpressure.measure
+    ),
+    Periodic("send webhooks", LOOK_EVERY_S, lambda parts: parts.webhooks and parts.webhooks.send_due),
+    Periodic("announce", ANNOUNCE_EVERY_S, lambda parts: parts.announce),
+    Periodic("probe stores", PROBE_EVERY_S, lambda parts: parts.probe),
+    Periodic("heartbeat", BEAT_EVERY_S, lambda parts: parts.beat),
+    Periodic("flower events", FLUSH_EVERY_S, lambda parts: parts.flower and parts.flower.flush_in_thread),
+)
+
+
+def start_periodic_work(parts: WorkerParts) -> list[asyncio.Task[None]]:
+    """Begin to repeat what the process has parts for."""
+    tasks: list[asyncio.Task[None]] = []
+    for work in PERIODIC:
+        step = work.step(parts)
+        every_s = parts.settings.sweep_every_s if work.every_s is None else work.every_s
+        if step is not None:
+            tasks.append(asyncio.create_task(_repeat(work.name, step, every_s), name=work.name))
+    return tasks
+
+
+async def _repeat(name: str, step: Callable[[], Awaitable[object]], every_s: float) -> None:
+    """Do a step again and again; a failure is logged once it begins and once it is over."""
+    failing = False
+    while True:
+        pause_s = every_s
+        try:
+            await step()
+        except Exception as error:  # noqa: BLE001 - whatever happened, the next round may succeed
+            if not failing:
+                _log.warning("A periodic job fails.", job=name, error=error)
+            failing, pause_s = True, max(every_s, PAUSE_AFTER_FAILURE_S)
+        else:
+            if failing:
+                _log.info("A periodic job works again.", job=name)
+            failing = False
+        await asyncio.sleep(pause_s)

@@ -1,0 +1,164 @@
+"""Take ready sessions and run their lanes side by side on the process's loop.
+
+A Celery task makes the process take sessions and stays until there was nothing to do for a while, so
+that a steady flow of turns costs no Celery message.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+
+from orchestrator.errors import Unavailable
+from orchestrator.ports.wakeup import Wakeup
+from orchestrator.runtime.lane import LaneRunner
+from orchestrator.telemetry import get_logger
+from orchestrator.types import SessionId
+
+TAKE_AT_ONCE = 16
+"""A process takes a few at a time, so that a burst spreads over all of them."""
+TAKE_FOR_S = 1.0
+RECONNECT_AFTER_S = 0.5
+
+_log = get_logger(__name__)
+
+Observe = Callable[[SessionId], AbstractContextManager[None]]
+"""Accompanies a session for as long as its lane runs here."""
+
+
+class SessionPool:
+    """Belongs to one event loop.
+
+    Args:
+        capacity: lanes that may run here at once.
+        linger_s: how long the process waits without work before it stops taking sessions.
+    """
+
+    def __init__(
+        self,
+        lanes: LaneRunner,
+        wakeup: Wakeup,
+        *,
+        capacity: int,
+        linger_s: float,
+        observe: Observe = lambda _: nullcontext(),
+    ) -> None:
+        self._lanes = lanes
+        self._wakeup = wakeup
+        self._capacity = capacity
+        self._linger_s = linger_s
+        self._observe = observe
+        self._running: dict[SessionId, asyncio.Task[None]] = {}
+        self._again: set[SessionId] = set()
+        self._serving = False
+        self._stopping = asyncio.Event()
+        self._room = asyncio.Event()
+
+    @property
+    def running(self) -> int:
+        """Lanes at work in this process."""
+        return len(self._running)
+
+    @property
+    def room(self) -> int:
+        """Lanes that may still be taken here."""
+        return max(0, self._capacity - len(self._running))
+
+    @property
+    def serving(self) -> bool:
+        """True while a Celery task of this process takes sessions."""
+        return self._serving
+
+    def start(self, session_id: SessionId) -> None:
+        """Run a session's lane, or look once more when its present run has ended."""
+        if self._stopping.is_set():
+            return
+        if session_id in self._running:
+            self._again.add(session_id)
+            return
+        task = asyncio.create_task(self._run(session_id))
+        self._running[session_id] = task
+
+    async def wake(self, session_id: SessionId) -> None:
+        """Run a session; the first caller stays and takes further sessions until none comes.
+
+        Without room for it, it stays among the ready ones, for us later or for others now.
+        """
+        if self.room:
+            self.start(session_id)
+        if self._serving:
+            return
+        self._serving = True
+        try:
+            await self._serve()
+        finally:
+            self._serving = False
+
+    def stop(self) -> None:
+        """Take nothing more; lanes end with their present turn."""
+        self._stopping.set()
+        self._room.set()
+        self._lanes.drain()
+
+    async def drain(self, grace_s: float) -> None:
+        """Wait for the lanes to end; those that do not within `grace_s` seconds hand back their turn."""
+        self.stop()
+        await self._wakeup.retire(force=True)
+        if self._running:
+            await asyncio.wait(self._running.values(), timeout=grace_s)
+        late = list(self._running.values())
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    async def _serve(self) -> None:
+        now = asyncio.get_running_loop().time
+        idle_since = now()
+        while not self._stopping.is_set():
+            if self._capacity <= len(self._running):
+                await self._wait_for_room()
+                continue
+            taken = await self._take()
+            if taken or self._running:
+                idle_since = now()
+            elif now() - idle_since >= self._linger_s and await self._wakeup.retire():
+                return
+
+    async def _take(self) -> list[SessionId]:
+        room = self.room
+        try:
+            taken = await self._wakeup.take(limit=min(room, TAKE_AT_ONCE), timeout_s=TAKE_FOR_S)
+        except Unavailable as error:
+            _log.warning("No sessions can be taken now.", error=error)
+            await asyncio.sleep(RECONNECT_AFTER_S)
+            return []
+        # While we waited for them, we may have been asked to stop, or been woken with another.
+        fitting = 0 if self._stopping.is_set() else self.room
+        if taken[fitting:]:
+            await self._wakeup.offer(*taken[fitting:])
+        for session_id in taken[:fitting]:
+            self.start(session_id)
+        return taken
+
+    async def _wait_for_room(self) -> None:
+        """Full: do not count as awake, so that others are woken."""
+        await self._wakeup.retire(force=True)
+        self._room.clear()
+        if self._capacity <= len(self._running) and not self._stopping.is_set():
+            await self._room.wait()
+
+    async def _run(self, session_id: SessionId) -> None:
+        try:
+            with self._observe(session_id):
+                await self._lanes.run(session_id)
+        except Unavailable as error:
+            _log.warning("A lane was interrupted.", session=session_id, error=error)
+        except Exception:  # noqa: BLE001 - one lane must not end the others
+            _log.exception("A lane broke off.", session=session_id)
+        finally:
+            del self._running[session_id]
+            self._room.set()
+        if session_id in self._again:
+            self._again.discard(session_id)
+            self.start(session_id)

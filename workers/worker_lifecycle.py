@@ -1,0 +1,110 @@
+"""Open and close the worker's process at the right moments of Celery's life."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any
+
+from celery import Celery
+from celery.worker import state as celery_state
+
+from orchestrator.bootstrap import BuildAgent
+from orchestrator.errors import Unavailable
+from orchestrator.ports.tasks import INTERNAL, TURNS
+from orchestrator.settings import Settings
+from orchestrator.telemetry import get_logger
+from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
+from workers.flower_events import FlowerEvents
+from workers.heartbeat import Condition, Heartbeat
+from workers.internal.canvas import Canvas
+from workers.internal.catalogue import MakeCatalogue
+from workers.process import InternalWork, WorkerProcess
+
+TRY_AGAIN_AFTER_S = 1.0
+
+_log = get_logger(__name__)
+
+
+class WorkerLifecycle:
+    """Holds this process's `WorkerProcess`; made in every process that loads the application."""
+
+    def __init__(
+        self, app: Celery, settings: Settings, build: BuildAgent, make_catalogue: MakeCatalogue
+    ) -> None:
+        self._app = app
+        self._settings = settings
+        self._build = build
+        self._make_catalogue = make_catalogue
+        self._lock = threading.Lock()
+        self._process: WorkerProcess | None = None
+        self._heartbeat = Heartbeat(settings.heartbeat_file)
+
+    def open(self, consumer: Any) -> None:
+        """Open the process before it says that it is ready; waits for the stores.
+
+        `consumer`: Celery's, None in a child of the prefork pool, where no session is shown.
+        """
+        if consumer is not None and _forks(consumer):
+            return  # the children open their own; connections do not survive a fork
+        flower = None
+        if consumer is not None and _sends_task_events(consumer):
+            flower = FlowerEvents(self._app, consumer.hostname)
+        while not _stopping():
+            try:
+                self._open(flower)
+            except Unavailable as error:
+                _log.warning("The stores do not answer yet.", error=error)
+                self._heartbeat.note(Condition.WAITING, str(error))
+                self._heartbeat.beat()
+                time.sleep(TRY_AGAIN_AFTER_S)
+            else:
+                return
+
+    def process(self) -> WorkerProcess:
+        """The open process. Raises Unavailable."""
+        return self._open(None)
+
+    def stop_taking(self) -> None:
+        """A warm shutdown has begun."""
+        if self._process is not None:
+            self._process.stop_taking()
+
+    def close(self) -> None:
+        """The worker has ended its tasks."""
+        with self._lock:
+            process, self._process = self._process, None
+        if process is not None:
+            process.close()
+        shut_down_tracing()
+
+    def _open(self, flower: FlowerEvents | None) -> WorkerProcess:
+        with self._lock:
+            if self._process is None:
+                queues = self._app.amqp.queues.consume_from
+                set_up_tracing("turns" if TURNS in queues else "internal", os.environ)
+                internal = InternalWork(Canvas(self._app), self._make_catalogue, INTERNAL in queues)
+                self._process = WorkerProcess(
+                    self._settings,
+                    self._build,
+                    flower=flower,
+                    runs_turns=TURNS in queues,
+                    internal=internal,
+                    heartbeat=self._heartbeat,
+                    queues=tuple(queues),
+                )
+            return self._process
+
+
+def _forks(consumer: Any) -> bool:
+    return "prefork" in type(consumer.pool).__module__
+
+
+def _sends_task_events(consumer: Any) -> bool:
+    dispatcher = consumer.event_dispatcher
+    return dispatcher is not None and dispatcher.enabled and not dispatcher.groups
+
+
+def _stopping() -> bool:
+    return bool(celery_state.should_stop or celery_state.should_terminate)
