@@ -23,7 +23,7 @@ GRAM_WEIGHT = 0.6
 """Of all parts of one word together."""
 
 
-class HashedEmbedder:
+class HashingEmbedder:
     """Implements `ports.documents.Embedder`."""
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
@@ -68,7 +68,7 @@ REFUSED_S = 3600.0
 _log = get_logger(__name__)
 
 
-class StandingIn:
+class FallbackEmbedder:
     """Implements `ports.documents.Embedder`; documents embedded meanwhile are embedded anew later.
 
     Args:

@@ -14,7 +14,7 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.models.calling import CallContext
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import (
     SCORED_FLOWS,
@@ -64,7 +64,7 @@ def nearness(flow: FlowSpec, failed: FlowSpec | None) -> float:
 def reroute(
     text: str,
     system1: System1,
-    situation: Situation,
+    context: NluContext,
     failed: FlowSpec | None,
     excluded: Collection[str],
     evidence: JsonObject,
@@ -74,7 +74,7 @@ def reroute(
     A flow that only likelihood names has to be likely; a declared fallback is taken as it is. Slot
     names of the evidence speak for flows that have them.
     """
-    opinion = system1.opinion(text, situation)
+    opinion = system1.opinion(text, context)
     left = narrow(failed, system1.flows, excluded)
     scored = sorted(
         ((_score(flow, failed, opinion.get(flow.dact, 0.0), evidence), flow) for flow in left),
@@ -84,7 +84,7 @@ def reroute(
     if not flows or scored[0][0] < system1.likely:
         return Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text, flows=flows)
     best = scored[0][1]
-    slots = {**_carry(situation, best), **system1.slots_for(text, best, situation)}
+    slots = {**_carry(context, best), **system1.slots_for(text, best, context)}
     return Understanding(MessageKind.TASK, Source.SYSTEM1, text, best.intent, flows, slots)
 
 
@@ -95,9 +95,9 @@ def _score(flow: FlowSpec, failed: FlowSpec | None, likelihood: float, evidence:
     return likelihood + nearness(flow, failed) + 0.1 * share
 
 
-def _carry(situation: Situation, flow: FlowSpec) -> dict[str, Mention]:
+def _carry(context: NluContext, flow: FlowSpec) -> dict[str, Mention]:
     """The values of the failed flow whose slots the new one has as well."""
-    return {name: Mention(value) for name, value in situation.values.items() if name in flow.slots}
+    return {name: Mention(value) for name, value in context.values.items() if name in flow.slots}
 
 
 async def ask_model(
@@ -106,7 +106,7 @@ async def ask_model(
     flows: Sequence[FlowSpec],
     assistant: str,
     state: DialogueState,
-    situation: Situation,
+    context: NluContext,
     failed: JsonObject,
     evidence: JsonObject,
     call: CallContext,
@@ -114,7 +114,7 @@ async def ask_model(
     """Ask a model which of the flows that are left serves. Raises what the Prompt Engineer raises."""
     variables: dict[str, Json] = {
         "assistant": assistant,
-        "today": situation.today.strftime("%A, %Y-%m-%d"),
+        "today": context.today.strftime("%A, %Y-%m-%d"),
         "flows": describe_flows(flows),
         "utterance": text,
         "history": show_history(state),
@@ -130,5 +130,5 @@ async def ask_model(
         return replace(understanding, slots={})
     best = known[scores[0].dact]
     return replace(
-        understanding, intent=best.intent, slots={**_carry(situation, best), **understanding.slots}
+        understanding, intent=best.intent, slots={**_carry(context, best), **understanding.slots}
     )

@@ -109,10 +109,10 @@ def flow_examples(flow: FlowSpec, gazetteer: Gazetteer) -> Iterator[Example]:
         for turn in range(turns):
             text, spans = fill(template, samples, turn)
             yield Example(text, flow_label(flow.dact), spans, dact=flow.dact)
-    yield from role_examples(flow, samples)
+    yield from slot_examples(flow, samples)
 
 
-def role_examples(flow: FlowSpec, samples: Mapping[str, Sequence[str]]) -> Iterator[Example]:
+def slot_examples(flow: FlowSpec, samples: Mapping[str, Sequence[str]]) -> Iterator[Example]:
     """What a flow's slots alone teach about roles: answers to their questions, their names, their types."""
     for name, slot in flow.slots.items():
         if is_boolean(slot) or is_free_text(slot):

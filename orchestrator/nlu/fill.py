@@ -12,7 +12,7 @@ from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.models.calling import CallContext
-from orchestrator.nlu.nlu_context import Situation, values_of
+from orchestrator.nlu.nlu_context import NluContext, values_of
 from orchestrator.nlu.readers.system2 import Asker, describe_slot, read_slots, show_history
 from orchestrator.types import Json, JsonObject
 
@@ -31,13 +31,13 @@ async def ask_model(
     flow: BaseFlow,
     slots: Sequence[SlotSpec],
     state: DialogueState,
-    situation: Situation,
+    context: NluContext,
     call: CallContext,
 ) -> dict[str, Mention]:
     """Ask a model for the values of some slots. Raises what the Prompt Engineer raises."""
     known: JsonObject = dict(values_of(flow))
     variables: dict[str, Json] = {
-        "today": situation.today.strftime("%A, %Y-%m-%d"),
+        "today": context.today.strftime("%A, %Y-%m-%d"),
         "task": f"{flow.title}: {flow.spec.description}",
         "slots": [describe_slot(slot) for slot in slots],
         "utterance": text,

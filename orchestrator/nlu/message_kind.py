@@ -14,7 +14,7 @@ from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.extract.span_types import is_free_text
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -34,18 +34,18 @@ _NOTHING_TO_RESUME = 0.4
 BEST = 3
 
 
-def weigh(probabilities: Mapping[str, float], situation: Situation) -> dict[str, float]:
+def weigh(probabilities: Mapping[str, float], context: NluContext) -> dict[str, float]:
     """The classifier's probabilities under the context; they sum to one again."""
-    column = 0 if situation.confirming else 1 if situation.open else 2
+    column = 0 if context.confirming else 1 if context.open else 2
     weighed = dict(probabilities)
     for label, weights in _WEIGHTS.items():
         if label in weighed:
             weighed[label] *= weights[column]
-    held = bool(situation.values) or any(flow.values for flow in situation.completed)
+    held = bool(context.values) or any(flow.values for flow in context.completed)
     _scale(weighed, "kind:correction", _CORRECTABLE if held else _NOTHING_TO_CORRECT)
-    cancellable = situation.active is not None or bool(situation.interrupted)
+    cancellable = context.active is not None or bool(context.interrupted)
     _scale(weighed, "kind:cancellation", _CANCELLABLE if cancellable else _NOTHING_TO_CANCEL)
-    _scale(weighed, "kind:resumption", _RESUMABLE if situation.interrupted else _NOTHING_TO_RESUME)
+    _scale(weighed, "kind:resumption", _RESUMABLE if context.interrupted else _NOTHING_TO_RESUME)
     total = sum(weighed.values())
     return {label: value / total for label, value in weighed.items()}
 
@@ -121,7 +121,7 @@ class Decider:
         self.extractor = extractor
         self.likely = likely
 
-    def decide(self, evidence: Evidence, situation: Situation) -> MessageKind:
+    def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
         """Name the kind; an answer to the open question is added to the evidence's mentions."""
         kind = kind_of_label(evidence.label)
         grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
@@ -129,11 +129,11 @@ class Decider:
             kind = MessageKind.UNKNOWN
         if kind is MessageKind.CONFIRMATION and evidence.share < _SURE_OF_YES:
             kind = MessageKind.UNKNOWN
-        if situation.active is None:
-            return self._decide_alone(kind, evidence, situation)
-        changes = _changes(evidence.mentions, situation.values)
-        asked = self._asked(situation)
-        if asked is not None and self._is_answer(kind, asked, evidence, situation):
+        if context.active is None:
+            return self._decide_alone(kind, evidence, context)
+        changes = _changes(evidence.mentions, context.values)
+        asked = self._asked(context)
+        if asked is not None and self._is_answer(kind, asked, evidence, context):
             only_others = changes and asked.name not in evidence.mentions
             return (
                 MessageKind.CORRECTION
@@ -145,46 +145,46 @@ class Decider:
         if changes and kind is MessageKind.DIGRESSION and is_bare(evidence):
             return MessageKind.CORRECTION
         if kind is MessageKind.TASK:
-            return self._decide_task(evidence, situation, changes)
+            return self._decide_task(evidence, context, changes)
         if evidence.mentions and kind in {
             MessageKind.UNKNOWN,
             MessageKind.CORRECTION,
             MessageKind.SLOT_VALUE,
         }:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if kind is MessageKind.CORRECTION and not situation.values:
+        if kind is MessageKind.CORRECTION and not context.values:
             return MessageKind.SLOT_VALUE if evidence.mentions else MessageKind.UNKNOWN
         return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
 
-    def _decide_alone(self, kind: MessageKind, evidence: Evidence, situation: Situation) -> MessageKind:
+    def _decide_alone(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> MessageKind:
         """Without an active flow a bare value belongs to nothing, except to correct what was done."""
-        if kind is MessageKind.CORRECTION and not situation.completed:
+        if kind is MessageKind.CORRECTION and not context.completed:
             return MessageKind.UNKNOWN
         if kind is MessageKind.SLOT_VALUE:
             sure = evidence.flows and evidence.flows[0].score >= self.likely
             return MessageKind.TASK if sure else MessageKind.UNKNOWN
         return kind
 
-    def _decide_task(self, evidence: Evidence, situation: Situation, changes: bool) -> MessageKind:
+    def _decide_task(self, evidence: Evidence, context: NluContext, changes: bool) -> MessageKind:
         """A flow was recognised; when it is the active one, its values may be answers or corrections.
 
         A message of nothing but values that the active flow has slots for is about the active flow,
         whatever other flow such values remind of.
         """
-        assert situation.active is not None
+        assert context.active is not None
         if evidence.mentions and _own_coverage(evidence) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if evidence.flows[0].dact != situation.active.dact or not evidence.mentions:
+        if evidence.flows[0].dact != context.active.dact or not evidence.mentions:
             return MessageKind.TASK
         if changes:
             return MessageKind.CORRECTION
         return MessageKind.TASK
 
     def _is_answer(
-        self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation
+        self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, context: NluContext
     ) -> bool:
         """Whether the message answers the open question rather than going elsewhere."""
-        active = situation.active
+        active = context.active
         assert active is not None
         elsewhere = (
             kind is MessageKind.TASK
@@ -197,7 +197,7 @@ class Decider:
             return True
         if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
             return False
-        answer = read_answer(evidence.utterance, asked, self.extractor, situation.today)
+        answer = read_answer(evidence.utterance, asked, self.extractor, context.today)
         if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN:
             answer = reject_answer(evidence.utterance.text, asked)
         if answer is None:
@@ -212,10 +212,10 @@ class Decider:
         return True
 
     @staticmethod
-    def _asked(situation: Situation) -> SlotSpec | None:
-        if situation.active is None or situation.asked is None:
+    def _asked(context: NluContext) -> SlotSpec | None:
+        if context.active is None or context.asked is None:
             return None
-        return situation.active.slots.get(situation.asked)
+        return context.active.slots.get(context.asked)
 
 
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:

@@ -15,7 +15,7 @@ from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.domain.model import Domain
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu import contemplate, fill, think
-from orchestrator.nlu.nlu_context import Situation, day_of, read_situation
+from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
 from orchestrator.nlu.prepare import Preparation, Prepared
 from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.readers.commands import Commands
@@ -79,17 +79,17 @@ class NLU:
         self, text: str, state: DialogueState, world: Surroundings, call: CallContext | None = None
     ) -> Understanding:
         """Understand a message. `call`: for whom a model may be asked; without it none is."""
-        situation = read_situation(state, world.now)
-        prepared = self._preparation.prepare(text, situation)
+        context = read_nlu_context(state, world.now)
+        prepared = self._preparation.prepare(text, context)
         if not isinstance(prepared, Prepared):
             if prepared.rejection is not None:
                 world.failed_check(MODULE, "prepare", prepared.rejection.value)
-            return self._check(prepared, situation, world)
+            return self._check(prepared, context, world)
         about_plan = read_plan_words(prepared.text, state)
         if about_plan is not None:
-            return self._check(about_plan, situation, world)
+            return self._check(about_plan, context, world)
         thought = await think.think(
-            prepared.text, self.system1, self._policy, self._askers, state, situation, call
+            prepared.text, self.system1, self._policy, self._askers, state, context, call
         )
         if thought.election is not None:
             election = thought.election
@@ -98,12 +98,12 @@ class NLU:
             )
         if thought.problem is not None:
             world.degrade(thought.problem)
-        return self._check(thought.understanding, situation, world)
+        return self._check(thought.understanding, context, world)
 
     def react(self, action: Action, state: DialogueState, world: Surroundings) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""
-        situation = read_situation(state, world.now)
-        return self._check(react(action, situation, self.system1.flows), situation, world)
+        context = read_nlu_context(state, world.now)
+        return self._check(react(action, context, self.system1.flows), context, world)
 
     async def contemplate(
         self,
@@ -127,25 +127,25 @@ class NLU:
             text: the request; the last thing the user said when it is left out.
             call: for whom a model may be asked; without it none is.
         """
-        situation = read_situation(state, world.now)
-        spec = self._failed_flow(failed, situation)
+        context = read_nlu_context(state, world.now)
+        spec = self._failed_flow(failed, context)
         banned = {*excluded, *((spec.dact,) if spec else ())}
-        words = clean(text or situation.previous)
+        words = clean(text or context.previous)
         known: JsonObject = {**_question_metadata(state), **(evidence or {})}
         usable = [asker for asker in self._askers if asker.available]
         if self._policy.mode != "system1" and usable and call is not None:
             left = contemplate.narrow(spec, self.system1.flows, banned)
-            what: JsonObject = {"dact": spec.dact if spec else None, "slots": dict(situation.values)}
+            what: JsonObject = {"dact": spec.dact if spec else None, "slots": dict(context.values)}
             try:
                 found = await contemplate.ask_model(
-                    usable[0], words, left, self._policy.assistant, state, situation, what, known, call
+                    usable[0], words, left, self._policy.assistant, state, context, what, known, call
                 )
-                return self._check(found, situation, world)
+                return self._check(found, context, world)
             except MODEL_FAILURES as error:
                 world.failed_check(MODULE, "contemplate", str(error))
                 world.degrade(error.code)
-        found = contemplate.reroute(words, self.system1, situation, spec, banned, known)
-        return self._check(found, situation, world)
+        found = contemplate.reroute(words, self.system1, context, spec, banned, known)
+        return self._check(found, context, world)
 
     @property
     def has_model(self) -> bool:
@@ -164,13 +164,13 @@ class NLU:
         asker = next((asker for asker in self._askers if asker.available), None)
         if asker is None or not slots:
             return {}
-        situation = read_situation(state, world.now)
+        context = read_nlu_context(state, world.now)
         try:
-            found = await fill.ask_model(asker, world.text, flow, slots, state, situation, call)
+            found = await fill.ask_model(asker, world.text, flow, slots, state, context, call)
         except MODEL_FAILURES as error:
             world.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
             return {}
-        mentions, problems = self._validation.ground_values(found, flow.spec, situation)
+        mentions, problems = self._validation.ground_values(found, flow.spec, context)
         for problem in problems:
             world.failed_check(MODULE, "validate", problem, flow.flow_id)
         return mentions
@@ -178,16 +178,16 @@ class NLU:
     def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
         """The values that the words for some slots of a flow mean; what means none, or several, is left out."""
         mentions = {name: Mention(value, str(value)) for name, value in values.items() if value is not None}
-        grounded, _ = self._validation.ground_values(mentions, flow.spec, Situation(today=day_of(now)))
+        grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(now)))
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
-    def _failed_flow(self, dact: str | None, situation: Situation) -> FlowSpec | None:
-        return self._all.get(Dact(dact)) if dact else situation.active
+    def _failed_flow(self, dact: str | None, context: NluContext) -> FlowSpec | None:
+        return self._all.get(Dact(dact)) if dact else context.active
 
     def _check(
-        self, understanding: Understanding, situation: Situation, world: Surroundings
+        self, understanding: Understanding, context: NluContext, world: Surroundings
     ) -> Understanding:
-        validated: Validated = self._validation.validate(understanding, situation)
+        validated: Validated = self._validation.validate(understanding, context)
         for problem in validated.problems:
             world.failed_check(MODULE, "validate", problem)
         return validated.understanding

@@ -1,6 +1,6 @@
 """What of the dialogue matters for understanding one message: a small frozen record.
 
-`read_situation` takes it from the dialogue state; evaluations make their own.
+`read_nlu_context` takes it from the dialogue state; evaluations make their own.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PastFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class NluContext:
     """`asked`: the slot of the open question. `confirming`: the open question wants a yes or a no.
 
     `options`: the suggested replies, of which a message may name one. `candidates`: the values
@@ -57,13 +57,13 @@ class Situation:
         return self.asked is not None or self.confirming or bool(self.options)
 
 
-def read_situation(state: DialogueState, now: float) -> Situation:
+def read_nlu_context(state: DialogueState, now: float) -> NluContext:
     """See a dialogue state as System 1 needs it. `now`: unix seconds."""
     stack = state.stack
     active = stack.top
     current = state.ambiguity.current
     confirming = current is not None and current.level is Level.CONFIRMATION
-    return Situation(
+    return NluContext(
         today=day_of(now),
         active=None if active is None else active.spec,
         values={} if active is None else values_of(active),

@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Guardrails
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.commands import Commands
 from orchestrator.nlu.text import clean
 
@@ -116,7 +116,7 @@ class Preparation:
         self._commands = commands
         self._reserved = tuple(token.lower() for token in guardrails.reserved_tokens)
 
-    def prepare(self, raw: str, situation: Situation) -> Prepared | Understanding:
+    def prepare(self, raw: str, context: NluContext) -> Prepared | Understanding:
         """Check a message: the cleaned text, or what is already understood of it (a command, a refusal).
 
         A single character passes when it can answer the open question, and so does a repetition
@@ -129,13 +129,13 @@ class Preparation:
             return refuse(text, Rejection.EMPTY)
         if self._has_reserved(raw) or self._has_reserved(text):
             return refuse(text, Rejection.RESERVED_TOKENS)
-        latest = situation.completed[0].spec.dact if situation.completed else None
+        latest = context.completed[0].spec.dact if context.completed else None
         command = self._commands.match(text, latest)
         if command is not None:
             return command
-        if len(text) < self._guardrails.min_characters and not _fits_question(text, situation):
+        if len(text) < self._guardrails.min_characters and not _fits_question(text, context):
             return refuse(text, Rejection.TOO_SHORT)
-        if not situation.open and text.casefold() == clean(situation.previous).casefold():
+        if not context.open and text.casefold() == clean(context.previous).casefold():
             return refuse(text, Rejection.REPEATED)
         if not is_supported(text, self._languages):
             return refuse(text, Rejection.UNSUPPORTED_LANGUAGE)
@@ -151,10 +151,10 @@ def refuse(text: str, why: Rejection) -> Understanding:
     return Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text, rejection=why)
 
 
-def _fits_question(text: str, situation: Situation) -> bool:
-    if situation.confirming or situation.options:
+def _fits_question(text: str, context: NluContext) -> bool:
+    if context.confirming or context.options:
         return text.isdigit() or text.lower() in _SINGLE_WORDS
-    return situation.asked is not None and text.isalnum()
+    return context.asked is not None and text.isalnum()
 
 
 def _says_something(text: str) -> bool:

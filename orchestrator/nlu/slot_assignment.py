@@ -106,7 +106,7 @@ def _right(utterance: Utterance, candidates: Sequence[Candidate], position: int)
     return words
 
 
-class Roles:
+class SlotAssigner:
     """Assigns candidates to slots. Made by `train`; constant then."""
 
     def __init__(self, model: LinearModel) -> None:
@@ -121,7 +121,7 @@ class Roles:
         extractor: Extractor,
         slots: Mapping[str, SlotSpec],
         fit: Fit = fit,
-    ) -> Roles:
+    ) -> SlotAssigner:
         """Learn from the spans of the examples; candidates outside of all spans teach "no slot"."""
         rows: list[dict[str, float]] = []
         labels: list[str] = []

@@ -14,7 +14,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.errors import CircuitOpen, ModelUnavailable
 from orchestrator.models.calling import CallContext
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import Asker, ask_model
 from orchestrator.ports.models import MODEL_FAILURES
@@ -127,11 +127,11 @@ async def think(
     policy: Policy,
     askers: Sequence[Asker],
     state: DialogueState,
-    situation: Situation,
+    context: NluContext,
     call: CallContext | None,
 ) -> Thought:
     """Understand a prepared message. `askers`: the models that may be asked; one, or several to vote."""
-    first = system1.think(text, situation)
+    first = system1.think(text, context)
     if policy.mode == "system1" or not askers or call is None:
         return Thought(first.understanding)
     sure = first.confidence >= policy.confident and first.understanding.kind is not MessageKind.UNKNOWN
@@ -144,7 +144,7 @@ async def think(
     flows = list(system1.flows.values())
 
     def ask(asker: Asker) -> Voter:
-        return lambda: ask_model(asker, text, flows, policy.assistant, state, situation, call)
+        return lambda: ask_model(asker, text, flows, policy.assistant, state, context, call)
 
     if len(usable) > 1:
         return _count(await elect([ask(asker) for asker in usable], policy.rounds), degraded, text)

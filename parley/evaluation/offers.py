@@ -16,7 +16,7 @@ from orchestrator.nlu.classifier import delexicalize, features_of
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.linear import LinearModel, train_linear
-from orchestrator.nlu.slot_assignment import Roles
+from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.types import Dact
 from parley.evaluation.compile import TODAY, category_spans
@@ -66,7 +66,7 @@ class SystemReader:
     """Reads system utterances for one service."""
 
     def __init__(
-        self, service: Service, flow: FlowSpec, extractor: Extractor, roles: Roles, models: Models
+        self, service: Service, flow: FlowSpec, extractor: Extractor, roles: SlotAssigner, models: Models
     ) -> None:
         self._service = service
         self._flow = flow
@@ -95,7 +95,7 @@ class SystemReader:
             if mine:
                 own.append(_example(service, turn, frame))
                 intents.append((turn.text, intent))
-        roles = Roles.train(own, extractor, flow.slots)
+        roles = SlotAssigner.train(own, extractor, flow.slots)
         learn = _Learner(extractor)
         wishes = learn(_wishes(dialogues, service))
         lasting = lasting_slots(service, dialogues)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Source, Understanding
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.text import Utterance, key_of, word_set
 from orchestrator.types import Dact
@@ -31,15 +31,15 @@ _FEW_WORDS = 10
 
 
 def choose(
-    utterance: Utterance, situation: Situation, flows: Mapping[Dact, FlowSpec]
+    utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowSpec]
 ) -> Understanding | None:
     """Read a message as one of the open question's options; None when it names none, or several."""
     if len(utterance.words) > _FEW_WORDS:
         return None
-    if situation.options:
-        names = [(option.label, _key_value(option)) for option in situation.options]
-    elif situation.candidates and situation.asked is not None:
-        names = [(str(value), "") for value in situation.candidates]
+    if context.options:
+        names = [(option.label, _key_value(option)) for option in context.options]
+    elif context.candidates and context.asked is not None:
+        names = [(str(value), "") for value in context.candidates]
     else:
         return None
     index = _by_place(utterance.words, len(names))
@@ -47,7 +47,7 @@ def choose(
         index = _by_name(utterance, names)
     if index is None:
         return None
-    chosen = react(Action("select_option", {"index": index}), situation, flows)
+    chosen = react(Action("select_option", {"index": index}), context, flows)
     return replace(chosen, source=Source.SYSTEM1, text=utterance.text)
 
 

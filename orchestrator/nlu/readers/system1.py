@@ -45,10 +45,10 @@ from orchestrator.nlu.message_kind import (
     kind_of_label,
     weigh,
 )
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, heard
-from orchestrator.nlu.slot_assignment import Roles, is_negated
+from orchestrator.nlu.slot_assignment import SlotAssigner, is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.nlu.training import Fit, FitOnce, fit
 from orchestrator.ports.trained import TrainedModels
@@ -62,7 +62,7 @@ _UNLISTED = frozenset({NAME, QUOTE})
 
 
 @dataclass(frozen=True, slots=True)
-class Reading1:
+class Reading:
     """What System 1 thinks, and how sure it is of the kind and flow (0 … 1)."""
 
     understanding: Understanding
@@ -73,7 +73,7 @@ class System1:
     """Understands messages for one domain."""
 
     def __init__(
-        self, flows: Mapping[Dact, FlowSpec], extractor: Extractor, classifier: Classifier, roles: Roles,
+        self, flows: Mapping[Dact, FlowSpec], extractor: Extractor, classifier: Classifier, roles: SlotAssigner,
         answers: Mapping[str, Answer], likely: float = LIKELY, reader: Reader | None = None,
     ) -> None:  # fmt: skip
         self.flows = flows
@@ -114,7 +114,7 @@ class System1:
         examples += extra
         slots = {slot.name: slot for flow in specs.values() for slot in flow.slots.values()}
         classifier = Classifier.train(examples, extractor, fit)
-        roles = Roles.train(examples, extractor, slots, fit)
+        roles = SlotAssigner.train(examples, extractor, slots, fit)
         return cls(specs, extractor, classifier, roles, known, likely, reader)
 
     @classmethod
@@ -134,58 +134,58 @@ class System1:
             reader=domain.reader,
         )
 
-    def think(self, text: str, situation: Situation) -> Reading1:
-        """Understand a cleaned message in its situation."""
+    def think(self, text: str, context: NluContext) -> Reading:
+        """Understand a cleaned message in its context."""
         utterance = tokenize(text)
-        chosen = choose(utterance, situation, self.flows)
+        chosen = choose(utterance, context, self.flows)
         if chosen is not None:
-            return Reading1(replace(chosen, text=text), 1.0)
-        read = None if self._reader is None else self._reader(heard(text, situation))
+            return Reading(replace(chosen, text=text), 1.0)
+        read = None if self._reader is None else self._reader(heard(text, context))
         if read is not None:
-            return Reading1(as_understanding(read, text, self.flows, situation), read.sure)
-        evidence = self._gather(utterance, situation)
-        kind = self._decider.decide(evidence, situation)
-        if situation.active is None and kind in _BARE:
-            again = self._look_up_again(kind, evidence, situation)
+            return Reading(as_understanding(read, text, self.flows, context), read.sure)
+        evidence = self._gather(utterance, context)
+        kind = self._decider.decide(evidence, context)
+        if context.active is None and kind in _BARE:
+            again = self._look_up_again(kind, evidence, context)
             if again is not None:
-                return Reading1(again, _SURE_OF_VALUES)
-        return self._conclude(kind, evidence, situation)
+                return Reading(again, _SURE_OF_VALUES)
+        return self._conclude(kind, evidence, context)
 
-    def opinion(self, text: str, situation: Situation) -> dict[Dact, float]:
+    def opinion(self, text: str, context: NluContext) -> dict[Dact, float]:
         """How likely each flow is for a cleaned message, among all that a message may be."""
         utterance = tokenize(text)
-        candidates = self.extractor.find(utterance, situation.today)
+        candidates = self.extractor.find(utterance, context.today)
         opinion = self.classifier.classify(delexicalize(utterance, candidates))
         return {dact: opinion.probabilities.get(flow_label(dact), 0.0) for dact in self.flows}
 
-    def kind_of_part(self, text: str, situation: Situation) -> MessageKind:
+    def kind_of_part(self, text: str, context: NluContext) -> MessageKind:
         """The likeliest kind of one sentence of a message, from the classifier and the context alone."""
         utterance = tokenize(text)
-        candidates = self.extractor.find(utterance, situation.today)
+        candidates = self.extractor.find(utterance, context.today)
         opinion = self.classifier.classify(delexicalize(utterance, candidates))
-        label, share = best_label(weigh(opinion.probabilities, situation))
+        label, share = best_label(weigh(opinion.probabilities, context))
         return kind_of_label(label) if share >= self.likely else MessageKind.UNKNOWN
 
-    def slots_for(self, text: str, flow: FlowSpec, situation: Situation) -> dict[str, Mention]:
+    def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
         """What a cleaned message says for the slots of a given flow."""
         utterance = tokenize(text)
-        return self.find_slots(utterance, self.extractor.find(utterance, situation.today), flow, situation)
+        return self.find_slots(utterance, self.extractor.find(utterance, context.today), flow, context)
 
-    def _gather(self, utterance: Utterance, situation: Situation) -> Evidence:
-        candidates = self.extractor.find(utterance, situation.today)
+    def _gather(self, utterance: Utterance, context: NluContext) -> Evidence:
+        candidates = self.extractor.find(utterance, context.today)
         opinion = self.classifier.classify(delexicalize(utterance, candidates))
-        weighed = weigh(opinion.probabilities, situation)
+        weighed = weigh(opinion.probabilities, context)
         label, share = best_label(weighed)
         mentions = (
-            self.find_slots(utterance, candidates, situation.active, situation) if situation.active else {}
+            self.find_slots(utterance, candidates, context.active, context) if context.active else {}
         )
         return Evidence(utterance, candidates, label, share, opinion.known, best_flows(weighed), mentions)
 
     def _look_up_again(
-        self, kind: MessageKind, evidence: Evidence, situation: Situation
+        self, kind: MessageKind, evidence: Evidence, context: NluContext
     ) -> Understanding | None:
         """Values alone, said after something was looked up, are meant for looking it up with them."""
-        past = situation.completed[0] if situation.completed else None
+        past = context.completed[0] if context.completed else None
         if past is None or past.spec.family is not Family.READ:
             return None
         alone = kind is MessageKind.TASK  # a task of several values is one; a single value may be no task
@@ -194,7 +194,7 @@ class System1:
         listed = [
             known for candidate in evidence.candidates if (known := candidate.without(_UNLISTED)).readings
         ]
-        found = self.find_slots(evidence.utterance, listed, past.spec, situation)
+        found = self.find_slots(evidence.utterance, listed, past.spec, context)
         if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
             return None
         text, intent = evidence.utterance.text, past.spec.intent
@@ -203,11 +203,11 @@ class System1:
         )
 
     def find_slots(
-        self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, situation: Situation
+        self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
     ) -> dict[str, Mention]:
         """Fill the slots of a flow from the candidates and what the wording says of yes-or-no slots."""
         asked = (
-            situation.asked if situation.active is not None and flow.dact == situation.active.dact else None
+            context.asked if context.active is not None and flow.dact == context.active.dact else None
         )
         mentions = self.roles.assign(utterance, candidates, flow, asked, self.extractor)
         for name, (wanted, words) in find_booleans(utterance, flow.slots.values()).items():
@@ -218,24 +218,24 @@ class System1:
             and is_boolean(flow.slots[asked])
             and asked not in mentions
         ):
-            answer = read_answer(utterance, flow.slots[asked], self.extractor, situation.today)
+            answer = read_answer(utterance, flow.slots[asked], self.extractor, context.today)
             if answer is not None:
                 mentions[asked] = answer
         return mentions
 
-    def _conclude(self, kind: MessageKind, evidence: Evidence, situation: Situation) -> Reading1:
+    def _conclude(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> Reading:
         text = evidence.utterance.text
         base = Understanding(kind, Source.SYSTEM1, text, flows=evidence.flows)
         share = evidence.share
         match kind:
             case MessageKind.TASK:
-                understanding = self._task(base, evidence, situation)
+                understanding = self._task(base, evidence, context)
                 share = understanding.flows[0].score if understanding.flows else 0.0
             case MessageKind.SLOT_VALUE | MessageKind.CONFIRMATION | MessageKind.DENIAL:
-                understanding = replace(base, intent=_intent(situation.active), slots=evidence.mentions)
+                understanding = replace(base, intent=_intent(context.active), slots=evidence.mentions)
                 share = max(share, 0.8) if evidence.mentions else share
             case MessageKind.CORRECTION:
-                understanding = self._correction(base, evidence, situation)
+                understanding = self._correction(base, evidence, context)
                 share = max(share, 0.8) if understanding.slots else share
             case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
                 understanding = replace(base, target=target_of(evidence.utterance))
@@ -244,23 +244,23 @@ class System1:
             case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
                 understanding = replace(base, slots=evidence.mentions)
                 share = min(share, self.likely)
-        return Reading1(understanding, share)
+        return Reading(understanding, share)
 
-    def _task(self, base: Understanding, evidence: Evidence, situation: Situation) -> Understanding:
+    def _task(self, base: Understanding, evidence: Evidence, context: NluContext) -> Understanding:
         spec = self.flows[evidence.flows[0].dact]
-        if situation.active is not None and situation.active.dact == spec.dact:
+        if context.active is not None and context.active.dact == spec.dact:
             mentions = evidence.mentions
         else:
-            mentions = self.find_slots(evidence.utterance, evidence.candidates, spec, situation)
+            mentions = self.find_slots(evidence.utterance, evidence.candidates, spec, context)
         return replace(base, intent=spec.intent, slots=mentions)
 
-    def _correction(self, base: Understanding, evidence: Evidence, situation: Situation) -> Understanding:
+    def _correction(self, base: Understanding, evidence: Evidence, context: NluContext) -> Understanding:
         """Find what changes: in the active flow, else in the last completed one that has such slots."""
-        mentions = self._replaced(evidence, situation.active, situation.values, dict(evidence.mentions))
-        if mentions or (situation.active is not None and not situation.completed):
-            return replace(base, intent=_intent(situation.active), slots=mentions)
-        for past in situation.completed:
-            found = self.find_slots(evidence.utterance, evidence.candidates, past.spec, situation)
+        mentions = self._replaced(evidence, context.active, context.values, dict(evidence.mentions))
+        if mentions or (context.active is not None and not context.completed):
+            return replace(base, intent=_intent(context.active), slots=mentions)
+        for past in context.completed:
+            found = self.find_slots(evidence.utterance, evidence.candidates, past.spec, context)
             found = self._replaced(evidence, past.spec, past.values, found)
             if found:
                 return replace(base, intent=past.spec.intent, slots=found, target=past.spec.dact)

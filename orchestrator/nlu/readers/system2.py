@@ -21,7 +21,7 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.models.calling import CallContext
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import clean
 from orchestrator.types import Dact, Json, JsonObject
 
@@ -116,18 +116,18 @@ async def ask_model(
     flows: Sequence[FlowSpec],
     assistant: str,
     state: DialogueState,
-    situation: Situation,
+    context: NluContext,
     call: CallContext,
 ) -> Understanding:
     """Ask a model once. Raises what the Prompt Engineer raises; the answer still needs `validate`."""
     variables: dict[str, Json] = {
         "assistant": assistant,
-        "today": situation.today.strftime("%A, %Y-%m-%d"),
+        "today": context.today.strftime("%A, %Y-%m-%d"),
         "flows": describe_flows(flows),
         "utterance": text,
         "history": show_history(state),
         "stack": show_stack(state),
-        "question": situation.question or (f"asked for: {situation.asked}" if situation.asked else None),
+        "question": context.question or (f"asked for: {context.asked}" if context.asked else None),
     }
     return read_answer_of_model(await asker.structured(THINK, variables, SCHEMA, call), text)
 

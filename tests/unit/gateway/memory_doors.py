@@ -16,7 +16,7 @@ from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.standing import PostgresStanding
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashing_embedder import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
 from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.archive import MemoryArchive
@@ -71,7 +71,7 @@ def make_doors(store: MemoryStore, **others: Any) -> Doors:
         "pages": FramePages(domains, lambda _: lambda _: {}),
         "record_signal": drop_signal,
         "memory": MemoryDoors(
-            BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0), MemoryPreferences()
+            BusinessContext(MemoryDocuments(), HashingEmbedder(), clock=lambda: 0.0), MemoryPreferences()
         ),
     }
     return Doors(**{**parts, **others})

@@ -1,4 +1,4 @@
-"""A small domain of flights for the tests of NLU, and the situations in which messages come."""
+"""A small domain of flights for the tests of NLU, and the contexts in which messages come."""
 
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -7,7 +7,7 @@ from functools import cache
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.domain.model import Answer, Entity, EntityValue
-from orchestrator.nlu.nlu_context import PastFlow, Situation
+from orchestrator.nlu.nlu_context import PastFlow, NluContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean
 
@@ -105,30 +105,30 @@ def system1() -> System1:
     return System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS)
 
 
-def nothing_open() -> Situation:
-    return Situation(TODAY)
+def nothing_open() -> NluContext:
+    return NluContext(TODAY)
 
 
-def booking(**changes: object) -> Situation:
+def booking(**changes: object) -> NluContext:
     """The booking is active, from Oslo to Madrid, and the date was asked for."""
-    asked = Situation(TODAY, BOOK, values={"origin": "OSL", "destination": "MAD"}, asked="date")
+    asked = NluContext(TODAY, BOOK, values={"origin": "OSL", "destination": "MAD"}, asked="date")
     return replace(asked, **changes)
 
 
-def confirming() -> Situation:
+def confirming() -> NluContext:
     values = {"origin": "OSL", "destination": "MAD", "date": "2026-11-21", "cabin": "economy"}
-    return Situation(TODAY, BOOK, values=values, confirming=True)
+    return NluContext(TODAY, BOOK, values=values, confirming=True)
 
 
-def booked() -> Situation:
+def booked() -> NluContext:
     """Nothing is active; a booking was completed."""
-    return Situation(
+    return NluContext(
         TODAY, completed=(PastFlow(BOOK, {"origin": "OSL", "destination": "MAD", "date": "2026-11-21"}),)
     )
 
 
-def understand(text: str, situation: Situation | None = None) -> Understanding:
-    return system1().think(clean(text), situation or nothing_open()).understanding
+def understand(text: str, context: NluContext | None = None) -> Understanding:
+    return system1().think(clean(text), context or nothing_open()).understanding
 
 
 def values(understanding: Understanding) -> dict[str, object]:

@@ -47,8 +47,8 @@ def policy(mode: str) -> Policy:
     return Policy(mode, 0.75, "A travel assistant", (2, 4, 5))
 
 
-async def ask(text: str, mode: str, *models: ScriptedModel, situation=None):
-    return await think(text, system1(), policy(mode), models, STATE, situation or nothing_open(), CALL)
+async def ask(text: str, mode: str, *models: ScriptedModel, context=None):
+    return await think(text, system1(), policy(mode), models, STATE, context or nothing_open(), CALL)
 
 
 # React
@@ -78,8 +78,8 @@ def test_buttons_fill_choose_and_cancel() -> None:
 
 def test_an_option_is_selected_by_its_place() -> None:
     option = Option("Porto", "fill_slot", {"slot": "destination", "value": "OPO"})
-    situation = booking(values={}, options=(option,))
-    assert values(react(Action("select_option", {"index": 0}), situation, FLOW_MAP)) == {"destination": "OPO"}
+    context = booking(values={}, options=(option,))
+    assert values(react(Action("select_option", {"index": 0}), context, FLOW_MAP)) == {"destination": "OPO"}
 
 
 def test_a_form_fills_several_slots() -> None:
@@ -107,9 +107,9 @@ def test_actions_that_are_none_name_the_field(name: str, payload: dict) -> None:
 # Validate
 
 
-def validated(understanding: Understanding, situation=None):
+def validated(understanding: Understanding, context=None):
     checker = Validation(FLOW_MAP, EVERY_TYPE, system1().extractor)
-    return checker.validate(understanding, situation or nothing_open())
+    return checker.validate(understanding, context or nothing_open())
 
 
 def task(*flows: FlowScore, **slots: object) -> Understanding:

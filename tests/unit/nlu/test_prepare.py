@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Command, Guardrails
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.prepare import Preparation, Prepared, count_tokens, is_supported
 from orchestrator.nlu.readers.commands import Commands
 from orchestrator.nlu.text import clean
@@ -37,8 +37,8 @@ def preparation(*, development: bool = False) -> Preparation:
     return Preparation(guardrails, ("en",), commands)
 
 
-def rejection(text: str, situation: Situation | None = None) -> Rejection | None:
-    result = preparation().prepare(text, situation or nothing_open())
+def rejection(text: str, context: NluContext | None = None) -> Rejection | None:
+    result = preparation().prepare(text, context or nothing_open())
     return result.rejection if isinstance(result, Understanding) else None
 
 
@@ -63,8 +63,8 @@ def test_more_than_1024_tokens_are_too_long() -> None:
 
 
 def test_a_repetition_is_noticed_unless_something_is_open() -> None:
-    situation = Situation(nothing_open().today, previous="Find  flights to Lisbon")
-    assert rejection("find flights to lisbon", situation) is Rejection.REPEATED
+    context = NluContext(nothing_open().today, previous="Find  flights to Lisbon")
+    assert rejection("find flights to lisbon", context) is Rejection.REPEATED
     assert rejection("tomorrow", booking(previous="tomorrow")) is None
 
 
@@ -177,10 +177,10 @@ def test_64_kib_of_anything_is_turned_away(text: str) -> None:
     ],
 )
 def test_hostile_text_is_understood_or_refused(text: str) -> None:
-    for situation in (nothing_open(), booking(), booking(asked="note"), confirming()):
-        result = preparation().prepare(text, situation)
+    for context in (nothing_open(), booking(), booking(asked="note"), confirming()):
+        result = preparation().prepare(text, context)
         if isinstance(result, Prepared):
-            result = system1().think(result.text, situation).understanding
+            result = system1().think(result.text, context).understanding
         assert result.kind in MessageKind
 
 
