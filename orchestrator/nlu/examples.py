@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.nlu.extract.extractor import is_boolean, is_free_text, kinds_of, type_name
 from orchestrator.nlu.extract.found import CODE, DATE, MONEY, NAME, NUMBER, PAIRS, QUOTE, RANGE, TIME
 from orchestrator.nlu.extract.gazetteer import Gazetteer
-from orchestrator.nlu.extract.span_types import is_boolean, is_free_text, kinds_of, type_name
 from orchestrator.nlu.text import word_set
 from orchestrator.types import Dact
 
@@ -158,6 +158,26 @@ _TARGET_FORMS = ("to {%t}", "no, to {%t}", "going to {%t}", "into {%t}", "arrivi
 _BOTH_FORMS = ("from {%s} to {%t}", "to {%t} from {%s}", "{%s} to {%t}", "{%s} - {%t}", "leaving {%s} for {%t}",
                "from {%s} going to {%t}", "between {%s} and {%t}", "I want to go to {%t} from {%s}",
                "get me from {%s} to {%t}")  # fmt: skip
+
+
+def typical_values(flows: Iterable[FlowSpec], gazetteer: Gazetteer) -> list[str]:
+    """List a few texts of each kind of value the domain has, for the universal examples."""
+    values: dict[str, None] = {}
+    for flow in flows:
+        for slot in flow.slots.values():
+            if not is_boolean(slot) and not is_free_text(slot):
+                values |= dict.fromkeys(list(sample_values(slot, gazetteer))[:2])
+    return list(values)
+
+
+def without_spans(example: Example) -> str:
+    """Take an example's own words, without the values that it mentions."""
+    pieces: list[str] = []
+    position = 0
+    for start, end, _slot in sorted(example.spans):
+        pieces.append(example.text[position:start])
+        position = end
+    return "".join([*pieces, example.text[position:]])
 
 
 def lower_words(texts: Iterable[str]) -> frozenset[str]:

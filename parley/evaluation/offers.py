@@ -12,10 +12,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.classifier import delexicalize, features_of
+from orchestrator.nlu.classifier import delexicalize, features_of, probabilities
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.linear import LinearModel, train_linear
+from orchestrator.nlu.linear import LinearModel, fit
 from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.types import Dact
@@ -24,6 +24,7 @@ from parley.evaluation.dataset import Dialogue, Frame, Service, Turn
 
 NOTHING = "-"
 _SURE = 0.5
+_STRENGTH = 10.0
 _PARTS = re.compile(r"(?<=[.!?])\s+|,?\s+and\s+")
 _ACTS = (
     "OFFER_INTENT",
@@ -66,12 +67,12 @@ class SystemReader:
     """Reads system utterances for one service."""
 
     def __init__(
-        self, service: Service, flow: FlowSpec, extractor: Extractor, roles: SlotAssigner, models: Models
+        self, service: Service, flow: FlowSpec, extractor: Extractor, slots: SlotAssigner, models: Models
     ) -> None:
         self._service = service
         self._flow = flow
         self._extractor = extractor
-        self._roles = roles
+        self._slots = slots
         self._models = models
         self.lasting = models.lasting
 
@@ -95,19 +96,19 @@ class SystemReader:
             if mine:
                 own.append(_example(service, turn, frame))
                 intents.append((turn.text, intent))
-        roles = SlotAssigner.train(own, extractor, flow.slots)
+        assigner = SlotAssigner.train(own, extractor, flow.slots)
         learn = _Learner(extractor)
         wishes = learn(_wishes(dialogues, service))
         lasting = lasting_slots(service, dialogues)
         models = Models(learn(acts), learn(asked), learn(intents), wishes, lasting)
-        return cls(service, flow, extractor, roles, models)
+        return cls(service, flow, extractor, assigner, models)
 
     def read(self, text: str) -> Heard:
         """Read one system utterance."""
         utterance = tokenize(clean(text))
         candidates = self._extractor.find(utterance, TODAY)
         features = features_of(delexicalize(utterance, candidates))
-        mentions = self._roles.assign(utterance, candidates, self._flow, None, self._extractor)
+        mentions = self._slots.assign(utterance, candidates, self._flow, None)
         values: dict[str, str] = {}
         for name, mention in mentions.items():
             slot = self._service.slots[name]
@@ -175,7 +176,7 @@ class _Learner:
             utterance = tokenize(clean(text))
             rows.append(features_of(delexicalize(utterance, self._extractor.find(utterance, TODAY))))
             labels.append(label)
-        return train_linear(rows, labels)
+        return fit(rows, labels, _STRENGTH)
 
 
 def _best(model: LinearModel, features: dict[str, float]) -> str | None:
@@ -184,7 +185,7 @@ def _best(model: LinearModel, features: dict[str, float]) -> str | None:
         row = model.rows.get(name)
         if row is not None:
             total += weight * row
-    shares = model.probabilities(total)
+    shares = probabilities(model, total)
     share, label = max(zip(shares, model.labels, strict=True))
     return label if share >= _SURE and label != NOTHING else None
 

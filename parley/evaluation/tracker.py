@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind, Understanding
-from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean
 from parley.evaluation.compile import TODAY
@@ -95,7 +95,8 @@ class Tracker:
         active = self.flows.get(self.intent) or next(iter(self.flows.values()), None)
         confirming = self.heard.act in {"OFFER", "CONFIRM", "OFFER_INTENT"}
         asked = self.heard.asked if not confirming else None
-        return NluContext(TODAY, active, values=dict(self.state), asked=asked, confirming=confirming)
+        question = OpenQuestion(asked, confirming)
+        return NluContext(TODAY, active, dict(self.state), question)
 
     def _parts(self, text: str) -> tuple[set[MessageKind], str, float]:
         """The kinds of a message's sentences, and the likeliest flow of any of them."""

@@ -86,17 +86,15 @@ def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, Flo
     """Select one of the open question's options by its place (from 0), or a value for the asked slot."""
     index = action.payload.get("index")
     if isinstance(index, int) and not isinstance(index, bool):
-        if not 0 <= index < max(len(context.options), len(context.candidates)):
+        if not 0 <= index < max(len(context.question.options), len(context.question.candidates)):
             raise InvalidInput("There is no option with this index.", field="action.payload.index")
-        if index < len(context.options):
-            option = context.options[index]
-            return react(
-                Action(option.action_name, option.payload | {"label": option.label}), context, flows
-            )
-        value = context.candidates[index]
+        if index < len(context.question.options):
+            option = context.question.options[index]
+            return react(Action(option.action_name, option.payload | {"label": option.label}), context, flows)
+        value = context.question.candidates[index]
     else:
         value = action.payload.get("value")
-    slot = _text(action, "slot") or context.asked
+    slot = _text(action, "slot") or context.question.slot
     if slot is None or value is None:
         raise InvalidInput("Nothing is open that this option could answer.", field="action.payload")
     return _fill({slot: Mention(value, str(value))}, action, context)

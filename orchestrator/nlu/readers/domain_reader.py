@@ -1,4 +1,4 @@
-"""Between System 1 and a domain's reader: the context as it is told to it, and what it read."""
+"""Asks a domain's own reader: shows it the message in its context, and takes what it read."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.types import Dact
 
 
-def heard(text: str, context: NluContext) -> Heard:
-    """A cleaned message with what a reader may know of its context."""
+def describe_message(text: str, context: NluContext) -> Heard:
+    """Put a cleaned message together with what a reader may know of its context."""
     return Heard(
         text=text,
         today=context.today,
         active=context.active.dact if context.active else None,
         values=context.values,
-        asked=context.asked,
-        confirming=context.confirming,
+        asked=context.question.slot,
+        confirming=context.question.confirming,
         completed=tuple(Past(past.spec.dact, past.values, past.outputs) for past in context.completed),
         own=context.own,
     )
@@ -28,10 +28,11 @@ def heard(text: str, context: NluContext) -> Heard:
 def as_understanding(
     read: Read, text: str, flows: Mapping[Dact, FlowSpec], context: NluContext
 ) -> Understanding:
-    """A task; or, where it has a value for what the active flow asks, an answer or a correction."""
+    """Take it as a task; or, where it has a value for what the active flow asks, an answer or a correction."""
     spec = flows.get(read.flow)
     intent = spec.intent if spec else None
-    if context.active is not None and context.active.dact == read.flow and context.asked in read.slots:
+    active = context.active
+    if active is not None and active.dact == read.flow and context.question.slot in read.slots:
         changes = any(context.values.get(n, m.value) != m.value for n, m in read.slots.items())
         kind = MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         return Understanding(

@@ -1,14 +1,17 @@
 """A small domain of flights for the tests of NLU, and the contexts in which messages come."""
 
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
 
+from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.domain.model import Answer, Entity, EntityValue
-from orchestrator.nlu.nlu_context import PastFlow, NluContext
+from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, PastFlow
 from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.reading import Reading
 from orchestrator.nlu.text import clean
 
 TODAY = date(2026, 11, 20)  # a Friday
@@ -109,15 +112,17 @@ def nothing_open() -> NluContext:
     return NluContext(TODAY)
 
 
-def booking(**changes: object) -> NluContext:
+def booking(*, asked: str = "date", options: tuple[Option, ...] = (), **changes: object) -> NluContext:
     """The booking is active, from Oslo to Madrid, and the date was asked for."""
-    asked = NluContext(TODAY, BOOK, values={"origin": "OSL", "destination": "MAD"}, asked="date")
-    return replace(asked, **changes)
+    context = NluContext(
+        TODAY, BOOK, {"origin": "OSL", "destination": "MAD"}, OpenQuestion(asked, options=options)
+    )
+    return replace(context, **changes)
 
 
 def confirming() -> NluContext:
     values = {"origin": "OSL", "destination": "MAD", "date": "2026-11-21", "cabin": "economy"}
-    return NluContext(TODAY, BOOK, values=values, confirming=True)
+    return NluContext(TODAY, BOOK, values, OpenQuestion(confirming=True))
 
 
 def booked() -> NluContext:
@@ -129,6 +134,15 @@ def booked() -> NluContext:
 
 def understand(text: str, context: NluContext | None = None) -> Understanding:
     return system1().think(clean(text), context or nothing_open()).understanding
+
+
+def at_once(reading: Coroutine[object, None, Reading | None]) -> Reading | None:
+    """Run a reader that waits for nothing."""
+    try:
+        reading.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("the reader waits")
 
 
 def values(understanding: Understanding) -> dict[str, object]:

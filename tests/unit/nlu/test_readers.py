@@ -6,8 +6,8 @@ from datetime import date
 
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.domain.reader import Heard, Mention, Read
-from orchestrator.nlu.nlu_context import PastFlow, NluContext
-from orchestrator.nlu.readers.domain_reader import as_understanding, heard
+from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, PastFlow
+from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, BOOK, SEARCH
@@ -45,15 +45,15 @@ def test_what_a_reader_reads_is_not_asked_of_the_classifier() -> None:
 
 def test_a_reader_hears_where_the_conversation_stands() -> None:
     past = PastFlow(SEARCH, {"origin": "OSL"}, {"flight_id": "X1"})
-    context = NluContext(TODAY, active=BOOK, asked="date", values={"origin": "MAD"}, completed=(past,))
-    said = heard("tomorrow", context)
+    context = NluContext(TODAY, BOOK, {"origin": "MAD"}, OpenQuestion("date"), completed=(past,))
+    said = describe_message("tomorrow", context)
     assert (said.active, said.asked, said.values) == ("book_flight", "date", {"origin": "MAD"})
     assert (said.completed[0].dact, said.completed[0].outputs) == ("search_flights", {"flight_id": "X1"})
 
 
 def test_a_value_for_what_is_asked_is_an_answer_and_another_than_the_known_one_a_correction() -> None:
     """NL-4: of the active flow; what does not concern the open question is a task."""
-    asked = NluContext(TODAY, active=BOOK, asked="date", values={"origin": "OSL"})
+    asked = NluContext(TODAY, BOOK, {"origin": "OSL"}, OpenQuestion("date"))
     answer = Read(BOOK.dact, {"date": Mention("2026-11-21")})
     assert as_understanding(answer, "…", FLOWS, asked).kind is MessageKind.SLOT_VALUE
     both = Read(BOOK.dact, {"date": Mention("2026-11-21"), "origin": Mention("MAD")})

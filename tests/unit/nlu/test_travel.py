@@ -92,3 +92,7 @@ async def test_second_thoughts_never_return_what_failed() -> None:
     )
     assert found.flows
     assert all(flow.dact != "book_flight" for flow in found.flows)
+
+
+async def test_without_a_model_nothing_is_degraded() -> None:
+    assert not (await nlu().think("gimme wings", state(), Surroundings())).degraded
