@@ -21,7 +21,7 @@ from orchestrator.dialogue.understanding import (
 )
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.nlu_context import NluContext, values_of
-from orchestrator.nlu.reading import Asker
+from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.text import clean
 from orchestrator.types import Dact, Json, JsonObject
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol
 
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
@@ -18,38 +18,20 @@ from orchestrator.models.calling import CallContext
 from orchestrator.nlu.contemplate import FailedRequest, reroute, reroute_by_model
 from orchestrator.nlu.model_calls import ask_values
 from orchestrator.nlu.nlu_context import NluContext, day_of, read_nlu_context
+from orchestrator.nlu.protocol import Asker, Message, ReaderSetup, Reading
 from orchestrator.nlu.readers import make_readers
 from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import NEVER
-from orchestrator.nlu.reading import Asker, Message, ReaderSetup, Reading
 from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validation
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
-from orchestrator.types import Dact, FlowId, Json, JsonObject
+from orchestrator.types import Dact, Json, JsonObject
 
 MODULE = "nlu"
 LONGEST_READ = 65_536
 """Characters; the doors refuse longer messages, and only this much is looked at."""
-
-
-class Surroundings(Protocol):
-    """What NLU reads of the world of a turn. `now`: unix seconds."""
-
-    @property
-    def now(self) -> float: ...
-
-    @property
-    def text(self) -> str: ...
-
-    def signal(
-        self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
-    ) -> None: ...
-
-    def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None: ...
-
-    def degrade(self, problem: str) -> None: ...
 
 
 class NLU:
@@ -72,18 +54,18 @@ class NLU:
         self._validation = Validation(self.system1.flows, domain.slot_types, self.system1.extractor)
 
     async def think(
-        self, text: str, state: DialogueState, turn: Surroundings, call: CallContext | None = None
+        self, text: str, state: DialogueState, turn: TurnContext, call: CallContext | None = None
     ) -> Understanding:
         """Understand a message. `call`: for whom a model may be asked; without it none is."""
         context = read_nlu_context(state, turn.now)
         reading = await self._read(Message(text, clean(text[:LONGEST_READ]), call), context)
         understanding = reading.understanding
         if understanding.rejection is not None:
-            turn.failed_check(MODULE, "prepare", understanding.rejection.value)
+            turn.log.failed_check(MODULE, "prepare", understanding.rejection.value)
         if (vote := reading.vote) is not None:
-            turn.signal(MODULE, SignalType.VOTE, votes=vote.votes, failed=vote.failed, rounds=vote.rounds)
+            turn.log.signal(MODULE, SignalType.VOTE, votes=vote.votes, failed=vote.failed, rounds=vote.rounds)
         if reading.problem is not None:
-            turn.degrade(reading.problem)
+            turn.log.degrade(reading.problem)
         return self._check(understanding, context, turn)
 
     async def _read(self, message: Message, context: NluContext) -> Reading:
@@ -96,7 +78,7 @@ class NLU:
         assert message.guess is not None, "System 1 reads every message"
         return message.guess
 
-    def react(self, action: Action, state: DialogueState, turn: Surroundings) -> Understanding:
+    def react(self, action: Action, state: DialogueState, turn: TurnContext) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""
         context = read_nlu_context(state, turn.now)
         return self._check(react(action, context, self.system1.flows), context, turn)
@@ -104,7 +86,7 @@ class NLU:
     async def contemplate(
         self,
         state: DialogueState,
-        turn: Surroundings,
+        turn: TurnContext,
         excluded: Collection[str],
         *,
         failed: str | None = None,
@@ -137,8 +119,8 @@ class NLU:
                 found = await reroute_by_model(request, asker, flows, assistant, context, call)
                 return self._check(found, context, turn)
             except MODEL_FAILURES as error:
-                turn.failed_check(MODULE, "contemplate", str(error))
-                turn.degrade(error.code)
+                turn.log.failed_check(MODULE, "contemplate", str(error))
+                turn.log.degrade(error.code)
         return self._check(reroute(request, self.system1, context), context, turn)
 
     @property
@@ -156,7 +138,7 @@ class NLU:
         flow: BaseFlow,
         slots: Sequence[SlotSpec],
         state: DialogueState,
-        turn: Surroundings,
+        turn: TurnContext,
         call: CallContext,
     ) -> dict[str, Mention]:
         """Look for the values of some slots in the conversation; nothing when no model answers (PX-4)."""
@@ -167,11 +149,11 @@ class NLU:
         try:
             found = await ask_values(asker, turn.text, flow, slots, context, call)
         except MODEL_FAILURES as error:
-            turn.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
+            turn.log.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
             return {}
         mentions, problems = self._validation.ground_values(found, flow.spec, context)
         for problem in problems:
-            turn.failed_check(MODULE, "validate", problem, flow.flow_id)
+            turn.log.failed_check(MODULE, "validate", problem, flow.flow_id)
         return mentions
 
     def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
@@ -180,8 +162,8 @@ class NLU:
         grounded, _ = self._validation.ground_values(mentions, flow.spec, NluContext(today=day_of(now)))
         return {name: mention.value for name, mention in grounded.items() if mention.value is not None}
 
-    def _check(self, understanding: Understanding, context: NluContext, turn: Surroundings) -> Understanding:
+    def _check(self, understanding: Understanding, context: NluContext, turn: TurnContext) -> Understanding:
         checked, problems = self._validation.validate(understanding, context)
         for problem in problems:
-            turn.failed_check(MODULE, "validate", problem)
+            turn.log.failed_check(MODULE, "validate", problem)
         return checked

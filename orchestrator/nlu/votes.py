@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Understanding
-from orchestrator.nlu.reading import Vote
+from orchestrator.nlu.protocol import Vote
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.types import Dact
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from orchestrator.nlu.protocol import Reader, ReaderSetup
 from orchestrator.nlu.readers import commands, plan_changes, refusals, system1, system2
-from orchestrator.nlu.reading import Reader, ReaderSetup
 
 READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
     refusals.make_unreadable,  # refuses what is too long, says nothing or imitates a model's own marks

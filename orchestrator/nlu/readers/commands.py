@@ -14,7 +14,7 @@ from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind,
 from orchestrator.domain.configuration import Command
 from orchestrator.domain.model import Answer
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.reading import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.types import Dact
 
 LONGEST_COMMAND = 300

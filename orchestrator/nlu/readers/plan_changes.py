@@ -18,7 +18,7 @@ from orchestrator.dialogue.understanding import (
     Understanding,
 )
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.reading import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 
 LONGEST_READ = 160
 _WORD = re.compile(r"\w+")

@@ -14,7 +14,7 @@ from functools import lru_cache
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Guardrails
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.reading import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.text import clean
 
 _ROLE_MARKERS = re.compile(

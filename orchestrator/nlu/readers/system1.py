@@ -32,9 +32,9 @@ from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.linear import Fit, FitOnce, fit
 from orchestrator.nlu.message_kind import Decider, Evidence, is_bare, kind_of_label, weigh
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
-from orchestrator.nlu.reading import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.slot_assignment import SlotAssigner, is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.ports.trained import TrainedModels

@@ -11,7 +11,7 @@ from orchestrator.errors import CircuitOpen, ModelUnavailable
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.model_calls import ask_understanding
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.reading import Asker, Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.protocol import Asker, Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.votes import Voter, elect
 from orchestrator.ports.models import MODEL_FAILURES
 

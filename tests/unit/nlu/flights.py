@@ -10,8 +10,8 @@ from orchestrator.dialogue.specification import Family, FlowSpec, Priority, Slot
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.domain.model import Answer, Entity, EntityValue
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, PastFlow
+from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.nlu.reading import Reading
 from orchestrator.nlu.text import clean
 
 TODAY = date(2026, 11, 20)  # a Friday
@@ -150,12 +150,16 @@ def values(understanding: Understanding) -> dict[str, object]:
 
 
 @dataclass
-class Surroundings:
-    """The world as NLU sees it: a clock, and where signals go."""
+class FakeTurn:
+    """The turn as NLU sees it: a clock, and where signals go."""
 
     now: float = 1_795_132_800.0  # 2026-11-20
     signals: list[tuple[str, object]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def log(self) -> "FakeTurn":
+        return self
 
     def signal(self, source: str, kind: object, flow_id: object = None, **payload: object) -> None:
         self.signals.append((str(kind), payload))

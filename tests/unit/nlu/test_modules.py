@@ -11,9 +11,9 @@ from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind,
 from orchestrator.errors import InvalidInput, ModelTimedOut
 from orchestrator.models.calling import CallContext
 from orchestrator.nlu.contemplate import FailedRequest, narrow, reroute
+from orchestrator.nlu.protocol import Message, Reading
 from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.readers.system2 import System2
-from orchestrator.nlu.reading import Message, Reading
 from orchestrator.nlu.validate import Validation
 from orchestrator.nlu.votes import elect
 from tests.unit.nlu.flights import BOOK, FLOWS, booking, confirming, nothing_open, system1, values

@@ -10,9 +10,9 @@ from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Command, Guardrails
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message
 from orchestrator.nlu.readers.commands import Commands
 from orchestrator.nlu.readers.refusals import UNLIKELY, UNREADABLE, Rules, count_tokens, is_supported
-from orchestrator.nlu.reading import Message
 from orchestrator.nlu.text import clean
 from tests.unit.nlu.flights import ANSWERS, FLOWS, at_once, booking, confirming, nothing_open, system1
 
