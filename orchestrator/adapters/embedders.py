@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from orchestrator.adapters.model_pool import read_endpoints
-from orchestrator.memory.hashing_embedder import HashingEmbedder, FallbackEmbedder
-from orchestrator.models import DEFAULT_PROVIDER
+from orchestrator.memory.hashing_embedder import FallbackEmbedder, HashingEmbedder
+from orchestrator.models.config import DEFAULT_PROVIDER
 from orchestrator.ports.documents import Embedder
 from orchestrator.settings import Settings
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import ModelFailed, ModelNotAllowed
 from orchestrator.memory.business_context import LONGEST_CHUNK, cut
-from orchestrator.memory.hashing_embedder import COOLING_S, REFUSED_S, HashingEmbedder, FallbackEmbedder
+from orchestrator.memory.hashing_embedder import COOLING_S, REFUSED_S, FallbackEmbedder, HashingEmbedder
 from orchestrator.memory.ranking import cosine, rank
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.documents import Candidate, Embedded
