@@ -18,7 +18,7 @@ import numpy as np
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import Fit, LinearModel, fit, merge
+from orchestrator.nlu.linear import Fit, LinearModel, fit
 from orchestrator.nlu.text import Utterance, clean, tokenize
 
 GRAM = 4
@@ -60,11 +60,14 @@ def grams(word: str) -> list[str]:
 
 def features_of(tokens: Sequence[str]) -> dict[str, float]:
     """Count words, pairs of words and character n-grams, scaled so that long messages do not outweigh short ones."""
-    features: list[tuple[str, float]] = [(f"w:{token}", 1.0) for token in tokens[1:-1]]
-    features += [(f"b:{first} {second}", 1.0) for first, second in itertools.pairwise(tokens)]
-    features += [(gram, GRAM_WEIGHT) for token in tokens[1:-1] for gram in grams(token)]
+    found = [(f"w:{token}", 1.0) for token in tokens[1:-1]]
+    found += [(f"b:{first} {second}", 1.0) for first, second in itertools.pairwise(tokens)]
+    found += [(gram, GRAM_WEIGHT) for token in tokens[1:-1] for gram in grams(token)]
     scale = 1.0 / math.sqrt(max(1, len(tokens) - 1))
-    return {name: weight * scale for name, weight in merge(features).items()}
+    features: dict[str, float] = {}
+    for name, weight in found:
+        features[name] = features.get(name, 0.0) + weight
+    return {name: weight * scale for name, weight in features.items()}
 
 
 def probabilities(model: LinearModel, scores: Any) -> list[float]:

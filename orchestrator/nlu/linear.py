@@ -1,8 +1,7 @@
 """Linear models over sparse features: trained by scikit-learn, kept for the next process, applied elsewhere.
 
 Applying one is adding up a few rows of weights by name, which `classifier` and `slot_assignment` do with
-dictionaries: that takes a tenth of the time of a vectoriser and a matrix for one short message. The
-libraries that only training needs are imported there.
+dictionaries: a process that finds kept models needs no scikit-learn, which only training imports.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
@@ -48,14 +47,6 @@ class LinearModel:
 
 Fit = Callable[[Sequence[Features], Sequence[str], float], LinearModel]
 """Makes a model of rows of features, a label for each, and the inverse of regularisation."""
-
-
-def merge(features: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Sum the weights of features that occur more than once."""
-    merged: dict[str, float] = {}
-    for name, weight in features:
-        merged[name] = merged.get(name, 0.0) + weight
-    return merged
 
 
 def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:

@@ -19,7 +19,7 @@ from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
-from orchestrator.nlu.linear import Fit, LinearModel, fit, merge
+from orchestrator.nlu.linear import Fit, LinearModel, fit
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
 from orchestrator.types import Json
@@ -55,7 +55,7 @@ def context_features(
     right = _right(utterance, candidates, position)
     kind = candidate.kind
     same = sum(1 for other in candidates[:position] if other.kind == kind)
-    features: list[tuple[str, float]] = [
+    found: list[tuple[str, float]] = [
         (f"k:{kind}", 0.5),
         (f"l:{left[0]}", 1.0),
         (f"l2:{left[1]} {left[0]}", 1.0),
@@ -66,9 +66,12 @@ def context_features(
         (f"q:{asked} {kind}" if asked else "q:", 0.8),
         (f"q:{asked}" if asked else "q:", 0.8),
     ]
-    features += [(f"a:{word}", 0.35) for word in left]
-    features += [(f"z:{word}", 0.25) for word in right]
-    return merge(features)
+    found += [(f"a:{word}", 0.35) for word in left]
+    found += [(f"z:{word}", 0.25) for word in right]
+    features: dict[str, float] = {}
+    for name, weight in found:
+        features[name] = features.get(name, 0.0) + weight
+    return features
 
 
 def _left(utterance: Utterance, candidates: Sequence[Candidate], position: int) -> list[str]:
