@@ -104,11 +104,11 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
             PastFlow(flow.spec, values_of(flow), flow.outputs)
             for flow in reversed(state.completed[-_RECENT_COMPLETED:])
         ),
-        previous=next((m.text for m in reversed(state.messages) if m.role == "user"), ""),
-        own=state.entities,
+        previous=next((m.text for m in reversed(state.history.messages) if m.role == "user"), ""),
+        own=state.intake.entities,
         plan=current_plan(stack),
         tasks=tuple(stack.flows),
-        history=ContextCoordinator(state.messages, state.summary),
+        history=ContextCoordinator.of(state),
     )
 
 
