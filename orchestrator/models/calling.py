@@ -226,7 +226,7 @@ class ModelCaller:
         finally:
             log.spent = log.spent.plus(payment.actual)
             try:
-                await self._budgets.settle(reservation, payment.actual)
+                await self._budgets.charge(reservation, payment.actual)
             except Unavailable as error:
                 # The reservation stays: the counters show too much, never too little.
                 _logger.warning("What a model call spent could not be counted.", error=error)

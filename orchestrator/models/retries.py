@@ -60,6 +60,6 @@ class RetryPolicy:
 
 
 def _asked_wait_s(state: RetryCallState) -> float | None:
-    """The seconds that the endpoint asked to wait, with its last answer."""
+    """Read the seconds that the endpoint asked to wait, with its last answer."""
     error = None if state.outcome is None else state.outcome.exception()
     return error.retry_after_s if isinstance(error, RateLimited) else None

@@ -31,7 +31,7 @@ from orchestrator.types import Dact, Json, JsonObject
 
 MODULE = "nlu"
 LONGEST_READ = 65_536
-"""Characters; the doors refuse longer messages, and only this much is looked at."""
+"""Characters; the gateway refuses longer messages, and only this much is looked at."""
 
 
 class NLU:
@@ -130,7 +130,7 @@ class NLU:
 
     @property
     def _asker(self) -> Asker | None:
-        """The first model that can be asked now."""
+        """Pick the first model that can be asked now."""
         return next((asker for asker in self._askers if asker.available), None)
 
     async def find_values(

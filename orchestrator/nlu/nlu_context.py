@@ -53,7 +53,7 @@ class OpenQuestion:
 
     @property
     def choices(self) -> list[tuple[str, str]]:
-        """What may be chosen from, each as its label and its value."""
+        """List what may be chosen from, each as its label and its value."""
         if self.options:
             return [(option.label, _value_of(option)) for option in self.options]
         return [(str(value), "") for value in self.candidates] if self.slot is not None else []
@@ -85,7 +85,7 @@ class NluContext:
 
     @property
     def intent(self) -> str | None:
-        """The intent of the active flow."""
+        """Name the intent of the active flow."""
         return None if self.active is None else self.active.intent
 
 
@@ -124,12 +124,12 @@ def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestio
 
 
 def _value_of(option: Option) -> str:
-    """The value, or else the slot, that an option stands for: people name these too."""
+    """Take the value, or else the slot, that an option stands for: people name these too."""
     return str(option.payload.get("value", option.payload.get("slot", "")))
 
 
 def values_of(flow: BaseFlow) -> dict[str, Json]:
-    """The filled slots of a flow, without the marks of where they came from."""
+    """Take the filled slots of a flow, without the marks of where they came from."""
     return {name: held.value for name, held in flow.slots.items()}
 
 
@@ -139,5 +139,5 @@ def _day(days: int) -> date:
 
 
 def day_of(now: float) -> date:
-    """The day (UTC) of a moment in unix seconds."""
+    """Find the day (UTC) of a moment in unix seconds."""
     return _day(int(now // 86_400))

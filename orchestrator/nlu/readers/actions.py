@@ -1,4 +1,4 @@
-"""User actions (buttons, selections, approvals, forms) to understandings, without any model (NL-6).
+"""Turning user actions (buttons, selections, approvals, forms) into understandings, without any model (NL-6).
 
 For actions `target` is the identifier of the flow that the payload names, or else its dact.
 """
@@ -162,7 +162,7 @@ def _ask_status(action: Action, _context: NluContext, _flows: Mapping[Dact, Flow
 
 
 def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """What should happen after a correction that came too late (IR-4); `target` names the decision."""
+    """Take what should happen after a correction that came too late (IR-4); `target` names the decision."""
     return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 
 
@@ -211,7 +211,7 @@ def _one_slot(action: Action) -> dict[str, Mention]:
 
 
 def _values(action: Action, name: str) -> dict[str, Mention]:
-    """The slot values of a payload; what is no object, or too large a one, holds none."""
+    """Read the slot values of a payload; what is no object, or too large a one, holds none."""
     values: Json = action.payload.get(name)
     if not isinstance(values, dict):
         return {}

@@ -164,7 +164,7 @@ class Case:
 
     @property
     def probabilities(self) -> Mapping[str, float]:
-        """By label of the classifier, whatever the context."""
+        """Give shares by label of the classifier, whatever the context."""
         return self._opinion.probabilities
 
     @cached_property
