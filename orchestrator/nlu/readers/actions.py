@@ -68,11 +68,7 @@ def _say(
 
 
 def _confirm(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.CONFIRMATION, action, slots=_one_slot(action), intent=_intent(context))
-
-
-def _deny(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.DENIAL, action, intent=_intent(context))
+    return _say(MessageKind.CONFIRMATION, action, slots=_one_slot(action), intent=context.intent)
 
 
 def _fill_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
@@ -115,7 +111,7 @@ def _fill_form(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpe
 def _fill(slots: Mapping[str, Mention], action: Action, context: NluContext) -> Understanding:
     changes = any(name in context.values and context.values[name] != m.value for name, m in slots.items())
     kind = MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-    return _say(kind, action, slots=slots, intent=_intent(context))
+    return _say(kind, action, slots=slots, intent=context.intent)
 
 
 def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
@@ -125,7 +121,7 @@ def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, Flow
         raise InvalidInput("The action needs the name of a slot.", field="action.payload.slot")
     value = action.payload.get("value")
     slots = {slot: Mention(value, "" if value is None else str(value))}
-    return _say(MessageKind.CORRECTION, action, slots=slots, intent=_intent(context))
+    return _say(MessageKind.CORRECTION, action, slots=slots, intent=context.intent)
 
 
 def _choose_flow(
@@ -147,18 +143,6 @@ def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, Flow
     then = Dact(_text(action, "then") or "")
     scores = (FlowScore(then, 1.0),) if then in flows else ()
     return _say(MessageKind.CANCELLATION, action, flows=scores)
-
-
-def _resume_flow(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.RESUMPTION, action)
-
-
-def _ask_help(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.DIGRESSION, action, digression=Digression.HELP)
-
-
-def _ask_status(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.DIGRESSION, action, digression=Digression.STATUS)
 
 
 def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
@@ -184,7 +168,7 @@ _REACTIONS: Mapping[str, _Reaction] = {
     "compensate_effect": _decide_effect,
     "confirm": _confirm,
     "approve": _confirm,
-    "deny": _deny,
+    "deny": lambda action, context, _flows: _say(MessageKind.DENIAL, action, intent=context.intent),
     "fill_slot": _fill_slot,
     "select_option": _select_option,
     "fill_form": _fill_form,
@@ -192,9 +176,11 @@ _REACTIONS: Mapping[str, _Reaction] = {
     "choose_flow": _choose_flow,
     "start_flow": _choose_flow,
     "cancel_flow": _cancel_flow,
-    "resume_flow": _resume_flow,
-    "help": _ask_help,
-    "status": _ask_status,
+    "resume_flow": lambda action, _context, _flows: _say(MessageKind.RESUMPTION, action),
+    "help": lambda action, _context, _flows: _say(MessageKind.DIGRESSION, action, digression=Digression.HELP),
+    "status": lambda action, _context, _flows: _say(
+        MessageKind.DIGRESSION, action, digression=Digression.STATUS
+    ),
 }
 
 
@@ -219,7 +205,3 @@ def _values(action: Action, name: str) -> dict[str, Mention]:
     if len(fields) > MOST_FIELDS:
         return {}
     return {slot: Mention(value, str(value)) for slot, value in fields.items() if value is not None}
-
-
-def _intent(context: NluContext) -> str | None:
-    return context.active.intent if context.active else None
