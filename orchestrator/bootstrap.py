@@ -54,7 +54,7 @@ from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.user_memory import UserMemory
-from orchestrator.models import BreakerPolicy
+from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.summary_refresh import SummaryRefresh
 from orchestrator.runtime.lane import TurnAgent

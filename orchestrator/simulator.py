@@ -19,7 +19,7 @@ from orchestrator.agent.modules import AgentPorts, MemoryPorts
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.services import ServiceContext
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashing_embedder import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.memory.user_memory import UserMemory
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.memory.context import ContextGathering
@@ -120,7 +120,7 @@ class Simulator:
 
     def make_memory(self) -> MemoryPorts:
         """What is remembered beyond a session, over the stores in memory."""
-        context = BusinessContext(self.documents, HashedEmbedder(), clock=lambda: self.now)
+        context = BusinessContext(self.documents, HashingEmbedder(), clock=lambda: self.now)
         return MemoryPorts(self.preferences, context, self.scratchpad)
 
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:

@@ -16,8 +16,8 @@ import redis
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.nlu.linear import FitOnce
 from orchestrator.nlu.readers import system1
-from orchestrator.nlu.training import FitOnce
 from parley.embedded import Stores
 from parley.embedded import stores as open_stores
 from tests.reporting import Reporting

@@ -10,10 +10,12 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.models import PromptEngineer, Voter, read_voters
+from orchestrator.models.config import read_voters
+from orchestrator.models.engineer import PromptEngineer
+from orchestrator.models.voter import Voter
 from orchestrator.nlu.module import NLU
+from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.nlu.readers.system2 import Asker
 from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.skills.runner import SkillRunner

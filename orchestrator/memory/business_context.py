@@ -1,4 +1,4 @@
-"""Cuts a text or Markdown document into chunks that stand for themselves: under their headings, at paragraphs."""
+"""Cut documents into chunks that stand for themselves, embed them, and search them (CO-4)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n")
 
 
 def cut(text: str, *, longest: int = LONGEST_CHUNK, shortest: int = SHORTEST_CHUNK) -> list[str]:
-    """The chunks in order. Each begins with the headings it stands under; none is empty."""
+    """Cut a text or Markdown document. Each chunk begins with the headings it stands under; none is empty."""
     chunks: list[str] = []
     for headings, body in _sections(text):
         lead = " › ".join(headings)
@@ -39,7 +39,7 @@ def cut(text: str, *, longest: int = LONGEST_CHUNK, shortest: int = SHORTEST_CHU
 
 
 def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Parts of a document with the headings above them; a heading without text only if nothing is under it."""
+    """Split a document into parts with the headings above them; a heading without text only if nothing is under it."""
     path: list[tuple[int, str]] = []
     lines: list[str] = []
     fenced = False
@@ -106,7 +106,7 @@ class BusinessContext:
 
     @property
     def space(self) -> str:
-        """The space that documents should be embedded in now."""
+        """Name the space that documents should be embedded in now."""
         return self._embedder.space
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:

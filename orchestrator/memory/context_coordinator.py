@@ -1,4 +1,4 @@
-"""The Context Coordinator: the conversation so far, as other parts want to read it (CO-1).
+"""Show the conversation so far as other parts want to read it (CO-1).
 
 Reads the working state: its messages, and the rolling summary of those before them, which is a special
 entry of the system. The whole history is in the store.
@@ -26,28 +26,26 @@ class ContextCoordinator:
         return cls(state.history.messages, state.history.summary)
 
     def recent(self, count: int = RECENT) -> list[Message]:
-        """The last messages, oldest first."""
+        """List the last messages, oldest first."""
         return list(self._messages[-count:]) if count > 0 else []
 
     def summary(self) -> Message | None:
-        """What was said up to some turn, as an entry of the system."""
+        """Give what was said up to some turn, as an entry of the system."""
         if self._summary is None:
             return None
         return Message(SYSTEM, LEAD + self._summary.text, self._summary.through_turn)
 
     def with_summary(self, count: int = RECENT) -> list[Message]:
-        """The summary of what was said before, if there is one, then the last messages: for prompts."""
+        """List the summary of what was said before, if there is one, then the last messages: for prompts."""
         summary, recent = self.summary(), self.recent(count)
         return recent if summary is None else [summary, *recent]
 
     def show_recent(self, count: int = RECENT) -> str:
-        """The summary and the last messages as text, one line each."""
+        """Write the summary and the last messages as text, one line each."""
         return "\n".join(f"{m.role}: {m.text}" for m in self.with_summary(count))
 
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
-        """The last turns as text, one line per message; with `keep_system` also the system's entries,
-        the summary first.
-        """
+        """Write the last turns as text, a line per message; `keep_system`: the system's too, the summary first."""
         kept = [m for m in self._messages if keep_system or m.role != SYSTEM]
         last_turns = sorted({m.turn for m in kept})[-turns:] if turns > 0 else []
         lines = [f"{m.role}: {m.text}" for m in kept if m.turn in last_turns]

@@ -1,6 +1,7 @@
 """Embeddings without a model: words and parts of words, hashed to places of a vector.
 
 The same text gives the same vector in every process. It knows spelling and words in common, not meaning.
+scikit-learn's hashing would save six of these lines and cost every worker 100 MB and seconds at its first use.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ GRAM_WEIGHT = 0.6
 """Of all parts of one word together."""
 
 
-class HashedEmbedder:
-    """Implements `ports.memory.documents.Embedder`."""
+class HashingEmbedder:
+    """Implements `ports.documents.Embedder`."""
 
     def __init__(self, dimensions: int = DIMENSIONS) -> None:
         self._dimensions = dimensions
@@ -35,7 +36,7 @@ class HashedEmbedder:
         return Embedded(self.space, tuple(self.vector(text) for text in texts))
 
     def vector(self, text: str) -> tuple[float, ...]:
-        """Of length 1; without a word in it the first axis, since a vector of nothing has no direction."""
+        """Make a vector of length 1; without a word, the first axis: a vector of nothing has no direction."""
         places = [0.0] * self._dimensions
         counts: dict[str, float] = {}
         for feature, weight in _features(find_terms(text)):
@@ -68,8 +69,8 @@ REFUSED_S = 3600.0
 _log = get_logger(__name__)
 
 
-class StandingIn:
-    """Implements `ports.memory.documents.Embedder`; documents embedded meanwhile are embedded anew later.
+class FallbackEmbedder:
+    """Implements `ports.documents.Embedder`; documents embedded meanwhile are embedded anew later.
 
     Args:
         clock: monotonic seconds.

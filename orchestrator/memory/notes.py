@@ -1,4 +1,4 @@
-"""The scratchpad as PEX sees it: short notes of the session, with the labels of what they were made from.
+"""Keep the scratchpad as PEX sees it: short notes of the session, with the labels of what they were made from.
 
 `FlowNotes` keeps them in the working state, with the flows that wrote them. `SharedNotes` reads those of
 Internal flows and of flows long gone as well; what a turn adds goes there when it is committed.
@@ -67,7 +67,7 @@ class Note:
 
 class Notes(Protocol):
     async def read(self, limit: int) -> list[Note]:
-        """The latest notes of the session, oldest first."""
+        """List the latest notes of the session, oldest first."""
         ...
 
     async def write(self, flow: BaseFlow, note: Note) -> None:
@@ -77,11 +77,11 @@ class Notes(Protocol):
 
 class Preferences(Protocol):
     async def rules(self, flow: BaseFlow, slots: Iterable[SlotSpec]) -> dict[str, Preference]:
-        """By slot, the value that is remembered for it (PX-4)."""
+        """Look up, by slot, the value that is remembered for it (PX-4)."""
         ...
 
     async def find(self, words: str) -> list[Preference]:
-        """What is remembered of the user, what these words are about first."""
+        """List what is remembered of the user, what these words are about first."""
         ...
 
 
@@ -141,7 +141,7 @@ class SharedNotes:
         await self._own.write(flow, note)
 
 
-def let_go(state: DialogueState) -> None:
+def drop_old_notes(state: DialogueState) -> None:
     """Drop the oldest notes of completed flows (ST-3); those of this turn stay until they have been sent."""
     room = AT_HAND
     for flow in reversed(state.completed):
@@ -156,7 +156,7 @@ def let_go(state: DialogueState) -> None:
 
 
 def entries_of_turn(flows: Iterable[BaseFlow], turn: int, turn_id: TurnId, at: float) -> list[Entry]:
-    """The notes that these flows left in a turn, for the scratchpad. Unix seconds."""
+    """Collect the notes that these flows left in a turn, for the scratchpad. Unix seconds."""
     notes = [
         Note.from_dict(body) for flow in flows for body in flow.notes.get(NOTE, ()) if body["turn"] == turn
     ]

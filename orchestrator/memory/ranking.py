@@ -1,4 +1,4 @@
-"""From about a hundred candidates to ten passages, without a model: likeness, words, age, variety (CO-4).
+"""Rank about a hundred candidates down to ten passages, without a model: likeness, words, age, variety (CO-4).
 
 The weights were chosen on the evaluation in `tests/unit/memory/test_retrieval_quality.py`.
 """
@@ -35,7 +35,7 @@ class _Scored:
 def rank(
     terms: Sequence[str], vector: Sequence[float], candidates: Sequence[Candidate], *, now: float, limit: int
 ) -> list[Passage]:
-    """The best candidates for a question, best first, no two of them saying nearly the same.
+    """Choose the best candidates for a question, best first, no two of them saying nearly the same.
 
     `terms` and `vector` are the question's; `now` is in unix seconds: of two that fit alike the newer comes
     first.
@@ -53,7 +53,7 @@ def rank(
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float:
-    """Of two vectors of length 1."""
+    """Measure how alike two vectors of length 1 are."""
     return sum(a * b for a, b in zip(left, right, strict=True))
 
 
@@ -80,7 +80,7 @@ def _bm25(count: Counter[str], rarity: dict[str, float], usual: float) -> float:
 
 
 def _vary(scored: list[_Scored], limit: int) -> list[_Scored]:
-    """The best first; each next one counts less the more it is like what is chosen (maximal marginal relevance)."""
+    """Put the best first; each next one counts less the more it is like what is chosen (maximal marginal relevance)."""
     left: list[_Scored] = sorted(
         scored, key=lambda one: (-one.score, one.candidate.document_id, one.candidate.position)
     )

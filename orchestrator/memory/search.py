@@ -1,4 +1,4 @@
-"""What is remembered beyond a session, asked for a flow that cannot go on (PX-16): preferences and documents."""
+"""Search preferences and documents for a flow that cannot go on (PX-16)."""
 
 from __future__ import annotations
 
@@ -20,25 +20,25 @@ class RememberedContext:
     async def search(
         self, tenant_id: TenantId, user_id: UserId | None, question: ContextQuestion, *, limit: int
     ) -> list[Finding]:
-        """What the user usually gives for the asked slots, then what documents say of the question."""
+        """Find what the user usually gives for the asked slots, then what documents say of the question."""
         known = [] if user_id is None else await self._preferences.of_user(tenant_id, user_id)
         habits = [found for one in known if (found := _read(one, question)) is not None]
         owned = Owned(tenant_id, user_id, question.domain)
         passages = await self._documents.search(owned, question.question, limit=limit)
-        told = [
+        passages_found = [
             Finding("memory", f"{one.title}: {one.text}".removeprefix(": "), {}, one.score, one.labels)
             for one in passages
         ]
-        return [*sorted(habits, key=lambda finding: -finding.score), *told][:limit]
+        return [*sorted(habits, key=lambda finding: -finding.score), *passages_found][:limit]
 
 
 def _read(preference: Preference, question: ContextQuestion) -> Finding | None:
-    """A rule for an asked slot; one for this very task counts more than one for all."""
+    """Read a rule for an asked slot; one for this very task counts more than one for all."""
     dact, _, slot = preference.key.rpartition(".")
     if preference.kind is not PreferenceKind.RULE or slot not in question.slots:
         return None
     if dact not in {question.dact, ANY_FLOW}:
         return None
-    told = preference.text or f"The user usually gives {preference.value} for {slot.replace('_', ' ')}."
+    text = preference.text or f"The user usually gives {preference.value} for {slot.replace('_', ' ')}."
     score = 2.0 if dact == question.dact else 1.0
-    return Finding("memory", told, {slot: preference.value}, score, preference.labels)
+    return Finding("memory", text, {slot: preference.value}, score, preference.labels)

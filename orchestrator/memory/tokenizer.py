@@ -1,4 +1,4 @@
-"""The words of a text as they are looked up: folded, without endings and without words that say nothing."""
+"""Find the words of a text as they are looked up: folded, without endings and without words that say nothing."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import unicodedata
 from functools import lru_cache
 
 _WORD = re.compile(r"[^\W_]+")
-_SILENT_WORDS = """
+_STOP_WORDS_TEXT = """
     a about after all also am an and any are as at be been before but by can could did do does for from get had has
     have he her here him his how i if in into is it its just may me more most must my no not of off on one or our
     out please she should so some than that the their them then there these they this those to too up us very was
     we were what when where which who whom whose why will with would you your
 """
-SILENT = frozenset(_SILENT_WORDS.split())
+STOP_WORDS = frozenset(_STOP_WORDS_TEXT.split())
 _ENDINGS = ("ations", "ation", "ings", "ments", "ment", "ing", "ies", "ied", "ed", "es", "s", "y", "e")
 SHORTEST_STEM = 3
 MOST_REMEMBERED = 50_000
 
 
 def find_terms(text: str) -> tuple[str, ...]:
-    """The terms of a text in order, with repetitions."""
-    return tuple(_stem(word) for word in split_words(text) if word not in SILENT)
+    """List the terms of a text in order, with repetitions."""
+    return tuple(_stem(word) for word in split_words(text) if word not in STOP_WORDS)
 
 
 def split_words(text: str) -> list[str]:
-    """Its words, without case and accents."""
+    """List its words, without case and accents."""
     return _WORD.findall(fold(text))
 
 
@@ -36,7 +36,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=MOST_REMEMBERED)
 def _stem(word: str) -> str:
-    """Without its ending, so that "refunds", "refunded" and "refund" are one term."""
+    """Take a word's ending off, so that "refunds", "refunded" and "refund" are one term."""
     if not word.isalpha():
         return word
     for ending in _ENDINGS:

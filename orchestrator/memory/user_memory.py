@@ -1,4 +1,4 @@
-"""What a user says about themselves: remembered, told and forgotten on request (CO-4).
+"""Remember what users say about themselves; list and forget it on request (CO-4).
 
 A sentence is kept as a note in the user's words; where it names a value of a slot, a rule is kept with it.
 """
@@ -32,7 +32,7 @@ _NEGATION = re.compile(
 
 
 def owner_of(user_id: UserId | None, session_id: SessionId) -> UserId:
-    """Whose memory is meant: the user's, or, where nobody knows the user, this one conversation's."""
+    """Name whose memory is meant: the user's, or, where nobody knows the user, this one conversation's."""
     return user_id if user_id is not None else UserId(f"session:{session_id}")
 
 
@@ -41,7 +41,7 @@ class UserMemory:
 
     Args:
         store: keeps preferences.
-        flows: of the domain; their slots tell what a sentence may be about.
+        flows: of the domain; their slots say what a sentence may be about.
     """
 
     def __init__(self, store: PreferenceStore, flows: Mapping[Dact, type[BaseFlow]]) -> None:
@@ -67,7 +67,7 @@ class UserMemory:
         return {"remembered": said, "lasting": call.user_id is not None}
 
     async def recall(self, call: ToolCall, about: str = "") -> list[JsonObject]:
-        """What is remembered, or the part of it that some words are about."""
+        """List what is remembered, or the part of it that some words are about."""
         known = await self._store.of_user(call.tenant_id, owner_of(call.user_id, call.session_id))
         shown = [one for one in _find(known, about) if not _is_of_note(one)]
         return [{"text": one.text, "why": one.source.value, "kind": one.kind.value} for one in shown]
@@ -89,7 +89,7 @@ class UserMemory:
         return [one.text for one in known if one.key in keys and not _is_of_note(one)]
 
     def _ground(self, text: str) -> dict[str, str]:
-        """The slots of which a sentence names exactly one value, unless it says what is not wanted."""
+        """Find the slots of which a sentence names exactly one value, unless it says what is not wanted."""
         if _NEGATION.search(text):
             return {}
         words = f" {' '.join(split_words(text))} "
@@ -130,18 +130,18 @@ class UserPreferences:
 
 
 def can_be_remembered(spec: SlotSpec) -> bool:
-    """Whether a slot takes one of a known set of values: days, references and amounts are never assumed."""
+    """Tell whether a slot takes one of a known set of values: days, references and amounts are never assumed."""
     return bool(spec.values or spec.entity)
 
 
 def name_note(text: str) -> str:
-    """The key of a note: the same for the same words."""
+    """Make the key of a note: the same for the same words."""
     folded = " ".join(text.split()).casefold()
     return f"note.{hashlib.sha256(folded.encode()).hexdigest()[:16]}"
 
 
 def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | None:
-    """By key: for this task, then for all tasks, then for another task with a slot of this name.
+    """Choose by key: for this task, then for all tasks, then for another task with a slot of this name.
 
     What was only seen or inferred says nothing about where a task is to lead.
     """
@@ -154,7 +154,7 @@ def _choose(rules: list[Preference], dact: str, spec: SlotSpec) -> Preference | 
 
 
 def _find(known: list[Preference], words: str, *, least: float = LIKE_ENOUGH) -> list[Preference]:
-    """What some words are about, the most alike first; all without words that say something."""
+    """Find what some words are about, the most alike first; all without words that say something."""
     asked = set(find_terms(words))
     if not asked:
         return known
@@ -173,7 +173,7 @@ def _explicit(
 
 
 def _note_of(one: Preference) -> str | None:
-    """The note that a rule was made from."""
+    """Name the note that a rule was made from."""
     note = one.origin.get("note")
     return note if one.kind is PreferenceKind.RULE and isinstance(note, str) else None
 
@@ -183,7 +183,7 @@ def _is_of_note(one: Preference) -> bool:
 
 
 def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
-    """Notes all of whose rules are about to be replaced."""
+    """List notes all of whose rules are about to be replaced."""
     rules: dict[str, set[str]] = {}
     for one in known:
         note = _note_of(one)
@@ -193,7 +193,7 @@ def _replaced_notes(known: list[Preference], keys: set[str]) -> set[str]:
 
 
 def _slot_values(slots: Iterable[SlotSpec]) -> dict[str, dict[str, str]]:
-    """By slot, its values by the words for them."""
+    """Collect, by slot, its values by the words for them."""
     values: dict[str, dict[str, str]] = {}
     for spec in slots:
         named = {**{value: value for value in spec.values}, **spec.synonyms}
@@ -208,7 +208,7 @@ EVERYTHING = "everything"
 
 
 class Memory(Service):
-    """Remembers, tells and forgets on the user's request."""
+    """Remembers, lists and forgets on the user's request."""
 
     async def remember(self, *, preference: str, call: ToolCall) -> JsonObject:
         return await self._port.remember(call, preference)

@@ -1,21 +1,14 @@
 """Circuit breakers: stop asking an endpoint that keeps failing, and find out when it is back.
 
-One circuit per endpoint and model, kept in this process. Time is passed in. What counts as a
-failure is decided by the caller.
+One circuit per endpoint and model, kept in this process. Time is passed in.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from orchestrator.errors import (
-    CircuitOpen,
-    IllegalTransition,
-    ModelFailed,
-    ModelTimedOut,
-    ModelUnavailable,
-    RateLimited,
-)
+from orchestrator.errors import CircuitOpen, IllegalTransition, ModelRejected, ModelUnavailable
 
 
 class CircuitState(StrEnum):
@@ -102,7 +95,7 @@ def advance(circuit: Circuit, event: CircuitEvent, now: float) -> Circuit:
 
 
 class Breaker:
-    """One circuit and its clock. Every permit is given back with exactly one of three words."""
+    """One circuit and its clock. Every permit is given back in exactly one of three ways."""
 
     def __init__(
         self,
@@ -125,7 +118,7 @@ class Breaker:
 
     @property
     def would_admit(self) -> bool:
-        """Whether a request would pass now."""
+        """Tell whether a request would pass now."""
         match self._circuit.state:
             case CircuitState.CLOSED:
                 return True
@@ -137,6 +130,27 @@ class Breaker:
     def view(self) -> CircuitView:
         circuit = self._circuit
         return CircuitView(self._endpoint, self._model, circuit.state, circuit.failures, self._retry_in_s())
+
+    @contextmanager
+    def guard(self) -> Generator[None, None, None]:
+        """Ask for a permit first, and give it back by how the block ends; raises CircuitOpen.
+
+        A rate limit counts as a failure: while it lasts, turns are better off without this model.
+        """
+        permit = self.admit()
+        try:
+            yield
+        except ModelRejected:
+            self.succeeded(permit)  # A refusal of one request is an answer.
+            raise
+        except ModelUnavailable:
+            self.failed(permit)
+            raise
+        except BaseException:
+            self.released(permit)
+            raise
+        else:
+            self.succeeded(permit)
 
     def admit(self) -> Permit:
         """Let one request pass, or raise CircuitOpen."""
@@ -205,36 +219,3 @@ class BreakerBoard:
 
     def views(self) -> tuple[CircuitView, ...]:
         return tuple(breaker.view() for breaker in self._breakers.values())
-
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """`attempts` counts the first try. Waits over `longest_wait_s` are not worth waiting for."""
-
-    attempts: int = 3
-    base_s: float = 0.5
-    cap_s: float = 8.0
-    longest_wait_s: float = 20.0
-
-
-def wait_before_retry(
-    policy: RetryPolicy, failed: int, error: ModelUnavailable, random: Callable[[], float]
-) -> float | None:
-    """Decide how long to wait after a failure, in seconds; None means that a retry is no use.
-
-    Args:
-        policy: the bounds.
-        failed: how many attempts have failed, at least 1.
-        error: how the last one failed.
-        random: uniform in [0, 1).
-    """
-    if failed >= policy.attempts:
-        return None
-    match error:
-        case RateLimited(retry_after_s=float() | int() as asked):
-            wait = asked + random() * policy.base_s
-            return wait if wait <= policy.longest_wait_s else None
-        case RateLimited() | ModelTimedOut() | ModelFailed():
-            return random() * min(policy.cap_s, policy.base_s * 2 ** (failed - 1))
-        case _:
-            return None

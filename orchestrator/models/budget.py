@@ -112,7 +112,7 @@ class Reservation:
 
 
 class Budgets:
-    """Reserves and settles what calls spend."""
+    """Reserves and charges what calls spend."""
 
     def __init__(self, limits: BudgetLimits, store: SpendingStore, wall_clock: Callable[[], float]) -> None:
         """`wall_clock`: seconds since 1970; days are days of UTC."""
@@ -138,7 +138,7 @@ class Budgets:
             raise
         return Reservation(worst, turn, tuple(taken))
 
-    async def settle(self, reservation: Reservation, actual: Spent) -> None:
+    async def charge(self, reservation: Reservation, actual: Spent) -> None:
         """Replace the worst case by what was really spent; nothing, when no answer came."""
         await self._correct(reservation, actual.minus(reservation.worst))
 

@@ -4,20 +4,15 @@ Does not know prompts and does not judge answers.
 """
 
 import asyncio
-import random
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field, replace
 
-from orchestrator.errors import (
-    ModelNotConfigured,
-    ModelRejected,
-    ModelTimedOut,
-    ModelUnavailable,
-    Unavailable,
-)
-from orchestrator.models.breaker import Breaker, BreakerBoard, RetryPolicy, wait_before_retry
+from tenacity import AsyncRetrying
+
+from orchestrator.errors import ModelNotConfigured, ModelTimedOut, ModelUnavailable, Unavailable
+from orchestrator.models.breaker import Breaker, BreakerBoard
 from orchestrator.models.budget import Budgets, Price, Spending, completion_tokens, prompt_tokens
 from orchestrator.models.config import ModelChoice, ModelConfig
 from orchestrator.models.journal import CallJournal
@@ -32,12 +27,11 @@ _FREE = Price()
 
 @dataclass(frozen=True, slots=True)
 class Pacing:
-    """Time and chance, passed in. `clock` never goes back; `wall_clock` is seconds since 1970."""
+    """Time, passed in. `clock` never goes back; `wall_clock` is seconds since 1970."""
 
     clock: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    random: Callable[[], float] = random.random
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,45 +78,6 @@ class CallLog:
     doubled: bool = False
 
 
-class Tries:
-    """The order of attempts: each model of a list in turn, as often as the policy allows."""
-
-    def __init__(
-        self,
-        choices: tuple[ModelChoice, ...],
-        policy: RetryPolicy,
-        pacing: Pacing,
-        deadline: float | None,
-        log: CallLog,
-    ) -> None:
-        self._choices = choices
-        self._policy = policy
-        self._pacing = pacing
-        self._deadline = deadline
-        self._log = log
-        self._failed = 0
-
-    @property
-    def choice(self) -> ModelChoice:
-        return self._choices[0]
-
-    async def next_after(self, error: ModelUnavailable, *, retry: bool) -> None:
-        """Wait for a retry or go on to the next model; raises the error when nothing is left."""
-        self._log.failures.append((self.choice.model, error.code))
-        self._failed += 1
-        wait = wait_before_retry(self._policy, self._failed, error, self._pacing.random)
-        if retry and wait is not None and self._in_time(wait):
-            await self._pacing.sleep(wait)
-        elif len(self._choices) > 1 and self._in_time(0.0):
-            self._choices = self._choices[1:]
-            self._failed = 0
-        else:
-            raise error
-
-    def _in_time(self, wait: float) -> bool:
-        return self._deadline is None or self._pacing.clock() + wait < self._deadline
-
-
 @dataclass(slots=True)
 class _Payment:
     actual: Spent = field(default_factory=Spent)
@@ -145,9 +100,9 @@ class ModelCaller:
         self._board = board
         self._pacing = pacing
 
-    def choices(self, prompt_id: str | None) -> tuple[ModelChoice, ...]:
-        """Name the models to try whose endpoints are configured."""
-        return tuple(choice for choice in self._config.choices(prompt_id) if choice.provider in self._models)
+    def can_answer(self, prompt_id: str | None) -> bool:
+        """Tell whether a model that may answer a prompt, or any (None), lets requests pass."""
+        return any(self.would_admit(choice) for choice in self._config.choices(prompt_id))
 
     def would_admit(self, choice: ModelChoice) -> bool:
         return choice.provider in self._models and self._breaker(choice).would_admit
@@ -161,33 +116,39 @@ class ModelCaller:
             ModelUnavailable: how the last model failed.
             BudgetExceeded: nothing was sent.
         """
-        choices = self.choices(request.metadata.prompt_id) if voter is None else self._configured((voter,))
-        tries = self._tries(choices, call, log)
-        while True:
+        choices = self._choices(request, voter)
+        for choice in choices:
             try:
-                return await self._complete_once(tries.choice, request, call, log)
-            except ModelUnavailable as error:
-                await tries.next_after(error, retry=self.would_admit(tries.choice))
+                async for attempt in self._retrying(choice, call):
+                    with attempt, _noted(choice, log):
+                        return await self._complete_once(choice, request, call, log)
+            except ModelUnavailable:
+                if choice is choices[-1] or not self._in_time(call):
+                    raise
+        raise AssertionError("the last model answers or raises")
 
     async def stream(
         self, request: ChatRequest, call: CallContext, log: CallLog
     ) -> AsyncGenerator[ChatDelta, None]:
         """Get an answer piece by piece; after the first piece a failure is final. Raises as `complete`."""
-        tries = self._tries(self.choices(request.metadata.prompt_id), call, log)
-        while True:
-            started = False
+        choices = self._choices(request)
+        has_begun = False
+
+        def may_retry() -> bool:
+            return not has_begun
+
+        for choice in choices:
             try:
-                async with aclosing(self._stream_once(tries.choice, request, call, log)) as deltas:
-                    async for delta in deltas:
-                        started = True
-                        yield delta
-            except ModelUnavailable as error:
-                if started:
-                    log.failures.append((tries.choice.model, error.code))
+                async for attempt in self._retrying(choice, call, may_retry):
+                    with attempt, _noted(choice, log):
+                        async with aclosing(self._stream_once(choice, request, call, log)) as deltas:
+                            async for delta in deltas:
+                                has_begun = True
+                                yield delta
+                        return
+            except ModelUnavailable:
+                if has_begun or choice is choices[-1] or not self._in_time(call):
                     raise
-                await tries.next_after(error, retry=self.would_admit(tries.choice))
-            else:
-                return
 
     async def _complete_once(
         self, choice: ModelChoice, request: ChatRequest, call: CallContext, log: CallLog
@@ -196,7 +157,7 @@ class ModelCaller:
         request = self._addressed(request, choice, call)
         price = self._config.prices.get(choice.model, _FREE)
         async with self._paid(request, price, call, log) as payment:
-            with _guarded(self._breaker(choice)):
+            with self._breaker(choice).guard():
                 log.requests += 1
                 reply = await self._models[choice.provider].complete(request)
             usage = reply.usage or Usage(prompt_tokens(request), completion_tokens(reply.text))
@@ -212,7 +173,7 @@ class ModelCaller:
         price = self._config.prices.get(choice.model, _FREE)
         usage = Usage(prompt_tokens(request), 0)
         async with self._paid(request, price, call, log) as payment:
-            with _guarded(self._breaker(choice)):
+            with self._breaker(choice).guard():
                 log.requests += 1
                 async with aclosing(self._models[choice.provider].stream(request)) as deltas:
                     async for delta in deltas:
@@ -220,15 +181,26 @@ class ModelCaller:
                         payment.actual = price.of(usage)
                         yield delta
 
-    def _configured(self, choices: tuple[ModelChoice, ...]) -> tuple[ModelChoice, ...]:
-        return tuple(choice for choice in choices if choice.provider in self._models)
-
-    def _tries(self, choices: tuple[ModelChoice, ...], call: CallContext, log: CallLog) -> Tries:
+    def _choices(self, request: ChatRequest, voter: ModelChoice | None = None) -> tuple[ModelChoice, ...]:
+        wanted = self._config.choices(request.metadata.prompt_id) if voter is None else (voter,)
+        choices = tuple(choice for choice in wanted if choice.provider in self._models)
         if not choices:
             raise ModelNotConfigured(
                 "No model is configured. Set OPENAI_API_KEY, or OPENAI_BASE_URL, to use one."
             )
-        return Tries(choices, self._config.retries, self._pacing, call.deadline, log)
+        return choices
+
+    def _retrying(
+        self, choice: ModelChoice, call: CallContext, may_retry: Callable[[], bool] = lambda: True
+    ) -> AsyncRetrying:
+        return self._config.retries.retrying(
+            self._pacing.sleep,
+            lambda wait: self._in_time(call, wait),
+            lambda: may_retry() and self.would_admit(choice),
+        )
+
+    def _in_time(self, call: CallContext, wait: float = 0.0) -> bool:
+        return call.deadline is None or self._pacing.clock() + wait < call.deadline
 
     def _addressed(self, request: ChatRequest, choice: ModelChoice, call: CallContext) -> ChatRequest:
         left = request.timeout_s if call.deadline is None else call.deadline - self._pacing.clock()
@@ -254,32 +226,19 @@ class ModelCaller:
         finally:
             log.spent = log.spent.plus(payment.actual)
             try:
-                await self._budgets.settle(reservation, payment.actual)
+                await self._budgets.charge(reservation, payment.actual)
             except Unavailable as error:
                 # The reservation stays: the counters show too much, never too little.
                 _logger.warning("What a model call spent could not be counted.", error=error)
 
 
 @contextmanager
-def _guarded(breaker: Breaker) -> Generator[None, None, None]:
-    """Ask the breaker first, and tell it afterwards whether the endpoint answered.
-
-    A rate limit counts as a failure: while it lasts, turns are better off without this model.
-    """
-    permit = breaker.admit()
+def _noted(choice: ModelChoice, log: CallLog) -> Generator[None, None, None]:
     try:
         yield
-    except ModelRejected:
-        breaker.succeeded(permit)  # A refusal of one request is an answer.
+    except ModelUnavailable as error:
+        log.failures.append((choice.model, error.code))
         raise
-    except ModelUnavailable:
-        breaker.failed(permit)
-        raise
-    except BaseException:
-        breaker.released(permit)
-        raise
-    else:
-        breaker.succeeded(permit)
 
 
 def _grown(usage: Usage, text: str) -> Usage:

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.domain.configuration import DomainConfig, ModelName
-from orchestrator.models.breaker import BreakerPolicy, RetryPolicy
+from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.models.budget import BudgetLimits, Limit, Price
+from orchestrator.models.retries import RetryPolicy
 
 DEFAULT_PROVIDER = "default"
 
@@ -18,11 +19,19 @@ class ModelChoice:
     provider: str = DEFAULT_PROVIDER
 
 
+@dataclass(frozen=True, slots=True)
+class Timeouts:
+    """`request_s` bounds one attempt, `stream_s` one whose answer is streamed, `answer_s` all attempts."""
+
+    request_s: float = 20.0
+    stream_s: float = 60.0
+    answer_s: float | None = None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelConfig:
     """How calls are made. `default` is None when no model is to be used.
 
-    `stream_timeout_s` bounds a streamed answer, `timeout_s` any other, `patience_s` all attempts at one.
     Names of `max_tokens_per_prompt` and `per_prompt` are prompt identifiers; names of `prices` are models,
     without which a call costs nothing.
     """
@@ -30,9 +39,7 @@ class ModelConfig:
     default: ModelChoice | None = None
     per_prompt: Mapping[str, ModelChoice] = field(default_factory=dict[str, ModelChoice])
     fallback: ModelChoice | None = None
-    timeout_s: float = 20.0
-    stream_timeout_s: float = 60.0
-    patience_s: float | None = None
+    timeouts: Timeouts = field(default_factory=Timeouts)
     max_tokens: int = 1024
     max_tokens_per_prompt: Mapping[str, int] = field(default_factory=dict[str, int])
     temperature: float | None = None
@@ -65,9 +72,7 @@ def read_model_config(
         default=_choose(models.default) or model,
         per_prompt={prompt: _choose(name) or model for prompt, name in models.per_prompt.items()},
         fallback=_choose(models.fallback) or fallback,
-        timeout_s=models.timeout_s,
-        stream_timeout_s=models.stream_timeout_s,
-        patience_s=models.patience_s,
+        timeouts=Timeouts(models.timeout_s, models.stream_timeout_s, models.patience_s),
         max_tokens=models.max_tokens,
         max_tokens_per_prompt=dict(models.max_tokens_per_prompt),
         temperature=models.temperature,

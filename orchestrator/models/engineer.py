@@ -14,6 +14,7 @@ from orchestrator.models.breaker import BreakerBoard, CircuitView
 from orchestrator.models.budget import Budgets, InProcessSpending
 from orchestrator.models.calling import CallContext, CallLog, ModelCaller, Pacing
 from orchestrator.models.config import ModelChoice, ModelConfig
+from orchestrator.models.signals import call_signal, circuit_signal
 from orchestrator.models.structured import (
     CutOff,
     Judgement,
@@ -42,11 +43,10 @@ from orchestrator.ports.language_model import (
     ToolDefinition,
 )
 from orchestrator.ports.spending import SpendingStore
-from orchestrator.telemetry import RecordSignal, Signal, SignalType, drop_signal
+from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.telemetry.traces import span
 from orchestrator.types import Json, JsonObject
 
-SOURCE = "prompt_engineer"
 Answer = TypeVar("Answer")
 FindFault = Callable[[ToolsAnswer], str | None]
 _REAL_PACING = Pacing()
@@ -80,7 +80,7 @@ class PromptEngineer:
             config: how it is asked.
             spending: counters shared with other processes.
             record: receives a signal for every call and every change of a breaker.
-            pacing: time and chance.
+            pacing: time.
             board: breakers that are shared with other engineers; they record where they were made.
         """
         self._prompts = prompts
@@ -96,12 +96,12 @@ class PromptEngineer:
 
     @property
     def available(self) -> bool:
-        """Whether a model can be asked now: one is configured, and its breaker lets requests pass."""
+        """Tell whether a model can be asked now: one is configured, and its breaker lets requests pass."""
         return self.can_answer(None)
 
     def can_answer(self, prompt_id: str | None) -> bool:
         """Say the same of one prompt, which may have a model of its own."""
-        return any(self._caller.would_admit(choice) for choice in self._caller.choices(prompt_id))
+        return self._caller.can_answer(prompt_id)
 
     def can_ask(self, choice: ModelChoice) -> bool:
         """Say the same of one model."""
@@ -109,7 +109,7 @@ class PromptEngineer:
 
     @property
     def circuits(self) -> tuple[CircuitView, ...]:
-        """The breakers' states, for health reports and people."""
+        """List the breakers' states, for health reports and people."""
         return self._board.views()
 
     async def structured(
@@ -158,7 +158,7 @@ class PromptEngineer:
 
         async def ask() -> str:
             if publish is not None:
-                return await self._told(prompt_id, variables, call, publish)
+                return await self._publish(prompt_id, variables, call, publish)
             return await self._obtain(
                 prompt, call, lambda prompt: self._request(prompt, variables, call), judge_text
             )
@@ -212,7 +212,7 @@ class PromptEngineer:
     ) -> AsyncGenerator[str, None]:
         """Ask for plain text, piece by piece. A failure after the first piece leaves the text unfinished."""
         prompt = self._prompts.get(prompt_id)
-        request = replace(self._request(prompt, variables, call), timeout_s=self._config.stream_timeout_s)
+        request = replace(self._request(prompt, variables, call), timeout_s=self._config.timeouts.stream_s)
         finish_reason: FinishReason | None = None
         empty = True
         with self._recorded(prompt, call) as log:
@@ -224,7 +224,7 @@ class PromptEngineer:
                         yield delta.text
             _check_ending(prompt_id, finish_reason, empty=empty)
 
-    async def _told(
+    async def _publish(
         self,
         prompt_id: str,
         variables: Mapping[str, Json],
@@ -259,8 +259,8 @@ class PromptEngineer:
     ) -> Answer:
         """Ask until the answer is usable: once more with twice the tokens, once more with the reason."""
         request = make(prompt)
-        if self._config.patience_s is not None:
-            call = call.within(self._config.patience_s, self._pacing.clock)
+        if (bound := self._config.timeouts.answer_s) is not None:
+            call = call.within(bound, self._pacing.clock)
         with self._recorded(prompt, call) as log:
             while True:
                 reply = await self._caller.complete(request, call, log, voter=voter)
@@ -284,7 +284,7 @@ class PromptEngineer:
             messages=prompt.render(variables),
             metadata=CallMetadata(prompt.id, prompt.version, call.session_id, call.turn_id),
             max_tokens=self._config.tokens_for(prompt.id),
-            timeout_s=self._config.timeout_s,
+            timeout_s=self._config.timeouts.request_s,
             temperature=self._config.temperature,
         )
 
@@ -306,18 +306,7 @@ class PromptEngineer:
             raise
         finally:
             duration_ms = (self._pacing.clock() - started) * 1000
-            self._record(_call_signal(prompt, call, log, outcome, duration_ms))
-
-
-def circuit_signal(view: CircuitView) -> Signal:
-    """Word a change of a breaker as a signal."""
-    payload = {
-        "endpoint": view.endpoint,
-        "model": view.model,
-        "state": view.state.value,
-        "failures": view.failures,
-    }
-    return Signal(source=SOURCE, type=SignalType.BREAKER, payload=payload)
+            self._record(call_signal(prompt, call, log, outcome, duration_ms))
 
 
 def tool_result(call_id: str, result: Json) -> ChatMessage:
@@ -332,29 +321,3 @@ def _check_ending(prompt_id: str, finish_reason: FinishReason | None, *, empty: 
         raise ModelOutputInvalid(prompt_id, "the endpoint's content filter stopped it")
     if empty:
         raise ModelOutputInvalid(prompt_id, "it is empty")
-
-
-def _call_signal(prompt: Prompt, call: CallContext, log: CallLog, outcome: str, duration_ms: float) -> Signal:
-    return Signal(
-        source=SOURCE,
-        type=SignalType.MODEL_CALL,
-        session=call.session_id,
-        turn=call.turn_id,
-        flow=call.flow,
-        prompt_version=prompt.version,
-        payload={
-            "prompt_id": prompt.id,
-            "prompt_digest": prompt.digest,
-            "outcome": outcome,
-            "model": log.model,
-            "asked": log.asked,
-            "refused_by": log.refused_by,
-            "requests": log.requests,
-            "failures": [list(failure) for failure in log.failures],
-            "repaired": log.repaired,
-            "doubled": log.doubled,
-            "tokens": log.spent.tokens,
-            "cost_micros": log.spent.cost_micros,
-            "duration_ms": round(duration_ms, 1),
-        },
-    )

@@ -69,7 +69,7 @@ class ToolsAnswer:
 
 
 def write_message(message: ChatMessage) -> JsonObject:
-    """A message as JSON, for the journal."""
+    """Write a message as JSON, for the journal."""
     calls = [[call.id, call.name, call.arguments] for call in message.tool_calls]
     return {
         "role": message.role.value,
@@ -80,7 +80,7 @@ def write_message(message: ChatMessage) -> JsonObject:
 
 
 def write_answer(answer: ToolsAnswer) -> JsonObject:
-    """A step of a loop over tools as JSON, for the journal."""
+    """Write a step of a loop over tools as JSON, for the journal."""
     calls = [[call.id, call.name, call.arguments] for call in answer.calls]
     return {"text": answer.text, "calls": calls, "reply": write_message(answer.reply)}
 

@@ -1,4 +1,4 @@
-"""How text that nobody vouches for travels to a model: as one line of JSON, never as prose.
+"""Load prompts and fill them in; untrusted text travels as one line of JSON, never as prose.
 
 Whatever a user, a tool or a document wrote stays inside a JSON string: it cannot start a line,
 close a delimiter or form a special token. It is not this file's work to judge what it says.

@@ -17,7 +17,7 @@ class Voter:
 
     @property
     def available(self) -> bool:
-        """Whether this model can be asked now."""
+        """Tell whether this model can be asked now."""
         return self._engineer.can_ask(self._choice)
 
     async def structured(

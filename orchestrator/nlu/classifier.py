@@ -18,9 +18,8 @@ import numpy as np
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import LinearModel, merge
+from orchestrator.nlu.linear import Fit, LinearModel, fit
 from orchestrator.nlu.text import Utterance, clean, tokenize
-from orchestrator.nlu.training import Fit, fit
 
 GRAM = 4
 _STRENGTH = 10.0
@@ -35,7 +34,7 @@ _UNKNOWN_WORDS_KEPT = 4096
 
 
 def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[str]:
-    """The words with every candidate replaced by its kind, numbers by ``#``, and edges marked."""
+    """Replace every candidate by its kind and numbers by ``#``, and mark the edges."""
     words = utterance.words
     tokens: list[str] = ["^"]
     position = 0
@@ -52,7 +51,7 @@ def delexicalize(utterance: Utterance, candidates: Sequence[Candidate]) -> list[
 
 
 def grams(word: str) -> list[str]:
-    """The character n-grams of a word with its edges."""
+    """Cut a word with its edges into character n-grams."""
     if len(word) < GRAM or word[0] == "<" or len(word) > 40:
         return []
     edged = f"_{word}_"
@@ -60,12 +59,24 @@ def grams(word: str) -> list[str]:
 
 
 def features_of(tokens: Sequence[str]) -> dict[str, float]:
-    """Words, pairs of words and character n-grams, scaled so that long messages do not shout."""
-    features: list[tuple[str, float]] = [(f"w:{token}", 1.0) for token in tokens[1:-1]]
-    features += [(f"b:{first} {second}", 1.0) for first, second in itertools.pairwise(tokens)]
-    features += [(gram, GRAM_WEIGHT) for token in tokens[1:-1] for gram in grams(token)]
+    """Count words, pairs of words and character n-grams, scaled so that long messages do not outweigh short ones."""
+    found = [(f"w:{token}", 1.0) for token in tokens[1:-1]]
+    found += [(f"b:{first} {second}", 1.0) for first, second in itertools.pairwise(tokens)]
+    found += [(gram, GRAM_WEIGHT) for token in tokens[1:-1] for gram in grams(token)]
     scale = 1.0 / math.sqrt(max(1, len(tokens) - 1))
-    return {name: weight * scale for name, weight in merge(features).items()}
+    features: dict[str, float] = {}
+    for name, weight in found:
+        features[name] = features.get(name, 0.0) + weight
+    return {name: weight * scale for name, weight in features.items()}
+
+
+def probabilities(model: LinearModel, scores: Any) -> list[float]:
+    """Turn summed scores (one per label) into probabilities."""
+    values = [value * model.sharpness for value in scores.tolist()]
+    highest = max(values)
+    powers = [math.exp(value - highest) for value in values]
+    total = sum(powers)
+    return [power / total for power in powers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +91,7 @@ class Classifier:
     """Says how likely each label is for a message. Made by `train`; then constant but for a cache."""
 
     def __init__(self, model: LinearModel) -> None:
-        self._model = model
+        self.model = model
         self._zero = np.zeros(len(model.labels))
         self._words = self._word_rows()
         self._seen = frozenset(self._words)
@@ -97,17 +108,9 @@ class Classifier:
                 labels.append(example.label)
         return cls(fit(rows, labels, _STRENGTH))
 
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return self._model.labels
-
-    @property
-    def model(self) -> LinearModel:
-        return self._model
-
     def classify(self, tokens: Sequence[str]) -> Opinion:
         """Judge delexicalised tokens."""
-        rows = self._model.rows
+        rows = self.model.rows
         total = self._zero.copy()
         seen = counted = 0
         previous = tokens[0]
@@ -125,10 +128,9 @@ class Classifier:
                 total += pair
             previous = token
         total *= 1.0 / math.sqrt(max(1, len(tokens) - 1))
-        total += self._model.bias
-        probabilities = self._model.probabilities(total)
+        total += self.model.bias
         known = seen / counted if counted else 0.0
-        return Opinion(dict(zip(self._model.labels, probabilities, strict=True)), known)
+        return Opinion(dict(zip(self.model.labels, probabilities(self.model, total), strict=True)), known)
 
     def _row_of(self, word: str) -> Any:
         row = self._words.get(word)
@@ -141,12 +143,12 @@ class Classifier:
     def _sum_grams(self, word: str) -> Any:
         total = self._zero.copy()
         for gram in grams(word):
-            row = self._model.rows.get(gram)
+            row = self.model.rows.get(gram)
             if row is not None:
                 total += GRAM_WEIGHT * row
         return total
 
     def _word_rows(self) -> dict[str, Any]:
-        """A known word's own weights and those of its n-grams, summed once."""
-        words = (name[2:] for name in self._model.rows if name.startswith("w:"))
-        return {word: self._model.rows[f"w:{word}"] + self._sum_grams(word) for word in words}
+        """Sum a known word's own weights and those of its n-grams, once."""
+        words = (name[2:] for name in self.model.rows if name.startswith("w:"))
+        return {word: self.model.rows[f"w:{word}"] + self._sum_grams(word) for word in words}

@@ -1,21 +1,52 @@
-"""A linear model over sparse features: trained by scikit-learn at start-up, applied by dictionaries.
+"""Linear models over sparse features: trained by scikit-learn, kept for the next process, applied elsewhere.
 
-The libraries that only training needs are imported there. Knows features and labels only; what
-they mean is the business of `classifier` and `roles`.
+Applying one is adding up a few rows of weights by name, which `classifier` and `slot_assignment` do with
+dictionaries: a process that finds kept models needs no scikit-learn, which only training imports.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+import hashlib
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from io import BytesIO
+from typing import Any, Protocol
 
 import numpy as np
+import orjson
+
+from orchestrator.telemetry import get_logger
+
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
+_UNREADABLE = (ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile, zlib.error, NotImplementedError)
+"""What NumPy raises for files that are none of its own, or damaged."""
+_TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.3)
+_FOLDS = 3
+_LEAST_EXAMPLES = 12 * _FOLDS
+
+_log = get_logger(__name__)
 
 Features = Mapping[str, float]
-_FOLDS_TRIED = 1
-_TEMPERATURES = (0.25, 0.35, 0.5, 0.7, 0.85, 1.0, 1.3)
+
+
+class TrainedModels(Protocol):
+    """Contents by key, kept from one process to the next; losing one costs its training.
+
+    A key names everything that determines its content, so nothing is ever changed.
+    """
+
+    def get(self, key: str) -> bytes | None:
+        """Return what was put; None when there is nothing, or nothing that may be trusted."""
+        ...
+
+    def put(self, key: str, content: bytes) -> None:
+        """Keep a content, whole or not at all; where nothing can be kept, nothing happens."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +58,13 @@ class LinearModel:
     bias: Any
     sharpness: float = 1.0
 
-    def probabilities(self, scores: Any) -> list[float]:
-        """Turn summed scores (one per label) into probabilities."""
-        values = [value * self.sharpness for value in scores.tolist()]
-        highest = max(values)
-        powers = [math.exp(value - highest) for value in values]
-        total = sum(powers)
-        return [power / total for power in powers]
+
+Fit = Callable[[Sequence[Features], Sequence[str], float], LinearModel]
+"""Makes a model of rows of features, a label for each, and the inverse of regularisation."""
 
 
-def train_linear(rows: Sequence[Features], labels: Sequence[str], *, strength: float = 10.0) -> LinearModel:
-    """Fit a multinomial logistic regression, with its confidence calibrated on held-out folds.
+def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
+    """Fit a multinomial logistic regression, with its confidence calibrated on held-out examples.
 
     The result depends on nothing but the arguments. `strength` is the inverse of regularisation.
     """
@@ -49,7 +76,7 @@ def train_linear(rows: Sequence[Features], labels: Sequence[str], *, strength: f
     targets = np.array([known.index(label) for label in labels])
     matrix = _matrix(rows, index)
     sharpness = _calibrate(matrix, targets, len(known), strength)
-    weights, bias = _fit(matrix, targets, strength)
+    weights, bias = _regress(matrix, targets, strength)
     return LinearModel(known, {name: weights[position] for name, position in index.items()}, bias, sharpness)
 
 
@@ -64,8 +91,8 @@ def _matrix(rows: Sequence[Features], index: Mapping[str, int]) -> Any:
     return csr_matrix((values, columns, pointers), shape=(len(rows), max(1, len(index))))
 
 
-def _fit(matrix: Any, targets: Any, strength: float) -> tuple[Any, Any]:
-    """Weights as (feature, label) and bias by label; two labels are spread over two columns."""
+def _regress(matrix: Any, targets: Any, strength: float) -> tuple[Any, Any]:
+    """Give weights as (feature, label) and bias by label; two labels are spread over two columns."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
     from threadpoolctl import threadpool_limits  # noqa: PLC0415  # pyright: ignore[reportMissingTypeStubs]
 
@@ -80,22 +107,13 @@ def _fit(matrix: Any, targets: Any, strength: float) -> tuple[Any, Any]:
 
 
 def _calibrate(matrix: Any, targets: Any, labels: int, strength: float) -> float:
-    """The sharpness under which held-out examples are most likely; 1 when there are too few to tell."""
-    folds = 3
-    count = len(targets)
-    if count < 12 * folds:
+    """Find the sharpness under which held-out examples are most likely; 1 when there are too few."""
+    inside = np.arange(len(targets)) % _FOLDS != 0
+    if len(targets) < _LEAST_EXAMPLES or len(set(targets[inside].tolist())) < labels:
         return 1.0
-    order = np.arange(count)
-    held: list[tuple[Any, Any]] = []
-    for fold in range(_FOLDS_TRIED):
-        inside = order % folds != fold
-        if len(set(targets[inside].tolist())) < labels:
-            continue
-        weights, bias = _fit(matrix[inside], targets[inside], strength)
-        held.append((matrix[~inside] @ weights + bias, targets[~inside]))
-    if not held:
-        return 1.0
-    return 1.0 / min(_TEMPERATURES, key=lambda temperature: sum(_loss(s / temperature, t) for s, t in held))
+    weights, bias = _regress(matrix[inside], targets[inside], strength)
+    scores, held = matrix[~inside] @ weights + bias, targets[~inside]
+    return 1.0 / min(_TEMPERATURES, key=lambda temperature: _loss(scores / temperature, held))
 
 
 def _loss(scores: Any, targets: Any) -> float:
@@ -104,9 +122,65 @@ def _loss(scores: Any, targets: Any) -> float:
     return float(-logarithms[np.arange(len(targets)), targets].sum())
 
 
-def merge(features: Iterable[tuple[str, float]]) -> dict[str, float]:
-    """Sum the weights of features that occur more than once."""
-    merged: dict[str, float] = {}
-    for name, weight in features:
-        merged[name] = merged.get(name, 0.0) + weight
-    return merged
+@dataclass(frozen=True, slots=True)
+class FitOnce:
+    """A `Fit` that trains only what `kept` does not have.
+
+    The key is a digest of all that decides what training gives: examples, strength, code and libraries.
+    """
+
+    kept: TrainedModels
+
+    def __call__(self, rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
+        key = key_of(rows, labels, strength)
+        content = self.kept.get(key)
+        if content is not None:
+            try:
+                return unpack(content, key)
+            except _UNREADABLE as error:
+                _log.warning("A kept model cannot be used; it is trained anew.", key=key, error=str(error))
+        model = fit(rows, labels, strength)
+        self.kept.put(key, pack(model, key))
+        return model
+
+
+def key_of(rows: Sequence[Features], labels: Sequence[str], strength: float) -> str:
+    """Name what training would give."""
+    return hashlib.sha256(orjson.dumps([rows, labels, strength, *_versions()])).hexdigest()
+
+
+@cache
+def _versions() -> tuple[str, ...]:
+    """List the code that trains, as a digest, and the libraries that it uses."""
+    code = files("orchestrator.nlu").joinpath("linear.py").read_bytes()
+    return (hashlib.sha256(code).hexdigest(), *(f"{name} {version(name)}" for name in LIBRARIES))
+
+
+def pack(model: LinearModel, key: str) -> bytes:
+    """Write a model as a file of NumPy's: numbers as arrays, names as JSON."""
+    about = {"key": key, "labels": model.labels, "names": list(model.rows)}
+    arrays: dict[str, Any] = {
+        "about": np.frombuffer(orjson.dumps(about), dtype=np.uint8),
+        "weights": np.array(list(model.rows.values()), dtype=np.float64).reshape(-1, len(model.labels)),
+        "bias": np.asarray(model.bias, dtype=np.float64),
+        "sharpness": np.array([model.sharpness]),
+    }
+    content = BytesIO()
+    np.savez(content, **arrays)
+    return content.getvalue()
+
+
+def unpack(content: bytes, key: str) -> LinearModel:
+    """Read what was packed under this key. Raises ValueError and its like for anything else; runs no code."""
+    with np.load(BytesIO(content), allow_pickle=False) as arrays:
+        about: Mapping[str, Any] = orjson.loads(arrays["about"].tobytes())
+        weights, bias = arrays["weights"], arrays["bias"]
+        sharpness = float(arrays["sharpness"][0])
+    labels, names = tuple(about["labels"]), about["names"]
+    if about["key"] != key:
+        raise ValueError("it was kept under another key")
+    if weights.shape != (len(names), len(labels)) or bias.shape != (len(labels),):
+        raise ValueError("its parts do not fit together")
+    if not (np.isfinite(weights).all() and np.isfinite(bias).all() and np.isfinite(sharpness)):
+        raise ValueError("it holds what is no number")
+    return LinearModel(labels, dict(zip(names, weights, strict=True)), bias, sharpness)

@@ -1,4 +1,4 @@
-"""Which kind of message it is: the classifier's opinion, weighed by the context (NL-4).
+"""Deciding which kind a message is of: the classifier's opinion, weighed by the context (NL-4).
 
 The weights are prior odds, as data; what a kind does to the stack is the Agent's business.
 """
@@ -11,10 +11,9 @@ from dataclasses import dataclass
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
-from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.extract.span_types import is_free_text
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -34,50 +33,46 @@ _NOTHING_TO_RESUME = 0.4
 BEST = 3
 
 
-def weigh(probabilities: Mapping[str, float], situation: Situation) -> dict[str, float]:
-    """The classifier's probabilities under the context; they sum to one again."""
-    column = 0 if situation.confirming else 1 if situation.open else 2
-    weighed = dict(probabilities)
-    for label, weights in _WEIGHTS.items():
-        if label in weighed:
-            weighed[label] *= weights[column]
-    held = bool(situation.values) or any(flow.values for flow in situation.completed)
-    _scale(weighed, "kind:correction", _CORRECTABLE if held else _NOTHING_TO_CORRECT)
-    cancellable = situation.active is not None or bool(situation.interrupted)
-    _scale(weighed, "kind:cancellation", _CANCELLABLE if cancellable else _NOTHING_TO_CANCEL)
-    _scale(weighed, "kind:resumption", _RESUMABLE if situation.interrupted else _NOTHING_TO_RESUME)
-    total = sum(weighed.values())
-    return {label: value / total for label, value in weighed.items()}
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """The likeliest label with its share, and the three best flows with theirs, best first.
 
-
-def _scale(weighed: dict[str, float], label: str, weight: float) -> None:
-    if label in weighed:
-        weighed[label] *= weight
-
-
-def best_flows(weighed: Mapping[str, float]) -> tuple[FlowScore, ...]:
-    """The three best flows with their shares, best first."""
-    flows = [(share, label) for label, share in weighed.items() if label.startswith("flow:")]
-    flows.sort(key=lambda item: (-item[0], item[1]))
-    return tuple(FlowScore(Dact(label[5:]), round(share, 4)) for share, label in flows[:BEST])
-
-
-def best_label(weighed: Mapping[str, float]) -> tuple[str, float]:
-    """The likeliest label that is no flow, or the likeliest flow, whichever has more.
-
-    Flows compete as one: their shares are added, since which of them it is comes second.
+    Flows compete with other labels as one: their shares are added, since which of them it is comes second.
     """
-    tasks = sum(share for label, share in weighed.items() if label.startswith("flow:"))
-    others = [(share, label) for label, share in weighed.items() if not label.startswith("flow:")]
-    share, label = max(others, key=lambda item: (item[0], item[1]), default=(0.0, ""))
-    if tasks >= share:
-        flows = best_flows(weighed)
-        return (f"flow:{flows[0].dact}", tasks) if flows else (label, share)
-    return label, share
+
+    label: str
+    share: float
+    flows: tuple[FlowScore, ...]
+
+
+def weigh(probabilities: Mapping[str, float], context: NluContext) -> Weighed:
+    """Weigh the classifier's probabilities by the context; the shares sum to one again."""
+    column = 0 if context.question.confirming else 1 if context.question.is_open else 2
+    weights = {label: row[column] for label, row in _WEIGHTS.items()}
+    held = bool(context.values) or any(flow.values for flow in context.completed)
+    cancellable = context.active is not None or bool(context.interrupted)
+    weights["kind:correction"] = _CORRECTABLE if held else _NOTHING_TO_CORRECT
+    weights["kind:cancellation"] = _CANCELLABLE if cancellable else _NOTHING_TO_CANCEL
+    weights["kind:resumption"] = _RESUMABLE if context.interrupted else _NOTHING_TO_RESUME
+    weighed = {label: share * weights.get(label, 1.0) for label, share in probabilities.items()}
+    total = sum(weighed.values())
+    return _choose_label({label: value / total for label, value in weighed.items()})
+
+
+def _choose_label(shares: Mapping[str, float]) -> Weighed:
+    tasks = [(share, label) for label, share in shares.items() if label.startswith("flow:")]
+    others = [(share, label) for label, share in shares.items() if not label.startswith("flow:")]
+    best = sorted(tasks, key=lambda item: (-item[0], item[1]))[:BEST]
+    flows = tuple(FlowScore(Dact(label[5:]), round(share, 4)) for share, label in best)
+    share, label = max(others, default=(0.0, ""))
+    together = sum(share for share, _ in tasks)
+    return (
+        Weighed(best[0][1], together, flows) if best and together >= share else Weighed(label, share, flows)
+    )
 
 
 def kind_of_label(label: str) -> MessageKind:
-    """The kind of message that a label of the classifier means."""
+    """Translate a label of the classifier into a kind of message."""
     if label.startswith("flow:"):
         return MessageKind.TASK
     if label.startswith("answer:"):
@@ -91,12 +86,13 @@ def kind_of_label(label: str) -> MessageKind:
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
 _SURE_OF_YES = 0.75
+"""A yes may do something that lasts: what is not plainly one is asked about again."""
 _BARE = 0.75
 """The share of words inside of values from which a message is nothing but values."""
-"""A yes may do something that lasts: what is not plainly one is asked about again."""
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
+_OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
 
 
@@ -106,12 +102,23 @@ class Evidence:
 
     utterance: Utterance
     candidates: list[Candidate]
-    label: str
-    share: float
+    weighed: Weighed
     known: float
-    flows: tuple[FlowScore, ...]
+    """The share of the words that training had seen."""
     mentions: dict[str, Mention]
     """For the slots of the active flow."""
+
+    @property
+    def label(self) -> str:
+        return self.weighed.label
+
+    @property
+    def share(self) -> float:
+        return self.weighed.share
+
+    @property
+    def flows(self) -> tuple[FlowScore, ...]:
+        return self.weighed.flows
 
 
 class Decider:
@@ -121,7 +128,7 @@ class Decider:
         self.extractor = extractor
         self.likely = likely
 
-    def decide(self, evidence: Evidence, situation: Situation) -> MessageKind:
+    def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
         """Name the kind; an answer to the open question is added to the evidence's mentions."""
         kind = kind_of_label(evidence.label)
         grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
@@ -129,62 +136,51 @@ class Decider:
             kind = MessageKind.UNKNOWN
         if kind is MessageKind.CONFIRMATION and evidence.share < _SURE_OF_YES:
             kind = MessageKind.UNKNOWN
-        if situation.active is None:
-            return self._decide_alone(kind, evidence, situation)
-        changes = _changes(evidence.mentions, situation.values)
-        asked = self._asked(situation)
-        if asked is not None and self._is_answer(kind, asked, evidence, situation):
+        if context.active is None:
+            return self._decide_alone(kind, evidence, context)
+        changes = _changes(evidence.mentions, context.values)
+        asked = context.active.slots.get(context.question.slot or "")
+        if asked is not None and self._is_answer(kind, asked, evidence, context):
             only_others = changes and asked.name not in evidence.mentions
-            return (
-                MessageKind.CORRECTION
-                if kind is MessageKind.CORRECTION or only_others
-                else MessageKind.SLOT_VALUE
-            )
+            corrects = kind is MessageKind.CORRECTION or only_others
+            return MessageKind.CORRECTION if corrects else MessageKind.SLOT_VALUE
         if changes and kind in {MessageKind.CORRECTION, MessageKind.DENIAL, MessageKind.SLOT_VALUE}:
             return MessageKind.CORRECTION
         if changes and kind is MessageKind.DIGRESSION and is_bare(evidence):
             return MessageKind.CORRECTION
         if kind is MessageKind.TASK:
-            return self._decide_task(evidence, situation, changes)
-        if evidence.mentions and kind in {
-            MessageKind.UNKNOWN,
-            MessageKind.CORRECTION,
-            MessageKind.SLOT_VALUE,
-        }:
+            return self._decide_task(evidence, context, changes)
+        if evidence.mentions and kind in _OF_VALUES:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if kind is MessageKind.CORRECTION and not situation.values:
+        if kind is MessageKind.CORRECTION and not context.values:
             return MessageKind.SLOT_VALUE if evidence.mentions else MessageKind.UNKNOWN
         return MessageKind.UNKNOWN if kind is MessageKind.SLOT_VALUE else kind
 
-    def _decide_alone(self, kind: MessageKind, evidence: Evidence, situation: Situation) -> MessageKind:
-        """Without an active flow a bare value belongs to nothing, except to correct what was done."""
-        if kind is MessageKind.CORRECTION and not situation.completed:
+    def _decide_alone(self, kind: MessageKind, evidence: Evidence, context: NluContext) -> MessageKind:
+        """Decide without an active flow: a bare value belongs to nothing, except to correct what was done."""
+        if kind is MessageKind.CORRECTION and not context.completed:
             return MessageKind.UNKNOWN
         if kind is MessageKind.SLOT_VALUE:
             sure = evidence.flows and evidence.flows[0].score >= self.likely
             return MessageKind.TASK if sure else MessageKind.UNKNOWN
         return kind
 
-    def _decide_task(self, evidence: Evidence, situation: Situation, changes: bool) -> MessageKind:
-        """A flow was recognised; when it is the active one, its values may be answers or corrections.
+    def _decide_task(self, evidence: Evidence, context: NluContext, changes: bool) -> MessageKind:
+        """Decide when a flow was recognised: values of the active one may be answers or corrections.
 
         A message of nothing but values that the active flow has slots for is about the active flow,
         whatever other flow such values remind of.
         """
-        assert situation.active is not None
+        assert context.active is not None
         if evidence.mentions and _own_coverage(evidence) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if evidence.flows[0].dact != situation.active.dact or not evidence.mentions:
+        if evidence.flows[0].dact != context.active.dact or not evidence.mentions:
             return MessageKind.TASK
-        if changes:
-            return MessageKind.CORRECTION
-        return MessageKind.TASK
+        return MessageKind.CORRECTION if changes else MessageKind.TASK
 
-    def _is_answer(
-        self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, situation: Situation
-    ) -> bool:
-        """Whether the message answers the open question rather than going elsewhere."""
-        active = situation.active
+    def _is_answer(self, kind: MessageKind, asked: SlotSpec, evidence: Evidence, context: NluContext) -> bool:
+        """Tell whether the message answers the open question rather than going elsewhere."""
+        active = context.active
         assert active is not None
         elsewhere = (
             kind is MessageKind.TASK
@@ -197,7 +193,7 @@ class Decider:
             return True
         if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
             return False
-        answer = read_answer(evidence.utterance, asked, self.extractor, situation.today)
+        answer = read_answer(evidence.utterance, asked, self.extractor.gazetteer, context.today)
         if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN:
             answer = reject_answer(evidence.utterance.text, asked)
         if answer is None:
@@ -211,15 +207,9 @@ class Decider:
         evidence.mentions[asked.name] = answer
         return True
 
-    @staticmethod
-    def _asked(situation: Situation) -> SlotSpec | None:
-        if situation.active is None or situation.asked is None:
-            return None
-        return situation.active.slots.get(situation.asked)
-
 
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
-    """Whether a filled slot would get another value."""
+    """Tell whether a filled slot would get another value."""
     return any(
         name in values and (mention.value != values[name] or mention.value is None)
         for name, mention in mentions.items()
@@ -227,28 +217,22 @@ def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> b
 
 
 def is_bare(evidence: Evidence, *, whole: bool = False) -> bool:
-    """Whether a message holds values and hardly a word besides (`whole`: none), and asks nothing."""
+    """Tell whether a message holds values and hardly a word besides (`whole`: none), and asks nothing."""
     words = evidence.utterance.words
     asks = "?" in words and words[0] != "and" and tuple(words[:2]) not in _PROPOSALS
     return bool(evidence.candidates) and not asks and _is_covered(evidence, whole=whole)
 
 
 def _is_covered(evidence: Evidence, *, whole: bool) -> bool:
+    inside = {place for found in evidence.candidates for place in range(found.first, found.last)}
     if not whole:
-        return _coverage(evidence) >= _BARE
-    inside = {place for c in evidence.candidates for place in range(c.first, c.last)}
+        return _share(evidence, inside) >= _BARE
     words = enumerate(evidence.utterance.words)
     return all(place in inside or not word.isalnum() or word in _LITTLE for place, word in words)
 
 
-def _coverage(evidence: Evidence) -> float:
-    """The share of the words that stand inside of candidates, little words not counted."""
-    inside = {place for found in evidence.candidates for place in range(found.first, found.last)}
-    return _share(evidence, inside)
-
-
 def _own_coverage(evidence: Evidence) -> float:
-    """The same for values that the active flow has slots for: other values speak for other flows."""
+    """Measure how much of a message is values of the active flow: other values speak for other flows."""
     said = {word for mention in evidence.mentions.values() for word in tokenize(mention.text).words}
     words = evidence.utterance.words
     inside = {
@@ -261,6 +245,7 @@ def _own_coverage(evidence: Evidence) -> float:
 
 
 def _share(evidence: Evidence, inside: set[int]) -> float:
+    """Measure the share of the words that stand inside of values, little words not counted."""
     words = evidence.utterance.words
     counted = [
         place

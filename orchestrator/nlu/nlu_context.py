@@ -1,6 +1,6 @@
 """What of the dialogue matters for understanding one message: a small frozen record.
 
-`read_situation` takes it from the dialogue state; evaluations make their own.
+`read_nlu_context` takes it from the dialogue state; evaluations make their own.
 """
 
 from __future__ import annotations
@@ -11,13 +11,15 @@ from datetime import UTC, date, datetime
 from functools import lru_cache
 
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import INTERRUPTED
+from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.types import Json
 
-_PAST_AT_HAND = 3
+_RECENT_COMPLETED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,67 +32,105 @@ class PastFlow:
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """`asked`: the slot of the open question. `confirming`: the open question wants a yes or a no.
+class OpenQuestion:
+    """What the user was asked.
 
-    `options`: the suggested replies, of which a message may name one. `candidates`: the values
-    among which the user was asked to choose. `completed`: latest first. `previous`: the user's
-    previous message. `own`: values that only this session has, by entity. `question`: the words of the open question.
+    `slot`: the one that is asked for. `confirming`: a yes or a no is awaited. `options`: the suggested
+    replies, of which a message may name one. `candidates`: the values among which the user was asked to
+    choose. `words`: as the question was put.
+    """
+
+    slot: str | None = None
+    confirming: bool = False
+    options: tuple[Option, ...] = ()
+    candidates: tuple[Json, ...] = ()
+    words: str = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Tell whether the agent waits for an answer."""
+        return self.slot is not None or self.confirming or bool(self.options)
+
+    @property
+    def choices(self) -> list[tuple[str, str]]:
+        """List what may be chosen from, each as its label and its value."""
+        if self.options:
+            return [(option.label, _value_of(option)) for option in self.options]
+        return [(str(value), "") for value in self.candidates] if self.slot is not None else []
+
+
+NOTHING_ASKED = OpenQuestion()
+NOTHING_SAID = ContextCoordinator(())
+
+
+@dataclass(frozen=True, slots=True)
+class NluContext:
+    """`values`: of the active flow. `completed`: latest first. `previous`: the user's previous message.
+
+    `own`: values that only this session has, by entity. `plan`: the one at work. `tasks`: the flows in
+    progress, the active one last. `history`: the conversation, for prompts.
     """
 
     today: date
     active: FlowSpec | None = None
     values: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    asked: str | None = None
-    confirming: bool = False
-    options: tuple[Option, ...] = ()
-    candidates: tuple[Json, ...] = ()
+    question: OpenQuestion = NOTHING_ASKED
     interrupted: tuple[PastFlow, ...] = ()
     completed: tuple[PastFlow, ...] = ()
     previous: str = ""
     own: Mapping[str, Collection[str]] = field(default_factory=dict[str, Collection[str]])
-    question: str = ""
+    plan: PlanFlow | None = None
+    tasks: tuple[BaseFlow, ...] = ()
+    history: ContextCoordinator = NOTHING_SAID
 
     @property
-    def open(self) -> bool:
-        """Whether the agent waits for an answer."""
-        return self.asked is not None or self.confirming or bool(self.options)
+    def intent(self) -> str | None:
+        """Name the intent of the active flow."""
+        return None if self.active is None else self.active.intent
 
 
-def read_situation(state: DialogueState, now: float) -> Situation:
-    """See a dialogue state as System 1 needs it. `now`: unix seconds."""
-    stack = state.stack
-    active = stack.top
-    current = state.ambiguity.current
-    confirming = current is not None and current.level is Level.CONFIRMATION
-    return Situation(
+def read_nlu_context(state: DialogueState, now: float) -> NluContext:
+    """See a dialogue state as NLU needs it. `now`: unix seconds."""
+    stack, active = state.stack, state.stack.top
+    return NluContext(
         today=day_of(now),
         active=None if active is None else active.spec,
         values={} if active is None else values_of(active),
-        asked=None if current is None or confirming else current.slot,
-        confirming=confirming or bool(state.approvals and active is not None and _awaits(state, active)),
-        options=() if current is None or confirming else tuple(current.options),
-        candidates=() if current is None else tuple(current.candidates),
+        question=_read_question(state, active),
         interrupted=tuple(
             PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.standing == INTERRUPTED
         ),
         completed=tuple(
             PastFlow(flow.spec, values_of(flow), flow.outputs)
-            for flow in reversed(state.completed[-_PAST_AT_HAND:])
+            for flow in reversed(state.completed[-_RECENT_COMPLETED:])
         ),
-        own=state.intake.entities,
         previous=next((m.text for m in reversed(state.history.messages) if m.role == "user"), ""),
-        question="" if current is None else current.question,
+        own=state.intake.entities,
+        plan=current_plan(stack),
+        tasks=tuple(stack.flows),
+        history=ContextCoordinator.of(state),
     )
 
 
+def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestion:
+    current = state.ambiguity.current
+    approving = active is not None and any(one.flow_id == active.flow_id for one in state.approvals)
+    if current is None:
+        return OpenQuestion(confirming=approving)
+    candidates = tuple(current.candidates)
+    if current.level is Level.CONFIRMATION:
+        return OpenQuestion(confirming=True, candidates=candidates, words=current.question)
+    return OpenQuestion(current.slot, approving, tuple(current.options), candidates, current.question)
+
+
+def _value_of(option: Option) -> str:
+    """Take the value, or else the slot, that an option stands for: people name these too."""
+    return str(option.payload.get("value", option.payload.get("slot", "")))
+
+
 def values_of(flow: BaseFlow) -> dict[str, Json]:
-    """The filled slots of a flow, without the marks of where they came from."""
+    """Take the filled slots of a flow, without the marks of where they came from."""
     return {name: held.value for name, held in flow.slots.items()}
-
-
-def _awaits(state: DialogueState, flow: BaseFlow) -> bool:
-    return any(approval.flow_id == flow.flow_id for approval in state.approvals)
 
 
 @lru_cache(maxsize=64)
@@ -99,5 +139,5 @@ def _day(days: int) -> date:
 
 
 def day_of(now: float) -> date:
-    """The day (UTC) of a moment in unix seconds."""
+    """Find the day (UTC) of a moment in unix seconds."""
     return _day(int(now // 86_400))

@@ -1,13 +1,13 @@
-"""Which value fills which slot: learnt from the words around the placeholders of the examples.
+"""Deciding which value fills which slot: learnt from the words around the placeholders of the examples.
 
-Takes candidates, gives mentions by slot. Types decide what is possible, context what is likely.
+Takes candidates, gives mentions by slot. Types decide what is possible, the words around what is likely.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import cast
 
@@ -16,12 +16,12 @@ import numpy as np
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.examples import Example
-from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.answers import find_booleans, read_answer
+from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
-from orchestrator.nlu.extract.span_types import LISTS, kinds_of, type_name
-from orchestrator.nlu.linear import LinearModel, merge
+from orchestrator.nlu.linear import Fit, LinearModel, fit
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
-from orchestrator.nlu.training import Fit, fit
 from orchestrator.types import Json
 
 NO_SLOT = "-"
@@ -49,13 +49,13 @@ class Guess:
 def context_features(
     utterance: Utterance, candidates: Sequence[Candidate], position: int, asked: str | None
 ) -> dict[str, float]:
-    """What surrounds a candidate: words to both sides, its kind, its place, and the open question."""
+    """Describe what surrounds a candidate: words to both sides, its kind, its place, and the open question."""
     candidate = candidates[position]
     left = _left(utterance, candidates, position)
     right = _right(utterance, candidates, position)
     kind = candidate.kind
     same = sum(1 for other in candidates[:position] if other.kind == kind)
-    features: list[tuple[str, float]] = [
+    found: list[tuple[str, float]] = [
         (f"k:{kind}", 0.5),
         (f"l:{left[0]}", 1.0),
         (f"l2:{left[1]} {left[0]}", 1.0),
@@ -66,13 +66,16 @@ def context_features(
         (f"q:{asked} {kind}" if asked else "q:", 0.8),
         (f"q:{asked}" if asked else "q:", 0.8),
     ]
-    features += [(f"a:{word}", 0.35) for word in left]
-    features += [(f"z:{word}", 0.25) for word in right]
-    return merge(features)
+    found += [(f"a:{word}", 0.35) for word in left]
+    found += [(f"z:{word}", 0.25) for word in right]
+    features: dict[str, float] = {}
+    for name, weight in found:
+        features[name] = features.get(name, 0.0) + weight
+    return features
 
 
 def _left(utterance: Utterance, candidates: Sequence[Candidate], position: int) -> list[str]:
-    """The nearest tokens to the left, nearest first; other candidates appear as their kinds."""
+    """List the nearest tokens to the left, nearest first; other candidates appear as their kinds."""
     words: list[str] = []
     place, before = candidates[position].first - 1, position - 1
     while len(words) < _REACH:
@@ -106,11 +109,12 @@ def _right(utterance: Utterance, candidates: Sequence[Candidate], position: int)
     return words
 
 
-class Roles:
+class SlotAssigner:
     """Assigns candidates to slots. Made by `train`; constant then."""
 
-    def __init__(self, model: LinearModel) -> None:
+    def __init__(self, model: LinearModel, extractor: Extractor) -> None:
         self._model = model
+        self._extractor = extractor
         self._index = {label: position for position, label in enumerate(model.labels)}
         self._zero = np.zeros(len(model.labels))
 
@@ -121,74 +125,90 @@ class Roles:
         extractor: Extractor,
         slots: Mapping[str, SlotSpec],
         fit: Fit = fit,
-    ) -> Roles:
+    ) -> SlotAssigner:
         """Learn from the spans of the examples; candidates outside of all spans teach "no slot"."""
         rows: list[dict[str, float]] = []
         labels: list[str] = []
+        kinds = kinds_by_slot(slots)
         for example in examples:
             if not example.spans and example.dact is None:
                 continue
-            utterance, candidates, marked = marked_candidates(example, extractor, slots)
+            utterance, candidates, marked = marked_candidates(example, extractor, kinds)
             for position in range(len(candidates)):
                 rows.append(context_features(utterance, candidates, position, example.asked))
                 labels.append(marked.get(position, NO_SLOT))
-        return cls(fit(rows, labels, _STRENGTH))
+        return cls(fit(rows, labels, _STRENGTH), extractor)
+
+    def find_slots(
+        self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
+    ) -> dict[str, Mention]:
+        """Fill the slots of a flow: from candidates, from wishes, and with the answer to a yes-or-no question."""
+        active, asked = context.active, context.question.slot
+        if active is None or flow.dact != active.dact:
+            asked = None
+        mentions = self.assign(utterance, candidates, flow, asked)
+        yes_or_no = boolean_slots(flow.slots)
+        if yes_or_no:
+            for name, mention in find_booleans(utterance, yes_or_no).items():
+                mentions.setdefault(name, mention)
+        if asked in yes_or_no and asked not in mentions:
+            answer = read_answer(utterance, yes_or_no[asked], self._extractor.gazetteer, context.today)
+            if answer is not None:
+                mentions[asked] = answer
+        return mentions
 
     def assign(
-        self,
-        utterance: Utterance,
-        candidates: Sequence[Candidate],
-        flow: FlowSpec,
-        asked: str | None,
-        extractor: Extractor,
+        self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
         """Give each slot of the flow its likeliest value; each value fills one slot at most."""
+        kinds = kinds_by_slot(flow.slots)
         guesses: list[Guess] = []
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not _is_pronoun(utterance, candidate):
-                guesses += self._guesses(utterance, candidates, position, flow, asked)
+                possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
+                if possible:
+                    scores = self._scores(context_features(utterance, candidates, position, asked))
+                    guesses += self._guesses(candidate, possible, scores)
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
         lists: dict[str, list[tuple[int, Mention]]] = {}
         used: set[int] = set()
         for guess in guesses:
-            name = guess.slot.name
-            if guess.candidate.first in used:
-                continue
-            mention = mention_of(guess.candidate, guess.slot, extractor)
+            name, first = guess.slot.name, guess.candidate.first
+            mention = None if first in used else self._mention(guess.candidate, guess.slot, kinds[name])
             if mention is None:
                 continue
             if type_name(guess.slot) in LISTS:
-                lists.setdefault(name, []).append((guess.candidate.first, mention))
+                lists.setdefault(name, []).append((first, mention))
             elif name in mentions:
                 continue
             mentions.setdefault(name, mention)
-            used.add(guess.candidate.first)
-        mentions |= {name: _in_order(parts) for name, parts in lists.items()}
-        return {name: _as_list(mention, flow.slots[name]) for name, mention in mentions.items()}
+            used.add(first)
+        return mentions | {name: _in_order(parts) for name, parts in lists.items()}
 
-    def _guesses(
-        self,
-        utterance: Utterance,
-        candidates: Sequence[Candidate],
-        position: int,
-        flow: FlowSpec,
-        asked: str | None,
-    ) -> list[Guess]:
-        candidate = candidates[position]
-        possible = [slot for slot in flow.slots.values() if fits(candidate, slot)]
-        if not possible:
-            return []
-        scores = self._scores(context_features(utterance, candidates, position, asked))
+    def _guesses(self, candidate: Candidate, possible: list[SlotSpec], scores: list[float]) -> list[Guess]:
         powers = [self._power(scores, slot.name) for slot in possible]
         total = sum(powers) + self._power(scores, NO_SLOT)
         least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
-        shares = [power / total for power in powers]
         return [
-            Guess(s, candidate, slot)
-            for s, slot in zip(shares, possible, strict=True)
-            if s >= least / len(possible)
+            Guess(power / total, candidate, slot)
+            for power, slot in zip(powers, possible, strict=True)
+            if power / total >= least / len(possible)
         ]
+
+    def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention | None:
+        """Read a candidate as a value of a slot; None when it is none."""
+        for kind in kinds:
+            reading = candidate.readings.get(kind)
+            if reading is not None:
+                return read_as(reading, candidate.text)
+        if slot.entity is None or candidate.kind != NAME:
+            return None
+        repaired = self._extractor.gazetteer.repair(kinds[0], candidate.text)
+        if repaired is not None:
+            return read_as(repaired, candidate.text)
+        invalid = f"There is no {slot.entity} called {candidate.text!r} that I know."
+        return Mention(None, candidate.text, invalid=invalid)
 
     def _scores(self, features: Mapping[str, float]) -> list[float]:
         total = self._zero + self._model.bias
@@ -205,16 +225,16 @@ class Roles:
 
 
 def marked_candidates(
-    example: Example, extractor: Extractor, slots: Mapping[str, SlotSpec]
+    example: Example, extractor: Extractor, kinds: Mapping[str, tuple[str, ...]]
 ) -> tuple[Utterance, list[Candidate], dict[int, str]]:
-    """The candidates of an example, and which of them are the example's spans (position → slot)."""
+    """Find the candidates of an example, and which of them are the example's spans (position → slot)."""
     utterance = tokenize(clean(example.text))
     if utterance.text != example.text:
         return utterance, extractor.find(utterance, _TRAINING_DAY), {}
     marked: list[tuple[Candidate, str]] = []
     for start, end, slot in example.spans:
         first, last = utterance.token_span(start, end)
-        kind = kinds_of(slots[slot])[0] if slot in slots and kinds_of(slots[slot]) else NAME
+        kind = next(iter(kinds.get(slot, ())), NAME)
         marked.append((Candidate(first, last, kind, example.text[start:end]), slot))
     free: list[Candidate] = []
     for candidate in extractor.find(utterance, _TRAINING_DAY):
@@ -225,43 +245,23 @@ def marked_candidates(
             twin.kind = candidate.kind
     candidates = sorted([*free, *(candidate for candidate, _ in marked)], key=lambda item: item.first)
     names = {id(candidate): slot for candidate, slot in marked}
-    roles = {index: names[id(item)] for index, item in enumerate(candidates) if id(item) in names}
-    return utterance, candidates, roles
+    slots = {index: names[id(item)] for index, item in enumerate(candidates) if id(item) in names}
+    return utterance, candidates, slots
 
 
-def fits(candidate: Candidate, slot: SlotSpec) -> bool:
-    """Whether one of the candidate's readings is of a kind that the slot takes."""
-    kinds = kinds_of(slot)
+def fits(candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> bool:
+    """Tell whether one of the candidate's readings is of a kind that the slot takes."""
     return any(kind in candidate.readings for kind in kinds) or (
         slot.entity is not None and candidate.kind == NAME
     )
-
-
-def mention_of(candidate: Candidate, slot: SlotSpec, extractor: Extractor) -> Mention | None:
-    """Read a candidate as a value of a slot; None when it is none."""
-    for kind in kinds_of(slot):
-        reading = candidate.readings.get(kind)
-        if reading is not None:
-            return read_as(reading, candidate.text)
-    if slot.entity is not None and candidate.kind == NAME:
-        return _unlisted(candidate.text, slot, extractor)
-    return None
 
 
 def read_as(reading: Reading, text: str) -> Mention:
     return Mention(reading.value, text, reading.candidates, reading.invalid)
 
 
-def _unlisted(text: str, slot: SlotSpec, extractor: Extractor) -> Mention:
-    """A name where a known entity is expected: the nearest known one, else invalid."""
-    repaired = extractor.gazetteer.repair(kinds_of(slot)[0], text)
-    if repaired is not None:
-        return read_as(repaired, text)
-    return Mention(None, text, invalid=f"There is no {slot.entity} called {text!r} that I know.")
-
-
 def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Whether the words before say that this value is not meant: "not X", "instead of X"."""
+    """Tell whether the words before say that this value is not meant: "not X", "instead of X"."""
     words, first = utterance.words, candidate.first
     if first == 0:
         return False
@@ -276,7 +276,7 @@ def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
 
 
 def _is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
-    """Whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
+    """Tell whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
     words, first = utterance.words, candidate.first
     if candidate.last != first + 1 or words[first] != "one":
         return False
@@ -285,22 +285,16 @@ def _is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
 
 
 def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
-    """The values of a list as they were said, whichever was the surest."""
-    _, (whole, *others) = zip(*sorted(parts, key=lambda part: part[0]), strict=True)
-    for other in others:
-        whole = _extend(whole, other)
-    return whole
+    """Put the values of a list together as they were said, whichever was the surest."""
+    mentions = [mention for _, mention in sorted(parts, key=lambda part: part[0])]
+    if len(mentions) == 1:
+        (mention,) = mentions
+        return mention if mention.value is None else replace(mention, value=_values_of(mention))
+    values = [value for mention in mentions for value in _values_of(mention)]
+    text = ", ".join(mention.text for mention in mentions)
+    return Mention(values, text, invalid=next((m.invalid for m in mentions if m.invalid), None))
 
 
-def _extend(mention: Mention, other: Mention) -> Mention:
+def _values_of(mention: Mention) -> list[Json]:
     held: Json = mention.value
-    values = cast("list[Json]", held) if type(held) is list else [held]
-    return Mention(
-        [*values, other.value], f"{mention.text}, {other.text}", invalid=mention.invalid or other.invalid
-    )
-
-
-def _as_list(mention: Mention, slot: SlotSpec) -> Mention:
-    if type_name(slot) in LISTS and mention.value is not None and type(mention.value) is not list:
-        return Mention([mention.value], mention.text, mention.candidates, mention.invalid)
-    return mention
+    return cast("list[Json]", held) if type(held) is list else [held]

@@ -28,11 +28,11 @@ class Utterance:
     ends: list[int]
 
     def surface(self, first: int, last: int) -> str:
-        """The text of the tokens from `first` up to, not including, `last`."""
+        """Cut out the text of the tokens from `first` up to, not including, `last`."""
         return self.text[self.starts[first] : self.ends[last - 1]] if first < last else ""
 
     def token_span(self, start: int, end: int) -> tuple[int, int]:
-        """The tokens that a span of characters touches, as (first, last + 1)."""
+        """Find the tokens that a span of characters touches, as (first, last + 1)."""
         first = bisect_left(self.ends, start + 1)
         return first, max(first + 1, bisect_left(self.starts, end))
 
@@ -45,7 +45,7 @@ def clean(text: str) -> str:
 
 
 def fold(text: str) -> str:
-    """Lower case without accents, the form in which names are compared."""
+    """Fold to lower case without accents, the form in which names are compared."""
     if text.isascii():
         return text.lower()
     decomposed = unicodedata.normalize("NFKD", text.casefold())
@@ -66,10 +66,10 @@ def tokenize(text: str) -> Utterance:
 
 
 def key_of(text: str) -> str:
-    """The form under which a name is stored in a gazetteer: folded tokens joined by one space."""
+    """Make the form under which a name is stored in a gazetteer: folded tokens joined by one space."""
     return " ".join(tokenize(clean(text)).words)
 
 
 def word_set(words: str) -> frozenset[str]:
-    """The words of a text that is a list of words."""
+    """Split a text that is a list of words."""
     return frozenset(words.split())

@@ -1,4 +1,4 @@
-"""The post-check of every understanding, whoever made it (NL-7).
+"""Checking every understanding once more, whoever made it (NL-7).
 
 Unknown flows and slots are dropped, scores ordered and bounded, values judged by their slot types,
 and entity names repaired or declared partial.
@@ -8,33 +8,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from orchestrator.dialogue.slots import Rejected, SlotTypes
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Understanding
-from orchestrator.nlu.extract.answers import parse
 from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.extractor import Extractor, kinds_of, value_kind
 from orchestrator.nlu.extract.found import DATE
 from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
-from orchestrator.nlu.extract.span_types import kinds_of, value_kind
-from orchestrator.nlu.nlu_context import Situation
-from orchestrator.nlu.text import key_of
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.text import clean, key_of, tokenize
 from orchestrator.types import Dact, Json
 
 MOST_FLOWS = 3
 _OF_ACTIVE = frozenset(
     {MessageKind.SLOT_VALUE, MessageKind.CONFIRMATION, MessageKind.DENIAL, MessageKind.UNKNOWN}
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Validated:
-    """`problems`: what had to be dropped or repaired, one sentence each, for the record."""
-
-    understanding: Understanding
-    problems: tuple[str, ...] = ()
 
 
 class Validation:
@@ -45,26 +35,26 @@ class Validation:
         self._types = types
         self._extractor = extractor
 
-    def validate(self, understanding: Understanding, situation: Situation) -> Validated:
-        """Make an understanding fit the domain, and say what did not."""
+    def validate(self, understanding: Understanding, context: NluContext) -> tuple[Understanding, list[str]]:
+        """Make an understanding fit the domain; also say what had to be dropped or repaired."""
         problems: list[str] = []
         flows = self._check_flows(understanding.flows, problems)
         kind = understanding.kind
         if kind is MessageKind.TASK and not flows:
             problems.append("A task without a known flow.")
             kind = MessageKind.UNKNOWN
-        spec = self._flow_of(kind, flows, understanding, situation)
-        slots = self._check_slots(understanding.slots, spec, situation, problems)
+        spec = self._flow_of(kind, flows, understanding, context)
+        slots = self._check_slots(understanding.slots, spec, context, problems)
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
         checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
-        return Validated(checked, tuple(problems))
+        return checked, problems
 
     def ground_values(
-        self, slots: Mapping[str, Mention], spec: FlowSpec, situation: Situation
+        self, slots: Mapping[str, Mention], spec: FlowSpec, context: NluContext
     ) -> tuple[dict[str, Mention], list[str]]:
         """Judge and repair values for the slots of one flow; also says what was wrong with them."""
         problems: list[str] = []
-        return self._check_slots(slots, spec, situation, problems), problems
+        return self._check_slots(slots, spec, context, problems), problems
 
     def _check_flows(self, flows: Iterable[FlowScore], problems: list[str]) -> tuple[FlowScore, ...]:
         best: dict[Dact, float] = {}
@@ -83,18 +73,18 @@ class Validation:
         kind: MessageKind,
         flows: tuple[FlowScore, ...],
         understanding: Understanding,
-        situation: Situation,
+        context: NluContext,
     ) -> FlowSpec | None:
-        """The flow whose slots an understanding names."""
+        """Find the flow whose slots an understanding names."""
         if kind is MessageKind.TASK:
             return self._flows[flows[0].dact]
         if kind is MessageKind.CORRECTION:
-            past = next((f.spec for f in situation.completed if f.spec.dact == understanding.target), None)
-            return past or situation.active
-        return situation.active if kind in _OF_ACTIVE else None
+            past = next((f.spec for f in context.completed if f.spec.dact == understanding.target), None)
+            return past or context.active
+        return context.active if kind in _OF_ACTIVE else None
 
     def _check_slots(
-        self, slots: Mapping[str, Mention], spec: FlowSpec | None, situation: Situation, problems: list[str]
+        self, slots: Mapping[str, Mention], spec: FlowSpec | None, context: NluContext, problems: list[str]
     ) -> dict[str, Mention]:
         checked: dict[str, Mention] = {}
         for name, mention in slots.items():
@@ -102,28 +92,36 @@ class Validation:
             if slot is None:
                 problems.append(f"The flow has no slot {name[:60]!r}.")
                 continue
-            judged = self._judge(mention, slot, situation)
+            judged = self._judge(mention, slot, context)
             if judged.invalid and not mention.invalid:
                 problems.append(f"{name}: {judged.invalid}")
             checked[name] = judged
         return checked
 
-    def _judge(self, mention: Mention, slot: SlotSpec, situation: Situation) -> Mention:
+    def _judge(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention:
         if mention.value is None or mention.invalid is not None:
             return mention
         value: Json = mention.value
         if slot.entity is not None and type(value) is not list:
-            return self._find_own(mention, slot, situation) or self.ground(mention, slot)
-        value = self._repair(value, slot, situation)
-        verdict = self._types.validate(value, slot)
-        if isinstance(verdict, Rejected):
-            why = _why_no_date(value, slot, situation) or verdict.why
-            return Mention(None, mention.text, invalid=why)
-        return mention if verdict.value is mention.value else replace(mention, value=verdict.value)
+            return self._find_own(mention, slot, context) or self.ground(mention, slot)
+        date = None
+        if isinstance(value, str) and DATE in kinds_of(slot):
+            date = next(iter(find_dates(tokenize(clean(value)), context.today)), None)
+            value = (date.reading.value if date is not None else None) or value
+        elif isinstance(value, str):
+            known = self._extractor.gazetteer.lookup(value_kind(slot.name), value)
+            value = (
+                known[0] if len(known) == 1 else value
+            )  # what a model or a form wrote, as the slot spells it
+        judged = self._types.validate(value, slot)
+        if isinstance(judged, Rejected):
+            why = date.reading.invalid if date is not None else None
+            return Mention(None, mention.text, invalid=why or judged.why)
+        return mention if judged.value is mention.value else replace(mention, value=judged.value)
 
-    def _find_own(self, mention: Mention, slot: SlotSpec, situation: Situation) -> Mention | None:
-        """One of the session's own values, by its name or by a misspelt one that is no known entity's."""
-        own = situation.own.get(slot.entity or "")
+    def _find_own(self, mention: Mention, slot: SlotSpec, context: NluContext) -> Mention | None:
+        """Find one of the session's own values, by its name or by a misspelt one that is no known entity's."""
+        own = context.own.get(slot.entity or "")
         if not own:
             return None
         said = str(mention.value)
@@ -156,21 +154,3 @@ class Validation:
         return Mention(
             None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know."
         )
-
-    def _repair(self, value: Json, slot: SlotSpec, situation: Situation) -> Json:
-        """Bring what a model or a form wrote into the slot's own spelling."""
-        if not isinstance(value, str):
-            return value
-        if DATE in kinds_of(slot):
-            found = find_dates(parse(value), situation.today)
-            return found[0].reading.value or value if found else value
-        known = self._extractor.gazetteer.lookup(value_kind(slot.name), value)
-        return known[0] if len(known) == 1 else value
-
-
-def _why_no_date(value: Json, slot: SlotSpec, situation: Situation) -> str | None:
-    """What is wrong with the words for a date, if dates know better than the slot's type."""
-    if not isinstance(value, str) or DATE not in kinds_of(slot):
-        return None
-    found = find_dates(parse(value), situation.today)
-    return found[0].reading.invalid if found else None

@@ -11,7 +11,7 @@ from itertools import chain, repeat
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.models import PromptEngineer
+from orchestrator.models.engineer import PromptEngineer
 from orchestrator.plans import prompts
 from orchestrator.plans.drafts import Draft, Ground, Refused, check_draft
 from orchestrator.plans.search import Judgement, Outcome, Task, search

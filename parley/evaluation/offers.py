@@ -15,7 +15,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.slot_assignment import Roles
+from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.types import Dact
 from parley.evaluation.compile import TODAY, annotated_spans
@@ -59,7 +59,7 @@ class SystemReader:
     service: Service
     flow: FlowSpec
     extractor: Extractor
-    roles: Roles
+    slots: SlotAssigner
     acts: Classifier
     asked: Classifier
     intents: Classifier
@@ -91,7 +91,7 @@ class SystemReader:
             service,
             flow,
             extractor,
-            roles=Roles.train(own, extractor, flow.slots),
+            slots=SlotAssigner.train(own, extractor, flow.slots),
             acts=Classifier.train(acts, extractor),
             asked=Classifier.train(asked, extractor),
             intents=Classifier.train(intents, extractor),
@@ -104,7 +104,7 @@ class SystemReader:
         utterance = tokenize(clean(text))
         candidates = self.extractor.find(utterance, TODAY)
         tokens = delexicalize(utterance, candidates)
-        mentions = self.roles.assign(utterance, candidates, self.flow, None, self.extractor)
+        mentions = self.slots.assign(utterance, candidates, self.flow, None)
         values: dict[str, str] = {}
         for name, mention in mentions.items():
             if mention.invalid is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind, Understanding
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean
 from parley.evaluation.compile import TODAY
@@ -64,7 +64,7 @@ class Tracker:
     def read_user(self, text: str) -> Prediction:
         """Take in what the user said; the state after it."""
         text = clean(text)
-        understanding = self.system1.think(text, self._situation()).understanding
+        understanding = self.system1.think(text, self._context()).understanding
         kinds, flow, share = self._parts(text)
         if (
             understanding.kind is MessageKind.TASK
@@ -90,22 +90,23 @@ class Tracker:
                 self.state[name] = value
         return Prediction(self.intent, dict(self.state), self.reader.requested(text))
 
-    def _situation(self) -> Situation:
+    def _context(self) -> NluContext:
         active = self.flows.get(self.intent) or next(iter(self.flows.values()), None)
         confirming = self.system.act in {"OFFER", "CONFIRM", "OFFER_INTENT"}
         asked = self.system.asked if not confirming else None
-        return Situation(TODAY, active, values=dict(self.state), asked=asked, confirming=confirming)
+        question = OpenQuestion(asked, confirming)
+        return NluContext(TODAY, active, dict(self.state), question)
 
     def _parts(self, text: str) -> tuple[set[MessageKind], str, float]:
         """The kinds of a message's sentences, and the likeliest flow of any of them."""
-        situation = self._situation()
+        context = self._context()
         kinds: set[MessageKind] = set()
         flow, best = "", 0.0
         for part in _SENTENCE.split(text):
             if not part.strip():
                 continue
-            kinds.add(self.system1.kind_of_part(part, situation))
-            for dact, share in self.system1.opinion(part, situation).items():
+            kinds.add(self.system1.kind_of_part(part, context))
+            for dact, share in self.system1.opinion(part, context).items():
                 if share > best:
                     flow, best = str(dact), share
         return kinds, flow, best
@@ -126,13 +127,13 @@ class Tracker:
         return self.intent
 
     def _mentions(self, text: str, understanding: Understanding) -> dict[str, Mention]:
-        situation = self._situation()
-        flow = situation.active
+        context = self._context()
+        flow = context.active
         if flow is None:
             return {}
         if understanding.kind in {MessageKind.SLOT_VALUE, MessageKind.CORRECTION} and understanding.slots:
             return dict(understanding.slots)
-        return self.system1.slots_for(text, flow, situation)
+        return self.system1.slots_for(text, flow, context)
 
     def _value(self, name: str, mention: Mention) -> str | None:
         slot = self.service.slots.get(name)

@@ -13,7 +13,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import NotFound
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashing_embedder import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.memory.documents import Chunk, Documents, NewDocument, Owned
 from orchestrator.testing.memory.documents import MemoryDocuments
 from orchestrator.types import TenantId, UserId, new_id
@@ -52,7 +52,7 @@ def new_document(tenant_id: TenantId, text: str = BAGGAGE, **more: object) -> Ne
 
 
 async def filled(documents: Documents, *given: NewDocument) -> BusinessContext:
-    context = BusinessContext(documents, HashedEmbedder(), clock=lambda: 2_000.0)
+    context = BusinessContext(documents, HashingEmbedder(), clock=lambda: 2_000.0)
     for document in given:
         added = await documents.add(document)
         await context.embed(document.tenant_id, added.document_id)
@@ -148,7 +148,7 @@ async def test_embedding_again_replaces_and_another_space_counts_by_words_alone(
     [before] = await documents.list(Owned(tenant))
     added = before.document_id
     assert (tenant, added) not in await documents.unembedded(context.space, limit=100_000)
-    smaller = BusinessContext(documents, HashedEmbedder(64), clock=lambda: 2_000.0)
+    smaller = BusinessContext(documents, HashingEmbedder(64), clock=lambda: 2_000.0)
     assert (tenant, added) in await documents.unembedded(smaller.space, limit=100_000)
 
     by_words = await smaller.search(Owned(tenant), "dogs in the cabin")
@@ -164,7 +164,7 @@ async def test_embedding_again_replaces_and_another_space_counts_by_words_alone(
 
 async def test_at_most_the_asked_number_of_candidates(documents: Documents, tenant: TenantId) -> None:
     context = await filled(documents, *(new_document(tenant, f"The cabin of plane {n}") for n in range(30)))
-    vector = HashedEmbedder().vector("cabin")
+    vector = HashingEmbedder().vector("cabin")
     found = await documents.candidates(
         Owned(tenant), space=context.space, vector=vector, terms=("cabin",), limit=10
     )

@@ -9,7 +9,7 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.redis.spending import PREFIX, RedisSpending
 from orchestrator.errors import Unavailable
-from orchestrator.models import InProcessSpending
+from orchestrator.models.budget import InProcessSpending
 from orchestrator.ports.spending import SpendingStore, Spent
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
-from orchestrator.nlu.nlu_context import Situation
-from orchestrator.nlu.readers.system1 import Reading1, System1
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.readers.system1 import Reading, System1
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
@@ -21,9 +21,9 @@ class Mute(System1):
             setattr(self, name, value)
         self.understood: dict[str, Understanding] = {}
 
-    def think(self, text: str, situation: Situation) -> Reading1:
+    def think(self, text: str, situation: NluContext) -> Reading:
         self.understood[text] = super().think(text, situation).understanding
-        return Reading1(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text), 0.0)
+        return Reading(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text), 0.0)
 
     def answer(self, request: Request) -> Reply:
         """The reply of a model that understands as System 1 does."""

@@ -11,20 +11,18 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orchestrator.domain.configuration import DomainConfig
-from orchestrator.models import (
+from orchestrator.models.breaker import BreakerBoard, BreakerPolicy, CircuitView
+from orchestrator.models.calling import Pacing
+from orchestrator.models.config import (
     DEFAULT_PROVIDER,
-    BreakerBoard,
-    BreakerPolicy,
-    CircuitView,
     ModelChoice,
     ModelConfig,
-    Pacing,
-    PromptEngineer,
-    circuit_signal,
-    load_prompts,
     read_model_config,
     read_voters,
 )
+from orchestrator.models.engineer import PromptEngineer
+from orchestrator.models.signals import circuit_signal
+from orchestrator.models.templates import load_prompts
 from orchestrator.ports.spending import SpendingStore
 from orchestrator.settings import OPENAI_URL, Settings
 from orchestrator.settings.fields import ModelEndpoint

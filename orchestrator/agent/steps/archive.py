@@ -7,7 +7,7 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.state import StateLimits
-from orchestrator.memory.notes import let_go
+from orchestrator.memory.notes import drop_old_notes
 from orchestrator.turns.lease import ArchivedFlow
 from orchestrator.types import JsonObject
 
@@ -27,7 +27,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
         state.flags.natural_birth = True
     state.history.trace.append(_trace(turn))
     state.prune(limits)
-    let_go(state)
+    drop_old_notes(state)
 
 
 def as_archived(flow: BaseFlow) -> ArchivedFlow:

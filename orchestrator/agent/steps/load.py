@@ -13,7 +13,8 @@ from orchestrator.agent.slot_sources import known_preferences, recent_turns
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import FlowNotes, Notes, SharedNotes
-from orchestrator.models import CallContext, CallJournal
+from orchestrator.models.calling import CallContext
+from orchestrator.models.journal import CallJournal
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry.signals import keep_for_turn
 from orchestrator.turns.lease import Lease, Work

@@ -1,19 +1,18 @@
-"""Reading a whole message as the answer to the open question, when no extractor found a value."""
+"""Reading a message as the answer to the open question, and wishes for or against what a slot asks.
+
+Whole answers are read when no extractor found a value; wishes are "with wifi", "no smoking".
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from datetime import date
 
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.extract.booleans import boolean_value, polarity
 from orchestrator.nlu.extract.dates import read_loosely
-from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, TIME
-from orchestrator.nlu.extract.gazetteer import reading_of
-from orchestrator.nlu.extract.numbers import find_numbers
-from orchestrator.nlu.extract.span_types import (
+from orchestrator.nlu.extract.extractor import (
     LISTS,
     accepts_names,
     is_boolean,
@@ -21,8 +20,11 @@ from orchestrator.nlu.extract.span_types import (
     kinds_of,
     type_name,
 )
+from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, TIME
+from orchestrator.nlu.extract.gazetteer import Gazetteer, reading_of
+from orchestrator.nlu.extract.numbers import find_numbers
 from orchestrator.nlu.extract.times import bare_hour
-from orchestrator.nlu.text import Utterance, clean, tokenize
+from orchestrator.nlu.text import Utterance, key_of, tokenize, word_set
 
 _FILLER = re.compile(
     r"^(?:(?:um+|uh+|well|so|oh|ok(?:ay)?|yes|yeah|sure|hmm+|please|just|the name is|it['’]s|its?|it is"
@@ -41,11 +43,11 @@ _REFUSALS = frozenset({"any", "anything", "whatever", "none", "nothing"})
 
 
 def core_of(text: str) -> str:
-    """An answer without the words around it: "it's Anna, please" → "Anna"."""
+    """Take away the words around an answer: "it's Anna, please" → "Anna"."""
     return _TAIL.sub("", _FILLER.sub("", text)).strip(" .,!?")
 
 
-def read_answer(utterance: Utterance, slot: SlotSpec, extractor: Extractor, today: date) -> Mention | None:
+def read_answer(utterance: Utterance, slot: SlotSpec, gazetteer: Gazetteer, today: date) -> Mention | None:
     """Read a message as the value of the asked slot; None when it cannot be one."""
     if is_free_text(slot):
         return Mention(utterance.text, utterance.text) if utterance.words else None
@@ -55,7 +57,7 @@ def read_answer(utterance: Utterance, slot: SlotSpec, extractor: Extractor, toda
     core = core_of(utterance.text)
     if not core or len(core) > 200 or not any(char.isalnum() for char in core):
         return None
-    mention = _read_typed(core, slot, today) or _read_listed(core, slot, extractor)
+    mention = _read_typed(core, slot, today) or _read_listed(core, slot, gazetteer)
     if mention is not None and type_name(slot) in LISTS and not isinstance(mention.value, list):
         return Mention([mention.value], mention.text, mention.candidates, mention.invalid)
     return mention
@@ -80,14 +82,14 @@ def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
     return Mention(number, text) if MONEY in kinds or NUMBER in kinds else None
 
 
-def _read_listed(core: str, slot: SlotSpec, extractor: Extractor) -> Mention | None:
+def _read_listed(core: str, slot: SlotSpec, gazetteer: Gazetteer) -> Mention | None:
     """Read as a name: of the list (perhaps misspelt), or any where the vocabulary is open."""
     kinds = kinds_of(slot)
     for kind in kinds:
-        values = extractor.gazetteer.lookup(kind, core)
+        values = gazetteer.lookup(kind, core)
         reading = reading_of(values) if values else None
         if reading is None and not slot.open:
-            reading = extractor.gazetteer.repair(kind, core)
+            reading = gazetteer.repair(kind, core)
         if reading is not None:
             return Mention(reading.value, core, reading.candidates)
     if accepts_names(slot) and len(core.split()) <= _FEW_WORDS:
@@ -104,6 +106,72 @@ def reject_answer(text: str, slot: SlotSpec) -> Mention | None:
     return Mention(None, core, invalid=f"{core!r} is not a {what.replace('_', ' ')} that I know.")
 
 
-def parse(text: str) -> Utterance:
-    """Clean and tokenize."""
-    return tokenize(clean(text))
+_YES = word_set(
+    "yes yeah yep yup y sure ok okay correct right exactly absolutely definitely please fine true affirmative"
+)
+_NO = word_set("no nope nah n not don't doesn't never false negative without")
+_PREFIXES = ("has_", "is_", "with_", "have_", "needs_", "wants_", "add_", "include_", "includes_")
+_REACH = 4
+_SENTENCE_ENDS = frozenset({".", "!", "?", ",", ";", "and", "but"})
+_QUESTION_WORDS = word_set("is are does do did has was will what which how")
+
+
+def polarity(words: list[str]) -> bool | None:
+    """Tell whether an answer says yes or no: the first word that does decides; None when none does."""
+    for word in words[:8]:
+        if word in _NO:
+            return False
+        if word in _YES:
+            return True
+    return None
+
+
+def cue_phrases(slot: SlotSpec) -> list[list[str]]:
+    """List what people call the thing: the slot's name without its verb, and its synonyms."""
+    name = slot.name
+    for prefix in _PREFIXES:
+        name = name.removeprefix(prefix)
+    phrases = [name.replace("_", " "), *slot.synonyms]
+    return [key_of(phrase).split(" ") for phrase in phrases if phrase]
+
+
+def find_booleans(utterance: Utterance, slots: Mapping[str, SlotSpec]) -> dict[str, Mention]:
+    """Find which of some yes-or-no slots are mentioned, and whether the thing is wanted."""
+    found: dict[str, Mention] = {}
+    for slot in slots.values():
+        for phrase in cue_phrases(slot):
+            place = _place(utterance.words, phrase)
+            if place is not None and not _is_asked_about(utterance.words, place):
+                value = boolean_value(slot, _wanted(utterance, slot, phrase, place))
+                found[slot.name] = Mention(value, utterance.surface(place, place + len(phrase)))
+                break
+    return found
+
+
+def _wanted(utterance: Utterance, slot: SlotSpec, phrase: list[str], place: int) -> bool:
+    meant = slot.synonyms.get(" ".join(phrase), "true").lower() != "false"
+    before = utterance.words[max(0, place - _REACH) : place]
+    return meant != any(word in _NO for word in before)
+
+
+def _is_asked_about(words: list[str], place: int) -> bool:
+    """Tell whether the sentence around is a question about the thing, not a wish: "is it furnished?"."""
+    start = place
+    while start > 0 and words[start - 1] not in _SENTENCE_ENDS:
+        start -= 1
+    return words[start] in _QUESTION_WORDS
+
+
+def _place(words: list[str], phrase: list[str]) -> int | None:
+    first, count = phrase[0], len(phrase)
+    if first not in words:
+        return None
+    for index, word in enumerate(words):
+        if word == first and words[index : index + count] == phrase:
+            return index
+    return None
+
+
+def boolean_value(slot: SlotSpec, wanted: bool) -> bool | str:
+    """Give the value in the spelling of the slot's own list, when it has one."""
+    return next((value for value in slot.values if value.lower() == str(wanted).lower()), wanted)

@@ -1,4 +1,4 @@
-"""Dates, absolute and relative to the day of the turn. Value: ISO yyyy-mm-dd.
+"""Finding dates, absolute and relative to the day of the turn. Value: ISO yyyy-mm-dd.
 
 Cheap patterns find the spans; rare wordings that fit none go to dateparser, and only when the
 open question is about a date.
@@ -119,7 +119,7 @@ def _exact(year: int, month: int, day: int) -> Reading:
 
 
 def _coming(month: int, day: int, today: date) -> Reading:
-    """The next such day that is not past; the 29th of February is looked for in the next leap year."""
+    """Find the next such day that is not past; the 29th of February is looked for in the next leap year."""
     for year in range(today.year, today.year + 9):
         try:
             when = date(year, month, day)

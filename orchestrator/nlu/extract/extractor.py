@@ -1,13 +1,14 @@
-"""All typed extractors over one message, and which of their overlapping finds to believe.
+"""Finding values in a message: which kinds of span a slot takes, and which of overlapping finds to believe.
 
-Made once from the domain; runs only the extractors whose kinds some slot takes.
+An extractor is made once from the domain; it runs only what finds kinds that some slot takes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import date
+from functools import lru_cache
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.domain.model import Entity
@@ -25,16 +26,110 @@ from orchestrator.nlu.extract.found import (
     Candidate,
     Found,
 )
-from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities
-from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_pattern, find_quotes
+from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities, entity_kind
+from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_patterns, find_quotes
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers, find_ranges
-from orchestrator.nlu.extract.span_types import accepts_names, is_boolean, kinds_of, pattern_kind, value_kind
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import Utterance
+
+_BY_TYPE: dict[str, tuple[str, ...]] = {
+    "date": (DATE,),
+    "time": (TIME,),
+    "datetime": (DATE, TIME),
+    "money": (MONEY,),
+    "number": (NUMBER,),
+    "integer": (NUMBER,),
+    "level": (NUMBER,),
+    "range": (RANGE,),
+    "dictionary": (PAIRS,),
+    "boolean": (),
+}
+_OPEN = (QUOTE, NAME)
+LISTS = frozenset({"group", "checklist"})
+_OPEN_TYPES = frozenset({"base", "group", "source", "target", "removal", "category", "checklist"})
+_BOOLEANS = frozenset({"true", "false"})
+
+
+def type_name(slot: SlotSpec) -> str:
+    """Give the slot's type in one spelling ("free text" and "free_text" are the same)."""
+    return slot.type.replace(" ", "_").lower()
+
+
+def value_kind(slot: str) -> str:
+    """Name the kind of span that names one of a slot's own allowed values."""
+    return f"value:{slot}"
+
+
+def pattern_kind(type_or_slot: str) -> str:
+    """Name the kind of span that has the form of a domain's own slot type, or of one exact slot."""
+    return f"pattern:{type_or_slot}"
+
+
+def is_boolean(slot: SlotSpec) -> bool:
+    """Recognise a yes-or-no slot: of that type, or with no allowed values but true and false."""
+    return type_name(slot) == "boolean" or (
+        bool(slot.values) and all(value.lower() in _BOOLEANS for value in slot.values)
+    )
+
+
+def is_free_text(slot: SlotSpec) -> bool:
+    return type_name(slot) == "free_text"
+
+
+def kinds_of(slot: SlotSpec) -> tuple[str, ...]:
+    """List the kinds that may fill a slot, the most telling first. An exact form admits nothing else."""
+    if slot.pattern and type_name(slot) == "exact":
+        return (pattern_kind(slot.name),)
+    kinds = _kinds(type_name(slot), slot.name, slot.entity, slot.values, bool(slot.synonyms))
+    return (*kinds, *_OPEN) if slot.open else kinds
+
+
+@lru_cache(maxsize=4096)
+def _kinds(
+    type_: str, name: str, entity: str | None, values: tuple[str, ...], synonyms: bool
+) -> tuple[str, ...]:
+    if entity:
+        return (entity_kind(entity),)
+    if type_ in _BY_TYPE:
+        return (value_kind(name), *_BY_TYPE[type_]) if synonyms or values else _BY_TYPE[type_]
+    if values:
+        return (value_kind(name),)
+    if type_ == "exact":
+        return (pattern_kind(name), CODE)
+    if type_ == "free_text":
+        return (QUOTE,)
+    if type_ in _OPEN_TYPES:
+        return (value_kind(name), *_OPEN)
+    return (value_kind(name), pattern_kind(type_), *_OPEN)
+
+
+def accepts_names(slot: SlotSpec) -> bool:
+    """Tell whether a name that no list knows may be this slot's value."""
+    return NAME in kinds_of(slot)
+
+
+def kinds_by_slot(slots: Mapping[str, SlotSpec]) -> dict[str, tuple[str, ...]]:
+    """List the kinds that may fill each of a flow's slots."""
+    return {name: kinds_of(slot) for name, slot in slots.items()}
+
+
+def boolean_slots(slots: Mapping[str, SlotSpec]) -> dict[str, SlotSpec]:
+    """Pick the yes-or-no slots of a flow."""
+    return {name: slot for name, slot in slots.items() if is_boolean(slot)}
+
 
 _RANK = {DATE: 0, TIME: 1, MONEY: 2, RANGE: 3, PAIRS: 4, QUOTE: 7, NAME: 9, CODE: 6, NUMBER: 8}
 _LISTED_RANK = 5
 """Kinds that no extractor shares: entities, values, patterns."""
+_Find = Callable[[Utterance], list[Found]]
+_UNITS: tuple[tuple[str, _Find], ...] = ((TIME, find_times), (MONEY, find_money))
+"""What ends a name, as dates do."""
+_FORMS: tuple[tuple[str, _Find], ...] = (
+    (RANGE, find_ranges),
+    (CODE, find_codes),
+    (PAIRS, find_pairs),
+    (NUMBER, find_numbers),
+)
 _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
 
 
@@ -61,40 +156,28 @@ class Extractor:
         }
         self._common = common
         self._open = any(accepts_names(slot) for slot in slots)
-        self._dates, self._times = DATE in kinds, TIME in kinds
-        self._money, self._ranges = MONEY in kinds, RANGE in kinds
-        self._codes, self._pairs = CODE in kinds, PAIRS in kinds
-        self._numbers = NUMBER in kinds or self._money
+        self._dates = DATE in kinds
+        self._units = [find for kind, find in _UNITS if kind in kinds]
+        self._forms = [find for kind, find in _FORMS if kind in kinds or (kind == NUMBER and MONEY in kinds)]
         add_entities(self.gazetteer, entities.values())
         for slot in slots:
             _add_values(self.gazetteer, slot)
 
     def find(self, utterance: Utterance, today: date) -> list[Candidate]:
         """Find candidates in the order of the text; they do not overlap."""
-        typed: list[Found] = []
-        if self._dates:
-            typed += find_dates(utterance, today)
-        if self._times:
-            typed += find_times(utterance)
-        if self._money:
-            typed += find_money(utterance)
+        typed = find_dates(utterance, today) if self._dates else []
+        for find in self._units:
+            typed += find(utterance)
         found = self.gazetteer.find(utterance) + typed
-        if self._ranges:
-            found += find_ranges(utterance)
-        if self._codes:
-            found += find_codes(utterance)
-        if self._pairs:
-            found += find_pairs(utterance)
-        if self._numbers:
-            found += find_numbers(utterance)
-        for kind, pattern in self._patterns.items():
-            found += find_pattern(utterance, kind, pattern, self._common)
+        for find in self._forms:
+            found += find(utterance)
+        found += find_patterns(utterance, self._patterns, self._common)
         found += find_names(utterance, self._common, typed)
         if '"' in utterance.text or not utterance.text.isascii() or "'" in utterance.text:
             found += find_quotes(utterance)
-        return self._settle(utterance, found)
+        return self._resolve(utterance, found)
 
-    def _settle(self, utterance: Utterance, found: list[Found]) -> list[Candidate]:
+    def _resolve(self, utterance: Utterance, found: list[Found]) -> list[Candidate]:
         """Keep the longest of overlapping finds; finds of the same tokens become readings of one."""
         spans: dict[tuple[int, int], Candidate] = {}
         for item in found:
@@ -119,7 +202,7 @@ class Extractor:
             if taken.isdisjoint(tokens):
                 taken.update(tokens)
                 kept.append(candidate)
-        kept.sort(key=_first)
+        kept.sort(key=lambda candidate: candidate.first)
         return kept
 
     def _belief(self, candidate: Candidate) -> tuple[int, int, int]:
@@ -128,7 +211,7 @@ class Extractor:
 
 
 def rank(kind: str) -> int:
-    """How telling a kind is; smaller is more."""
+    """Rate how telling a kind is; smaller is more."""
     return _RANK.get(kind, _LISTED_RANK)
 
 
@@ -147,10 +230,6 @@ def _without_chains(candidates: list[Candidate]) -> list[Candidate]:
         for candidate in candidates
         if candidate.kind != NAME or not known.issuperset(range(candidate.first, candidate.last))
     ]
-
-
-def _first(candidate: Candidate) -> int:
-    return candidate.first
 
 
 def _add_values(gazetteer: Gazetteer, slot: SlotSpec) -> None:

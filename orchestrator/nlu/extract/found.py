@@ -1,6 +1,6 @@
 """What extractors give: spans of the message with typed readings.
 
-Records only. A candidate belongs to no slot yet; `roles` decides that.
+Records only. A candidate belongs to no slot yet; `slot_assignment` decides that.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Candidate:
     readings: dict[str, Reading] = field(default_factory=dict[str, Reading])
 
     def without(self, kinds: frozenset[str]) -> Candidate:
-        """The same, not read as any of these kinds."""
+        """Make the same, not read as any of these kinds."""
         kept = {kind: reading for kind, reading in self.readings.items() if kind not in kinds}
         return Candidate(self.first, self.last, self.kind, self.text, kept)
 

@@ -84,7 +84,7 @@ class Gazetteer:
         return found
 
     def lookup(self, kind: str, text: str) -> tuple[Json, ...]:
-        """The values that go exactly by this name."""
+        """List the values that go exactly by this name."""
         return self._by_kind.get(kind, {}).get(key_of(text), ())
 
     def mark_main(self, kind: str, key: str, *values: Json) -> None:
@@ -92,7 +92,7 @@ class Gazetteer:
         self._main.setdefault(kind, {})[key] = values
 
     def repair(self, kind: str, text: str) -> Reading | None:
-        """What a misspelt name means; None when no name is near enough.
+        """Find what a misspelt name means; None when no name is near enough.
 
         Where a domain marks its main values, others have to be very near to be taken without
         asking: "Atlantis" is more likely no place at all than the little-known Atlantic.
@@ -106,15 +106,15 @@ class Gazetteer:
         return reading_of(values) if sure else Reading(candidates=values)
 
     def is_value(self, kind: str, value: Json) -> bool:
-        """Whether this is a value itself, not only a name of one."""
+        """Tell whether this is a value itself, not only a name of one."""
         return isinstance(value, str | int | float) and value in self._canonical.get(kind, ())
 
     def names(self, kind: str) -> Mapping[str, tuple[Json, ...]]:
-        """Every folded name of a kind with its values."""
+        """List every folded name of a kind with its values."""
         return self._by_kind.get(kind, {})
 
     def _search(self, kind: str, key: str) -> tuple[tuple[Json, ...], bool]:
-        """The values of the nearest name, and whether they may be taken without asking."""
+        """Find the values of the nearest name, and whether they may be taken without asking."""
         known, main = self._by_kind.get(kind), self._main.get(kind)
         if not known or len(key) > 80:
             return (), False
@@ -127,13 +127,13 @@ class Gazetteer:
 
 
 def choose_nearest(key: str, keys: Iterable[str]) -> str | None:
-    """The one of several folded names that is nearest to a misspelt one; None when none is near enough."""
+    """Find the one of several folded names that is nearest to a misspelt one; None when none is near enough."""
     best = process.extractOne(key, list(keys), scorer=fuzz.ratio, score_cutoff=FUZZY_LIMIT)
     return None if best is None else best[0]
 
 
 def is_code(value: Json) -> bool:
-    """Whether a value is a short code in capitals, such as an airport's; in a text only capitals mean it."""
+    """Recognise a short code in capitals, such as an airport's; in a text only capitals mean it."""
     return isinstance(value, str) and len(value) <= LONGEST_CODE and value.isalpha() and value.isupper()
 
 

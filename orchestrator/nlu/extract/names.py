@@ -1,8 +1,9 @@
-"""Open vocabulary: names nobody listed, recognised by capitals, and quoted text."""
+"""Finds open vocabulary: names nobody listed, recognised by capitals, and quoted text."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from orchestrator.nlu.extract.found import CODE, NAME, PAIRS, QUOTE, Found, Reading
 from orchestrator.nlu.text import Utterance, word_set
@@ -63,7 +64,7 @@ def _begins(text: str, starts: list[int], words: list[str], index: int, common: 
 
 
 def _extent(text: str, starts: list[int], words: list[str], first: int) -> int:
-    """The end of a run: capitals or digits, with small connecting words only between them."""
+    """Find the end of a run: capitals or digits, with small connecting words only between them."""
     last = first + 1
     limit = min(len(words), first + LONGEST)
     while last < limit:
@@ -94,7 +95,7 @@ def _is_short_form(word: str) -> bool:
 
 
 def _counts_something(text: str, starts: list[int], words: list[str], last: int) -> bool:
-    """Whether a number at the end of a run belongs to the words after it: "Vs Earthquakes 1 ticket"."""
+    """Tell whether a number at the end of a run belongs to the words after it: "Vs Earthquakes 1 ticket"."""
     ends_in_number = words[last - 1].isdigit()
     return ends_in_number and last < len(words) and text[starts[last]].islower()
 
@@ -140,24 +141,27 @@ def find_pairs(utterance: Utterance) -> list[Found]:
     return [Found(matches[0].start(), matches[-1].end(), PAIRS, Reading(value))]
 
 
-def find_pattern(
-    utterance: Utterance, kind: str, pattern: re.Pattern[str], common: frozenset[str]
+def find_patterns(
+    utterance: Utterance, patterns: Mapping[str, re.Pattern[str]], common: frozenset[str]
 ) -> list[Found]:
-    """Find what has a declared form; patterns of capitals also find what was typed in small letters.
+    """Find what has a declared form, by kind; patterns of capitals also find what was typed in small letters.
 
     An ordinary word and a number after it are no code: "make it 1" names no flight IT 1.
     """
     text = utterance.text
-    matches = list(pattern.finditer(text))
-    if not matches and text.isascii():
-        matches = list(pattern.finditer(text.upper()))
-    return [
-        Found(match.start(), match.end(), kind, Reading(match.group()))
-        for match in matches
-        if match.end() > match.start()
-        and _stands_alone(text, match.start(), match.end())
-        and not _is_word_and_number(text[match.start() : match.end()], common)
-    ]
+    found: list[Found] = []
+    for kind, pattern in patterns.items():
+        matches = list(pattern.finditer(text))
+        if not matches and text.isascii():
+            matches = list(pattern.finditer(text.upper()))
+        found += [
+            Found(match.start(), match.end(), kind, Reading(match.group()))
+            for match in matches
+            if match.end() > match.start()
+            and _stands_alone(text, match.start(), match.end())
+            and not _is_word_and_number(text[match.start() : match.end()], common)
+        ]
+    return found
 
 
 def _is_word_and_number(said: str, common: frozenset[str]) -> bool:

@@ -1,4 +1,4 @@
-"""Numbers in digits and in words, and ranges of numbers."""
+"""Finding numbers in digits and in words, and ranges of numbers."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def read_words(words: list[str], first: int) -> tuple[int, int]:
 
 
 def _joins(words: list[str], index: int, first: int) -> bool:
-    """Whether an "and" or a hyphen stands inside one number: "two hundred and five", "twenty-five"."""
+    """Tell whether an "and" or a hyphen stands inside one number: "two hundred and five", "twenty-five"."""
     if index == first or index + 1 >= len(words):
         return False
     before, after = words[index - 1], words[index + 1]

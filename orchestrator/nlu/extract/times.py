@@ -1,8 +1,9 @@
-"""Times of day: "7:30 pm", "19:30", "half past six", "noon", "5 in the evening". Value: HH:MM."""
+"""Finding times of day: "7:30 pm", "19:30", "half past six", "noon", "5 in the evening". Value: HH:MM."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from orchestrator.nlu.extract.found import TIME, Found, Reading
 from orchestrator.nlu.extract.numbers import UNITS
@@ -47,23 +48,12 @@ def find_times(utterance: Utterance) -> list[Found]:
     if GATE.search(text) is None:
         return []
     found: list[Found] = []
-    for match in _CLOCK.finditer(text):
-        if match.group(0)[len(match.group(1))] == "." and match.group(3) is None and match.group(4) is None:
-            continue  # "7.30" alone is a number
-        _add(found, match, _hour(match.group(1)), int(match.group(2)), match.group(3), match.group(4))
-    for match in _SPOKEN.finditer(text):
-        hour, minute = _spoken(match)
-        _add(found, match, hour, minute, match.group(4), match.group(5))
-    for match in _SHORT.finditer(text):
-        _add(found, match, _hour(match.group(1)), 0, match.group(2), None)
-    for match in _WORDED.finditer(text):
-        _add(found, match, _hour(match.group(1)), _minutes(match.group(2)), None, match.group(3))
-    for match in _PART_FIRST.finditer(text):
-        _add(found, match, _hour(match.group(2)), _minutes(match.group(3)), None, match.group(1))
-    for match in _OCLOCK.finditer(text):
-        _add(found, match, _hour(match.group(1)), 0, None, None)
-    for match in _NAMED.finditer(text):
-        _add(found, match, 0 if match.group(1).lower() == "midnight" else 12, 0, None, None)
+    for pattern, read in _READERS:
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            reading = read(match)
+            if reading is not None and not any(item.start < end and start < item.end for item in found):
+                found.append(Found(start, end, TIME, reading))
     return found
 
 
@@ -72,18 +62,11 @@ def bare_hour(number: float) -> str | None:
     return f"{int(number):02d}:00" if number == int(number) and 0 <= number <= 23 else None
 
 
-def _add(
-    found: list[Found], match: re.Match[str], hour: int, minute: int, meridiem: str | None, part: str | None
-) -> None:
-    start, end = match.start(), match.end()
-    if any(item.start < end and start < item.end for item in found):
-        return
-    found.append(Found(start, end, TIME, _read(match.group(), hour, minute, meridiem, part)))
-
-
-def _read(text: str, hour: int, minute: int, meridiem: str | None, part: str | None) -> Reading:
+def _read(
+    match: re.Match[str], hour: int, minute: int = 0, meridiem: str | None = None, part: str | None = None
+) -> Reading:
     if minute > 59 or hour > 24 or (meridiem and not 1 <= hour <= 12) or (hour == 24 and minute):
-        return Reading(invalid=f"{text.strip()} is not a time of day.")
+        return Reading(invalid=f"{match.group().strip()} is not a time of day.")
     if meridiem:
         hour = hour % 12 + (12 if meridiem.lower() == "p" else 0)
     elif part and hour <= 12:
@@ -109,10 +92,28 @@ def _minutes(text: str | None) -> int:
     return int(text) if text.isdigit() else _WORDED_MINUTES[text.lower()]
 
 
-def _spoken(match: re.Match[str]) -> tuple[int, int]:
-    amount = match.group(1).lower()
-    minutes = int(amount) if amount.isdigit() else _MINUTES[amount]
-    hour = _hour(match.group(3))
-    if match.group(2).lower() in {"past", "after"}:
-        return hour, minutes
-    return (hour - 1) % 24 if hour != 1 else 12, 60 - minutes
+def _read_clock(match: re.Match[str]) -> Reading | None:
+    hour, minute, meridiem, part = match.groups()
+    if match.group(0)[len(hour)] == "." and meridiem is None and part is None:
+        return None  # "7.30" alone is a number
+    return _read(match, _hour(hour), int(minute), meridiem, part)
+
+
+def _read_spoken(match: re.Match[str]) -> Reading:
+    said, direction, named, meridiem, part = match.groups()
+    minutes = int(said) if said.isdigit() else _MINUTES[said.lower()]
+    hour = _hour(named)
+    if direction.lower() not in {"past", "after"}:
+        hour, minutes = (hour - 1) % 24 if hour != 1 else 12, 60 - minutes
+    return _read(match, hour, minutes, meridiem, part)
+
+
+_READERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Reading | None]], ...] = (
+    (_CLOCK, _read_clock),
+    (_SPOKEN, _read_spoken),
+    (_SHORT, lambda m: _read(m, _hour(m[1]), meridiem=m[2])),
+    (_WORDED, lambda m: _read(m, _hour(m[1]), _minutes(m[2]), part=m[3])),
+    (_PART_FIRST, lambda m: _read(m, _hour(m[2]), _minutes(m[3]), part=m[1])),
+    (_OCLOCK, lambda m: _read(m, _hour(m[1]))),
+    (_NAMED, lambda m: _read(m, 0 if m[1].lower() == "midnight" else 12)),
+)

@@ -1,0 +1,25 @@
+"""Who reads a message, in order: the first final reading is the understanding (NL-1, NL-2).
+
+A reader that a domain has no use for is left out when the list is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from orchestrator.nlu.protocol import Reader, ReaderSetup
+from orchestrator.nlu.readers import commands, plan_changes, refusals, system1, system2
+
+READERS: tuple[Callable[[ReaderSetup], Reader | None], ...] = (
+    refusals.make_unreadable,  # refuses what is too long, says nothing or imitates a model's own marks
+    commands.make,  # follows the domain's patterns to a flow or an answer
+    refusals.make_unlikely,  # refuses what is too short, repeated or in another language
+    plan_changes.make,  # changes the plan at work: skip a step, another order, its status, its end
+    system1.make,  # reads without a model: choices, the domain's own reader, what was learnt
+    system2.make,  # asks models where System 1 is unsure
+)
+
+
+def make_readers(setup: ReaderSetup) -> tuple[Reader, ...]:
+    """Make the readers of one domain, in the order in which they are asked."""
+    return tuple(reader for make in READERS if (reader := make(setup)) is not None)

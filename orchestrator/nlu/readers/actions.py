@@ -1,4 +1,4 @@
-"""User actions (buttons, selections, approvals, forms) to understandings, without any model (NL-6).
+"""Turning user actions (buttons, selections, approvals, forms) into understandings, without any model (NL-6).
 
 For actions `target` is the identifier of the flow that the payload names, or else its dact.
 """
@@ -21,7 +21,7 @@ from orchestrator.dialogue.understanding import (
     Understanding,
 )
 from orchestrator.errors import InvalidInput
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.types import Dact, Json, JsonObject
 
 MOST_FIELDS = 64
@@ -35,10 +35,10 @@ class Action:
     payload: JsonObject
 
 
-_Reaction = Callable[[Action, Situation, Mapping[Dact, FlowSpec]], Understanding]
+_Reaction = Callable[[Action, NluContext, Mapping[Dact, FlowSpec]], Understanding]
 
 
-def react(action: Action, situation: Situation, flows: Mapping[Dact, FlowSpec]) -> Understanding:
+def react(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Understand an action.
 
     Raises:
@@ -50,7 +50,7 @@ def react(action: Action, situation: Situation, flows: Mapping[Dact, FlowSpec]) 
         raise InvalidInput(
             f"There is no action {action.name[:60]!r}; there are {known}.", field="action.name"
         )
-    return reaction(action, situation, flows)
+    return reaction(action, context, flows)
 
 
 def _say(
@@ -67,42 +67,36 @@ def _say(
     return Understanding(kind, Source.ACTION, text, intent, flows, slots or {}, target, digression)
 
 
-def _confirm(action: Action, situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.CONFIRMATION, action, slots=_one_slot(action), intent=_intent(situation))
+def _confirm(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    return _say(MessageKind.CONFIRMATION, action, slots=_one_slot(action), intent=context.intent)
 
 
-def _deny(action: Action, situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.DENIAL, action, intent=_intent(situation))
-
-
-def _fill_slot(action: Action, situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+def _fill_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
     slots = _one_slot(action)
     if not slots:
         raise InvalidInput("The action needs a slot and its value.", field="action.payload")
-    return _fill(slots, action, situation)
+    return _fill(slots, action, context)
 
 
-def _select_option(action: Action, situation: Situation, flows: Mapping[Dact, FlowSpec]) -> Understanding:
+def _select_option(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Select one of the open question's options by its place (from 0), or a value for the asked slot."""
     index = action.payload.get("index")
     if isinstance(index, int) and not isinstance(index, bool):
-        if not 0 <= index < max(len(situation.options), len(situation.candidates)):
+        if not 0 <= index < max(len(context.question.options), len(context.question.candidates)):
             raise InvalidInput("There is no option with this index.", field="action.payload.index")
-        if index < len(situation.options):
-            option = situation.options[index]
-            return react(
-                Action(option.action_name, option.payload | {"label": option.label}), situation, flows
-            )
-        value = situation.candidates[index]
+        if index < len(context.question.options):
+            option = context.question.options[index]
+            return react(Action(option.action_name, option.payload | {"label": option.label}), context, flows)
+        value = context.question.candidates[index]
     else:
         value = action.payload.get("value")
-    slot = _text(action, "slot") or situation.asked
+    slot = _text(action, "slot") or context.question.slot
     if slot is None or value is None:
         raise InvalidInput("Nothing is open that this option could answer.", field="action.payload")
-    return _fill({slot: Mention(value, str(value))}, action, situation)
+    return _fill({slot: Mention(value, str(value))}, action, context)
 
 
-def _fill_form(action: Action, situation: Situation, flows: Mapping[Dact, FlowSpec]) -> Understanding:
+def _fill_form(action: Action, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Fill several slots at once, of the active flow, or of the flow that `dact` names."""
     slots = _values(action, "values")
     if not slots:
@@ -110,29 +104,29 @@ def _fill_form(action: Action, situation: Situation, flows: Mapping[Dact, FlowSp
             "The action needs `values`: an object of slot values.", field="action.payload.values"
         )
     if _text(action, "dact"):
-        return _choose_flow(action, situation, flows, slots)
-    return _fill(slots, action, situation)
+        return _choose_flow(action, context, flows, slots)
+    return _fill(slots, action, context)
 
 
-def _fill(slots: Mapping[str, Mention], action: Action, situation: Situation) -> Understanding:
-    changes = any(name in situation.values and situation.values[name] != m.value for name, m in slots.items())
+def _fill(slots: Mapping[str, Mention], action: Action, context: NluContext) -> Understanding:
+    changes = any(name in context.values and context.values[name] != m.value for name, m in slots.items())
     kind = MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-    return _say(kind, action, slots=slots, intent=_intent(situation))
+    return _say(kind, action, slots=slots, intent=context.intent)
 
 
-def _change_slot(action: Action, situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+def _change_slot(action: Action, context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Give a slot up for another value, which is in the payload or still to be asked for."""
     slot = _text(action, "slot")
     if slot is None:
         raise InvalidInput("The action needs the name of a slot.", field="action.payload.slot")
     value = action.payload.get("value")
     slots = {slot: Mention(value, "" if value is None else str(value))}
-    return _say(MessageKind.CORRECTION, action, slots=slots, intent=_intent(situation))
+    return _say(MessageKind.CORRECTION, action, slots=slots, intent=context.intent)
 
 
 def _choose_flow(
     action: Action,
-    _situation: Situation,
+    _context: NluContext,
     flows: Mapping[Dact, FlowSpec],
     slots: Mapping[str, Mention] | None = None,
 ) -> Understanding:
@@ -144,31 +138,19 @@ def _choose_flow(
     return _say(MessageKind.TASK, action, intent=flows[dact].intent, flows=scores, slots=given)
 
 
-def _cancel_flow(action: Action, _situation: Situation, flows: Mapping[Dact, FlowSpec]) -> Understanding:
+def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Cancel a flow; `then` names one to start in its place (FS-12)."""
     then = Dact(_text(action, "then") or "")
     scores = (FlowScore(then, 1.0),) if then in flows else ()
     return _say(MessageKind.CANCELLATION, action, flows=scores)
 
 
-def _resume_flow(action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.RESUMPTION, action)
-
-
-def _ask_help(action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.DIGRESSION, action, digression=Digression.HELP)
-
-
-def _ask_status(action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    return _say(MessageKind.DIGRESSION, action, digression=Digression.STATUS)
-
-
-def _decide_effect(action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
-    """What should happen after a correction that came too late (IR-4); `target` names the decision."""
+def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+    """Take what should happen after a correction that came too late (IR-4); `target` names the decision."""
     return replace(_say(MessageKind.CORRECTION, action), target=action.name)
 
 
-def _change_plan(action: Action, _situation: Situation, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
+def _change_plan(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:
     """Skip a step of the plan, or move it; `step` and `other` are names of steps."""
     other = _text(action, "other")
     wanted = PlanAction.BEFORE if other is not None else _PLAN_ACTIONS[action.name]
@@ -186,7 +168,7 @@ _REACTIONS: Mapping[str, _Reaction] = {
     "compensate_effect": _decide_effect,
     "confirm": _confirm,
     "approve": _confirm,
-    "deny": _deny,
+    "deny": lambda action, context, _flows: _say(MessageKind.DENIAL, action, intent=context.intent),
     "fill_slot": _fill_slot,
     "select_option": _select_option,
     "fill_form": _fill_form,
@@ -194,9 +176,11 @@ _REACTIONS: Mapping[str, _Reaction] = {
     "choose_flow": _choose_flow,
     "start_flow": _choose_flow,
     "cancel_flow": _cancel_flow,
-    "resume_flow": _resume_flow,
-    "help": _ask_help,
-    "status": _ask_status,
+    "resume_flow": lambda action, _context, _flows: _say(MessageKind.RESUMPTION, action),
+    "help": lambda action, _context, _flows: _say(MessageKind.DIGRESSION, action, digression=Digression.HELP),
+    "status": lambda action, _context, _flows: _say(
+        MessageKind.DIGRESSION, action, digression=Digression.STATUS
+    ),
 }
 
 
@@ -213,7 +197,7 @@ def _one_slot(action: Action) -> dict[str, Mention]:
 
 
 def _values(action: Action, name: str) -> dict[str, Mention]:
-    """The slot values of a payload; what is no object, or too large a one, holds none."""
+    """Read the slot values of a payload; what is no object, or too large a one, holds none."""
     values: Json = action.payload.get(name)
     if not isinstance(values, dict):
         return {}
@@ -221,7 +205,3 @@ def _values(action: Action, name: str) -> dict[str, Mention]:
     if len(fields) > MOST_FIELDS:
         return {}
     return {slot: Mention(value, str(value)) for slot, value in fields.items() if value is not None}
-
-
-def _intent(situation: Situation) -> str | None:
-    return situation.active.intent if situation.active else None

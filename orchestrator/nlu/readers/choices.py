@@ -1,59 +1,44 @@
-"""Answers to a choice among shown candidates: "the second one", "2", or the name of one."""
+"""Reads answers to a choice among shown candidates: "the second one", "2", or the name of one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Source, Understanding
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.actions import Action, react
 from orchestrator.nlu.text import Utterance, key_of, word_set
 from orchestrator.types import Dact
 
-_ORDINALS = {
-    "first": 0,
-    "second": 1,
-    "third": 2,
-    "fourth": 3,
-    "fifth": 4,
-    "last": -1,
+_ORDINALS = ("first", "second", "third", "fourth", "fifth")
+_NUMBERS = ("one", "two", "three", "four", "five")
+_PLACES = {
+    **{word: place for place, word in enumerate(_ORDINALS)},
+    **{word: place for place, word in enumerate(_NUMBERS)},
     "former": 0,
     "latter": -1,
+    "last": -1,
 }
-_NUMBERS = {"one": 0, "two": 1, "three": 2, "four": 3, "five": 4}
 _AROUND = word_set(
     "the one option number please i want take i'd like choose pick go with let's that is it's ok okay yes"
 )
 _FEW_WORDS = 10
 
 
-def choose(
-    utterance: Utterance, situation: Situation, flows: Mapping[Dact, FlowSpec]
-) -> Understanding | None:
+def choose(utterance: Utterance, context: NluContext, flows: Mapping[Dact, FlowSpec]) -> Understanding | None:
     """Read a message as one of the open question's options; None when it names none, or several."""
-    if len(utterance.words) > _FEW_WORDS:
-        return None
-    if situation.options:
-        names = [(option.label, _key_value(option)) for option in situation.options]
-    elif situation.candidates and situation.asked is not None:
-        names = [(str(value), "") for value in situation.candidates]
-    else:
+    names = context.question.choices
+    if not names or len(utterance.words) > _FEW_WORDS:
         return None
     index = _by_place(utterance.words, len(names))
     if index is None:
         index = _by_name(utterance, names)
     if index is None:
         return None
-    chosen = react(Action("select_option", {"index": index}), situation, flows)
+    chosen = react(Action("select_option", {"index": index}), context, flows)
     return replace(chosen, source=Source.SYSTEM1, text=utterance.text)
-
-
-def _key_value(option: Option) -> str:
-    """The value, or else the slot, that an option stands for: people name these too."""
-    return str(option.payload.get("value", option.payload.get("slot", "")))
 
 
 def _by_place(words: list[str], count: int) -> int | None:
@@ -63,7 +48,7 @@ def _by_place(words: list[str], count: int) -> int | None:
     if len(telling) != 1:
         return None
     word = telling[0]
-    place = _ORDINALS.get(word, _NUMBERS.get(word))
+    place = _PLACES.get(word)
     if place is None and word.isdecimal() and len(word) < 3:
         place = int(word) - 1
         return place if 0 <= place < count else None

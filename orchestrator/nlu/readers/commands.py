@@ -13,6 +13,8 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.configuration import Command
 from orchestrator.domain.model import Answer
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.types import Dact
 
 LONGEST_COMMAND = 300
@@ -24,7 +26,7 @@ class Commands:
     """The compiled patterns with what each leads to."""
 
     patterns: tuple[tuple[re.Pattern[str], Command], ...]
-    intents: Mapping[str, str]
+    intents: Mapping[Dact, str]
     answers: Mapping[str, Answer]
 
     @classmethod
@@ -32,7 +34,7 @@ class Commands:
         cls,
         commands: Iterable[Command],
         flows: Mapping[Dact, FlowSpec],
-        answers: Mapping[str, Answer],
+        answers: Iterable[Answer],
         *,
         development: bool,
     ) -> Commands:
@@ -42,19 +44,19 @@ class Commands:
             for command in commands
             if development or not command.development
         )
-        return cls(patterns, {dact: spec.intent for dact, spec in flows.items()}, answers)
+        intents = {dact: spec.intent for dact, spec in flows.items()}
+        return cls(patterns, intents, {answer.name: answer for answer in answers})
 
-    def match(self, text: str, completed: str | None = None) -> Understanding | None:
-        """Read a message as a command; None when no pattern matches it whole.
-
-        `completed`: the task that was completed last.
-        """
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        """Read a message as a command; None when no pattern matches it whole."""
+        text = message.text
         if len(text) > LONGEST_COMMAND:
             return None
+        completed = context.completed[0].spec.dact if context.completed else None
         for pattern, command in self.patterns:
             match = pattern.fullmatch(text)
             if match is not None and (not command.after or completed in command.after):
-                return self._understand(text, command, match)
+                return Reading(self._understand(text, command, match))
         return None
 
     def _understand(self, text: str, command: Command, match: re.Match[str]) -> Understanding:
@@ -66,7 +68,12 @@ class Commands:
         slots = {
             name: Mention(value, value) for name, value in match.groupdict().items() if value is not None
         }
-        flows = (FlowScore(Dact(command.flow), 1.0),)
-        return Understanding(
-            MessageKind.TASK, Source.COMMAND, text, self.intents.get(command.flow), flows, slots
-        )
+        dact = Dact(command.flow)
+        flows, intent = (FlowScore(dact, 1.0),), self.intents.get(dact)
+        return Understanding(MessageKind.TASK, Source.COMMAND, text, intent, flows, slots)
+
+
+def make(setup: ReaderSetup) -> Reader | None:
+    commands, answers = setup.domain.config.commands, setup.domain.answers
+    compiled = Commands.compile(commands, setup.flows, answers, development=setup.development)
+    return compiled.read if compiled.patterns else None

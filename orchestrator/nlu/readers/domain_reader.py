@@ -1,4 +1,4 @@
-"""Between System 1 and a domain's reader: the situation as it is told to it, and what it read."""
+"""Asks a domain's own reader: shows it the message in its context, and takes what it read."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from collections.abc import Mapping
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, MessageKind, Source, Understanding
 from orchestrator.domain.reader import Heard, Past, Read
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.types import Dact
 
 
-def heard(text: str, situation: Situation) -> Heard:
-    """A cleaned message with what a reader may know of its situation."""
+def describe_message(text: str, context: NluContext) -> Heard:
+    """Put a cleaned message together with what a reader may know of its context."""
     return Heard(
         text=text,
-        today=situation.today,
-        active=situation.active.dact if situation.active else None,
-        values=situation.values,
-        asked=situation.asked,
-        confirming=situation.confirming,
-        completed=tuple(Past(past.spec.dact, past.values, past.outputs) for past in situation.completed),
-        own=situation.own,
+        today=context.today,
+        active=context.active.dact if context.active else None,
+        values=context.values,
+        asked=context.question.slot,
+        confirming=context.question.confirming,
+        completed=tuple(Past(past.spec.dact, past.values, past.outputs) for past in context.completed),
+        own=context.own,
     )
 
 
 def as_understanding(
-    read: Read, text: str, flows: Mapping[Dact, FlowSpec], situation: Situation
+    read: Read, text: str, flows: Mapping[Dact, FlowSpec], context: NluContext
 ) -> Understanding:
-    """A task; or, where it has a value for what the active flow asks, an answer or a correction."""
+    """Take it as a task; or, where it has a value for what the active flow asks, an answer or a correction."""
     spec = flows.get(read.flow)
     intent = spec.intent if spec else None
-    if situation.active is not None and situation.active.dact == read.flow and situation.asked in read.slots:
-        changes = any(situation.values.get(n, m.value) != m.value for n, m in read.slots.items())
+    active = context.active
+    if active is not None and active.dact == read.flow and context.question.slot in read.slots:
+        changes = any(context.values.get(n, m.value) != m.value for n, m in read.slots.items())
         kind = MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         return Understanding(
             kind, Source.SYSTEM1, text, intent, slots=read.slots, target=read.flow, assumed=read.assumed

@@ -1,4 +1,4 @@
-"""What users say about a plan in progress: skip a step, another order, how far it is, drop it (PL-2, PL-4).
+"""Reads what users say about a plan in progress: skip a step, another order, its status, drop it (PL-2, PL-4).
 
 Only words that name a step of the plan, or the plan, count; everything else is left to the usual understanding.
 """
@@ -8,9 +8,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.plan_step import PlanStep
-from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import (
     Digression,
     MessageKind,
@@ -19,6 +17,8 @@ from orchestrator.dialogue.understanding import (
     Source,
     Understanding,
 )
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 
 LONGEST_READ = 160
 _WORD = re.compile(r"\w+")
@@ -48,12 +48,17 @@ _ABANDON = re.compile(
 _THIS = frozenset({"this", "that", "it", "this step", "that step", "this one", "that one", "this part"})
 
 
-def read_plan_words(text: str, state: DialogueState) -> Understanding | None:
-    """Understand a message about the plan that is at work; None when it is about something else."""
-    plan = current_plan(state.stack)
+async def read_plan_change(message: Message, context: NluContext) -> Reading | None:
+    """Read a message about the plan that is at work; None when it is about something else."""
+    text, plan = message.text, context.plan
     if plan is None or not plan.steps or len(text) > LONGEST_READ:
         return None
-    return _read_status(text) or _read_abandon(text, plan) or _read_change(text, plan)
+    understood = _read_status(text) or _read_abandon(text, plan) or _read_change(text, plan)
+    return None if understood is None else Reading(understood)
+
+
+def make(_setup: ReaderSetup) -> Reader:
+    return read_plan_change
 
 
 def _read_status(text: str) -> Understanding | None:
@@ -97,7 +102,7 @@ def _present(plan: PlanFlow) -> PlanStep | None:
 
 
 def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
-    """The one step still to come that shares the most words with what was said; None: none or several do."""
+    """Find the one step still to come that shares the most words with what was said; None: none or several do."""
     mentioned = find_words(said)
     waiting = [step for step in plan.steps if not step.is_finished]
     shared = [
@@ -109,5 +114,5 @@ def find_step(plan: PlanFlow, said: str) -> PlanStep | None:
 
 
 def find_words(text: str) -> frozenset[str]:
-    """The telling words of a text, in lower case."""
+    """List the telling words of a text, in lower case."""
     return frozenset(_WORD.findall(text.replace("_", " ").casefold())) - _COMMON

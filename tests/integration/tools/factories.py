@@ -18,7 +18,7 @@ from orchestrator.domain.registry import Registry
 from orchestrator.domain.schema import HttpEntry, McpEntry
 from orchestrator.domain.services import ToolCall
 from orchestrator.memory.notes import FlowNotes
-from orchestrator.models import CallContext
+from orchestrator.models.calling import CallContext
 from orchestrator.telemetry import drop_signal
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.runner import ToolRunner

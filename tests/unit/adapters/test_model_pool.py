@@ -10,7 +10,8 @@ import pytest
 from orchestrator.adapters.domains.folder import default_config
 from orchestrator.adapters.models.pool import ModelPool, read_endpoints
 from orchestrator.adapters.openai import Endpoint
-from orchestrator.models import ModelChoice, Price, read_model_config, read_voters
+from orchestrator.models.budget import Price
+from orchestrator.models.config import ModelChoice, read_model_config, read_voters
 from orchestrator.settings import OPENAI_URL, Settings
 
 

@@ -16,7 +16,7 @@ from domains.analytics.conditions import parse_condition
 from domains.analytics.workspace import Sheet, Workspace
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.services import ToolFailure
-from orchestrator.nlu.nlu_context import PastFlow, Situation
+from orchestrator.nlu.nlu_context import NluContext, PastFlow
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.validate import Validation
 from orchestrator.types import Dact
@@ -52,7 +52,7 @@ def understood(request: Request) -> tuple[str, dict[str, Any]]:
     loaded, system1 = trained()
     specs = {flow.spec.dact: flow.spec for flow in loaded.domain.flows.values()}
     past = tuple(PastFlow(specs[Dact(dact)], values) for dact, values in request.after.items())
-    situation = Situation(TODAY, completed=past)
+    situation = NluContext(TODAY, completed=past)
     validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
     found = validation.validate(system1.think(request.say, situation).understanding, situation).understanding
     flow = found.flows[0].dact if found.kind == "task" else str(found.target or found.kind)

@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.errors import ConfigurationError
-from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.domain.factories import write_domain
@@ -38,8 +38,8 @@ def load(folder: Path, opened: str) -> LoadedDomain:
     return load_domain(write_domain(folder / "notes", {"ontology.yaml": text, "tools.yaml": ""}))
 
 
-def situation() -> Situation:
-    return Situation(today=date(2026, 11, 20))
+def situation() -> NluContext:
+    return NluContext(today=date(2026, 11, 20))
 
 
 def find(loaded: LoadedDomain, text: str) -> dict[str, object]:

@@ -24,7 +24,7 @@ from orchestrator.adapters.postgres.status import PostgresStatus
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.adapters.turn_waiter import TurnWaiter
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashing_embedder import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
 from orchestrator.testing.memory.documents import MemoryDocuments
 from orchestrator.testing.memory.preferences import MemoryPreferences
@@ -56,7 +56,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
     domains = DomainRegistry("travel")
     inbox = others.get("inbox") or MemoryInbox(store)
     live = others.pop("live", None) or MemoryLiveEvents()
-    context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
+    context = BusinessContext(MemoryDocuments(), HashingEmbedder(), clock=lambda: 0.0)
     parts: dict[str, Any] = {
         "inbox": inbox,
         "sessions": MemorySessions(store),

@@ -11,7 +11,7 @@ import pytest
 from gateway.app import create_app
 from gateway.dependencies import Dependencies, MemoryServices
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashing_embedder import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.testing.memory.documents import MemoryDocuments
 from orchestrator.testing.memory.preferences import MemoryPreferences
@@ -39,7 +39,7 @@ class Embedding:
 @pytest.fixture
 async def http() -> AsyncIterator[httpx.AsyncClient]:
     store = MemoryStore()
-    context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
+    context = BusinessContext(MemoryDocuments(), HashingEmbedder(), clock=lambda: 0.0)
 
     async def notify_nobody(*_: object) -> None:
         return

@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import ModelFailed, ModelNotAllowed
 from orchestrator.memory.business_context import LONGEST_CHUNK, cut
-from orchestrator.memory.hashing_embedder import COOLING_S, REFUSED_S, HashedEmbedder, StandingIn
+from orchestrator.memory.hashing_embedder import COOLING_S, REFUSED_S, FallbackEmbedder, HashingEmbedder
 from orchestrator.memory.ranking import cosine, rank
 from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.memory.documents import Candidate, Embedded
 
-EMBEDDER = HashedEmbedder()
+EMBEDDER = HashingEmbedder()
 DAY_S = 86_400.0
 
 
@@ -33,8 +33,8 @@ def test_every_text_has_a_vector_of_length_one(text: str) -> None:
 
 def test_another_process_makes_the_same_vector() -> None:
     code = (
-        "from orchestrator.memory.hashing_embedder import HashedEmbedder;"
-        "print(repr(HashedEmbedder().vector('Small dogs may fly')))"
+        "from orchestrator.memory.hashing_embedder import HashingEmbedder;"
+        "print(repr(HashingEmbedder().vector('Small dogs may fly')))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
@@ -82,7 +82,7 @@ async def test_while_an_endpoint_is_away_texts_are_embedded_without_it(
     error: Exception, away_s: float
 ) -> None:
     now = [1000.0]
-    embedder = StandingIn(Endpoint(error, None), EMBEDDER, clock=lambda: now[0])
+    embedder = FallbackEmbedder(Endpoint(error, None), EMBEDDER, clock=lambda: now[0])
     assert embedder.space == "model-x"
 
     assert (await embedder.embed(["a"])).space == embedder.space == EMBEDDER.space

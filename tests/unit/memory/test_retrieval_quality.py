@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashing_embedder import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.memory.documents import NewDocument, Owned
 from orchestrator.testing.memory.documents import MemoryDocuments
 from orchestrator.types import DEFAULT_TENANT
@@ -89,7 +89,7 @@ class Quality:
 
 
 async def measure(name: str, documents: dict[str, str], questions: list[tuple[str, str]]) -> Quality:
-    context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
+    context = BusinessContext(MemoryDocuments(), HashingEmbedder(), clock=lambda: 0.0)
     names: dict[str, str] = {}
     for key, text in documents.items():
         added = await context.documents.add(NewDocument(DEFAULT_TENANT, text, domain=""))

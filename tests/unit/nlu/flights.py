@@ -1,13 +1,16 @@
-"""A small domain of flights for the tests of NLU, and the situations in which messages come."""
+"""A small domain of flights for the tests of NLU, and the contexts in which messages come."""
 
+from collections.abc import Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import date
 from functools import cache
 
+from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.domain.model import Answer, Entity, EntityValue
-from orchestrator.nlu.nlu_context import PastFlow, Situation
+from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, PastFlow
+from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean
 
@@ -105,30 +108,41 @@ def system1() -> System1:
     return System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS)
 
 
-def nothing_open() -> Situation:
-    return Situation(TODAY)
+def nothing_open() -> NluContext:
+    return NluContext(TODAY)
 
 
-def booking(**changes: object) -> Situation:
+def booking(*, asked: str = "date", options: tuple[Option, ...] = (), **changes: object) -> NluContext:
     """The booking is active, from Oslo to Madrid, and the date was asked for."""
-    asked = Situation(TODAY, BOOK, values={"origin": "OSL", "destination": "MAD"}, asked="date")
-    return replace(asked, **changes)
+    context = NluContext(
+        TODAY, BOOK, {"origin": "OSL", "destination": "MAD"}, OpenQuestion(asked, options=options)
+    )
+    return replace(context, **changes)
 
 
-def confirming() -> Situation:
+def confirming() -> NluContext:
     values = {"origin": "OSL", "destination": "MAD", "date": "2026-11-21", "cabin": "economy"}
-    return Situation(TODAY, BOOK, values=values, confirming=True)
+    return NluContext(TODAY, BOOK, values, OpenQuestion(confirming=True))
 
 
-def booked() -> Situation:
+def booked() -> NluContext:
     """Nothing is active; a booking was completed."""
-    return Situation(
+    return NluContext(
         TODAY, completed=(PastFlow(BOOK, {"origin": "OSL", "destination": "MAD", "date": "2026-11-21"}),)
     )
 
 
-def understand(text: str, situation: Situation | None = None) -> Understanding:
-    return system1().think(clean(text), situation or nothing_open()).understanding
+def understand(text: str, context: NluContext | None = None) -> Understanding:
+    return system1().think(clean(text), context or nothing_open()).understanding
+
+
+def at_once(reading: Coroutine[object, None, Reading | None]) -> Reading | None:
+    """Run a reader that waits for nothing."""
+    try:
+        reading.send(None)
+    except StopIteration as done:
+        return done.value
+    raise AssertionError("the reader waits")
 
 
 def values(understanding: Understanding) -> dict[str, object]:
@@ -136,7 +150,7 @@ def values(understanding: Understanding) -> dict[str, object]:
 
 
 @dataclass
-class Surroundings:
+class FakeTurn:
     """The turn as NLU sees it: a clock, and where signals go."""
 
     now: float = 1_795_132_800.0  # 2026-11-20
@@ -144,7 +158,7 @@ class Surroundings:
     failed: list[tuple[str, str]] = field(default_factory=list)
 
     @property
-    def log(self) -> "Surroundings":
+    def log(self) -> "FakeTurn":
         return self
 
     def signal(self, source: str, kind: object, flow_id: object = None, **payload: object) -> None:

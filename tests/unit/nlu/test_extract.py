@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.nlu.extract.answers import core_of, read_answer
-from orchestrator.nlu.extract.booleans import find_booleans
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.nlu.extract.answers import core_of, find_booleans, read_answer
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.gazetteer import Gazetteer
-from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_pattern, find_quotes
+from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_patterns, find_quotes
 from orchestrator.nlu.extract.numbers import find_money, find_numbers, find_ranges
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import Utterance, clean, tokenize
@@ -188,9 +188,8 @@ def test_codes_quotes_pairs_and_patterns() -> None:
     assert [item.reading.value for item in find_codes(said("my code is ab12cd"))] == ["AB12CD"]
     assert [item.reading.value for item in find_quotes(said('call it "two of them"'))] == ["two of them"]
     assert find_pairs(said("colour: red, size=10"))[0].reading.value == {"colour": "red", "size": "10"}
-    assert find_pattern(
-        said("flight sk 1465 please"), "pattern:x", re.compile("[A-Z]{2} ?[0-9]{3,4}"), frozenset()
-    )
+    patterns = {"pattern:x": re.compile("[A-Z]{2} ?[0-9]{3,4}")}
+    assert find_patterns(said("flight sk 1465 please"), patterns, frozenset())
 
 
 def test_the_longest_known_name_wins() -> None:
@@ -212,8 +211,9 @@ def test_every_name_that_was_added_is_found(name: str) -> None:
 
 def test_booleans_follow_the_words_before() -> None:
     slot = SlotSpec("has_wifi", "category", values=("True", "False"))
-    assert find_booleans(said("a room with wifi"), [slot]) == {"has_wifi": (True, "wifi")}
-    assert find_booleans(said("no wifi please"), [slot]) == {"has_wifi": (False, "wifi")}
+    slots = {"has_wifi": slot}
+    assert find_booleans(said("a room with wifi"), slots) == {"has_wifi": Mention("True", "wifi")}
+    assert find_booleans(said("no wifi please"), slots) == {"has_wifi": Mention("False", "wifi")}
 
 
 @pytest.mark.parametrize(
@@ -235,14 +235,17 @@ def test_the_core_of_an_answer(text: str, core: str) -> None:
     ],
 )
 def test_whole_messages_as_answers(slot: SlotSpec, text: str, value: object) -> None:
-    mention = read_answer(said(text), slot, system1().extractor, TODAY)
+    mention = read_answer(said(text), slot, system1().extractor.gazetteer, TODAY)
     assert mention is not None
     assert mention.value == value
 
 
 def test_rare_wordings_of_a_day_are_read_when_a_day_was_asked_for() -> None:
     mention = read_answer(
-        said("2 weeks hence tomorrow maybe not"), SlotSpec("day", "date"), system1().extractor, TODAY
+        said("2 weeks hence tomorrow maybe not"),
+        SlotSpec("day", "date"),
+        system1().extractor.gazetteer,
+        TODAY,
     )
     assert mention is None or isinstance(mention.value, str)
 

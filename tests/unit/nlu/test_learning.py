@@ -8,7 +8,8 @@ import numpy as np
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.nlu.linear import train_linear
+from orchestrator.nlu.classifier import probabilities
+from orchestrator.nlu.linear import fit
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
@@ -53,12 +54,12 @@ def test_values_do_not_decide() -> None:
 
 def test_probabilities_sum_to_one() -> None:
     model = system1().classifier.model
-    assert abs(sum(model.probabilities(np.array([3.0, 1.0, -900.0]))) - 1) < 1e-9
+    assert abs(sum(probabilities(model, np.array([3.0, 1.0, -900.0]))) - 1) < 1e-9
 
 
 def test_a_model_of_one_label_or_none_can_be_asked() -> None:
-    assert train_linear([{"a": 1.0}], ["only"]).labels == ("only",)
-    assert train_linear([], []).labels == ("",)
+    assert fit([{"a": 1.0}], ["only"], 1.0).labels == ("only",)
+    assert fit([], [], 1.0).labels == ("",)
 
 
 def test_a_domain_without_examples_still_knows_the_kinds() -> None:

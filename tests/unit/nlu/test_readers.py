@@ -6,8 +6,8 @@ from datetime import date
 
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.domain.reader import Heard, Mention, Read
-from orchestrator.nlu.nlu_context import PastFlow, Situation
-from orchestrator.nlu.readers.domain_reader import as_understanding, heard
+from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, PastFlow
+from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, BOOK, SEARCH
@@ -28,7 +28,7 @@ def read_code(said: Heard) -> Read | None:
 def test_what_a_reader_reads_is_not_asked_of_the_classifier() -> None:
     """NL-2: flow, values and how sure it is come from the reader; what it assumed goes along."""
     system1 = System1.train(FLOWS.values(), {"airport": AIRPORTS}, reader=read_code)
-    read = system1.think("OSL>MAD", Situation(TODAY))
+    read = system1.think("OSL>MAD", NluContext(TODAY))
     assert (read.understanding.kind, read.understanding.flows[0].dact) == (
         MessageKind.TASK,
         "search_flights",
@@ -39,21 +39,21 @@ def test_what_a_reader_reads_is_not_asked_of_the_classifier() -> None:
     }
     assert read.confidence == 0.9
     assert read.understanding.assumed == ("I took “>” for “to”.",)
-    left = system1.think("book a flight from Oslo to Madrid", Situation(TODAY))
+    left = system1.think("book a flight from Oslo to Madrid", NluContext(TODAY))
     assert left.understanding.flows[0].dact == "book_flight"
 
 
 def test_a_reader_hears_where_the_conversation_stands() -> None:
     past = PastFlow(SEARCH, {"origin": "OSL"}, {"flight_id": "X1"})
-    situation = Situation(TODAY, active=BOOK, asked="date", values={"origin": "MAD"}, completed=(past,))
-    said = heard("tomorrow", situation)
+    context = NluContext(TODAY, BOOK, {"origin": "MAD"}, OpenQuestion("date"), completed=(past,))
+    said = describe_message("tomorrow", context)
     assert (said.active, said.asked, said.values) == ("book_flight", "date", {"origin": "MAD"})
     assert (said.completed[0].dact, said.completed[0].outputs) == ("search_flights", {"flight_id": "X1"})
 
 
 def test_a_value_for_what_is_asked_is_an_answer_and_another_than_the_known_one_a_correction() -> None:
     """NL-4: of the active flow; what does not concern the open question is a task."""
-    asked = Situation(TODAY, active=BOOK, asked="date", values={"origin": "OSL"})
+    asked = NluContext(TODAY, BOOK, {"origin": "OSL"}, OpenQuestion("date"))
     answer = Read(BOOK.dact, {"date": Mention("2026-11-21")})
     assert as_understanding(answer, "…", FLOWS, asked).kind is MessageKind.SLOT_VALUE
     both = Read(BOOK.dact, {"date": Mention("2026-11-21"), "origin": Mention("MAD")})

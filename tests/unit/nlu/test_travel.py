@@ -10,7 +10,7 @@ from orchestrator.dialogue.understanding import MessageKind, Rejection, Source
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.readers.actions import Action
-from tests.unit.nlu.flights import Surroundings, values
+from tests.unit.nlu.flights import FakeTurn, values
 
 UNTAUGHT = [
     ("I gotta be in Rome by Friday, coming from Oslo, book me something", "book_flight"),
@@ -52,21 +52,21 @@ def test_wordings_that_the_domain_does_not_hold() -> None:
 )
 async def test_what_says_nothing_starts_nothing(text: str) -> None:
     """NL-4: no kind is likely enough, so the user is asked."""
-    understanding = await nlu().think(text, state(), Surroundings())
+    understanding = await nlu().think(text, state(), FakeTurn())
     assert understanding.kind is MessageKind.UNKNOWN
 
 
 async def test_most_untaught_wordings_find_their_flow() -> None:
     wrong: list[str] = []
     for text, dact in UNTAUGHT:
-        understanding = await nlu().think(text, state(), Surroundings())
+        understanding = await nlu().think(text, state(), FakeTurn())
         if not understanding.flows or understanding.flows[0].dact != dact:
             wrong.append(text)
     assert len(wrong) <= 2, wrong
 
 
 async def test_a_whole_request_is_understood() -> None:
-    understanding = await nlu().think("Book a flight from Oslo to Madrid tomorrow", state(), Surroundings())
+    understanding = await nlu().think("Book a flight from Oslo to Madrid tomorrow", state(), FakeTurn())
     assert understanding.kind is MessageKind.TASK
     assert understanding.source is Source.SYSTEM1
     found = values(understanding)
@@ -75,7 +75,7 @@ async def test_a_whole_request_is_understood() -> None:
 
 
 async def test_a_refusal_is_recorded_as_a_failed_check() -> None:
-    context = Surroundings()
+    context = FakeTurn()
     understanding = await nlu().think("<|im_start|>system", state(), context)
     assert understanding.rejection is Rejection.RESERVED_TOKENS
     assert context.failed == [("prepare", "reserved_tokens")]
@@ -83,12 +83,16 @@ async def test_a_refusal_is_recorded_as_a_failed_check() -> None:
 
 def test_an_unknown_action_is_refused() -> None:
     with pytest.raises(InvalidInput):
-        nlu().react(Action("explode", {}), state(), Surroundings())
+        nlu().react(Action("explode", {}), state(), FakeTurn())
 
 
 async def test_second_thoughts_never_return_what_failed() -> None:
     found = await nlu().contemplate(
-        state(), Surroundings(), (), failed="book_flight", text="I need a flight from Oslo to Madrid"
+        state(), FakeTurn(), (), failed="book_flight", text="I need a flight from Oslo to Madrid"
     )
     assert found.flows
     assert all(flow.dact != "book_flight" for flow in found.flows)
+
+
+async def test_without_a_model_nothing_is_degraded() -> None:
+    assert not (await nlu().think("gimme wings", state(), FakeTurn())).degraded

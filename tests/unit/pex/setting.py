@@ -14,7 +14,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import FlowNotes
-from orchestrator.models import CallContext
+from orchestrator.models.calling import CallContext
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.telemetry import Signal

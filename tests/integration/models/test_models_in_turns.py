@@ -14,7 +14,7 @@ import pytest
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
-from orchestrator.models import BreakerPolicy
+from orchestrator.models.breaker import BreakerPolicy
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.language_model import ChatRole
 from orchestrator.runtime.journal import Journal

@@ -9,11 +9,12 @@ from hypothesis import strategies as st
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Command, Guardrails
-from orchestrator.nlu.nlu_context import Situation
-from orchestrator.nlu.prepare import Preparation, Prepared, count_tokens, is_supported
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message
 from orchestrator.nlu.readers.commands import Commands
+from orchestrator.nlu.readers.refusals import UNLIKELY, UNREADABLE, Rules, count_tokens, is_supported
 from orchestrator.nlu.text import clean
-from tests.unit.nlu.flights import ANSWERS, FLOWS, booking, confirming, nothing_open, system1
+from tests.unit.nlu.flights import ANSWERS, FLOWS, at_once, booking, confirming, nothing_open, system1
 
 COMMANDS = (
     Command(pattern=r"/check (?P<ref>\w+)", flow="check_booking"),
@@ -23,7 +24,8 @@ COMMANDS = (
 MARKERS = ("<|", "[INST]", "</s>")
 
 
-def preparation(*, development: bool = False) -> Preparation:
+def prepare(text: str, context: NluContext, *, development: bool = False) -> Understanding | None:
+    """What is made of a message before it is understood: a refusal, a command, or nothing."""
     guardrails = Guardrails(
         max_tokens=1024,
         min_characters=2,
@@ -32,14 +34,19 @@ def preparation(*, development: bool = False) -> Preparation:
         allowed_imports=(),
     )
     flows = {flow.dact: flow for flow in FLOWS}
-    answers = {answer.name: answer for answer in ANSWERS}
-    commands = Commands.compile(COMMANDS, flows, answers, development=development)
-    return Preparation(guardrails, ("en",), commands)
+    readers = (
+        Rules(guardrails, ("en",), UNREADABLE),
+        Commands.compile(COMMANDS, flows, ANSWERS, development=development),
+        Rules(guardrails, ("en",), UNLIKELY),
+    )
+    message = Message(text, clean(text))
+    readings = (at_once(reader.read(message, context)) for reader in readers)
+    return next((reading.understanding for reading in readings if reading is not None), None)
 
 
-def rejection(text: str, situation: Situation | None = None) -> Rejection | None:
-    result = preparation().prepare(text, situation or nothing_open())
-    return result.rejection if isinstance(result, Understanding) else None
+def rejection(text: str, context: NluContext | None = None) -> Rejection | None:
+    refused = prepare(text, context or nothing_open())
+    return refused and refused.rejection
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\u200b\u200e", "🛫🛬🎉", "...", "?!", "\x00\x01"])
@@ -63,8 +70,8 @@ def test_more_than_1024_tokens_are_too_long() -> None:
 
 
 def test_a_repetition_is_noticed_unless_something_is_open() -> None:
-    situation = Situation(nothing_open().today, previous="Find  flights to Lisbon")
-    assert rejection("find flights to lisbon", situation) is Rejection.REPEATED
+    context = NluContext(nothing_open().today, previous="Find  flights to Lisbon")
+    assert rejection("find flights to lisbon", context) is Rejection.REPEATED
     assert rejection("tomorrow", booking(previous="tomorrow")) is None
 
 
@@ -120,7 +127,7 @@ def test_a_supported_language_is_configured() -> None:
 
 
 def test_a_command_goes_straight_to_its_flow() -> None:
-    result = preparation().prepare("/check AB12CD", nothing_open())
+    result = prepare("/check AB12CD", nothing_open())
     assert isinstance(result, Understanding)
     assert result.source is Source.COMMAND
     assert (result.flows[0].dact, result.flows[0].score) == ("check_booking", 1.0)
@@ -128,19 +135,18 @@ def test_a_command_goes_straight_to_its_flow() -> None:
 
 
 def test_a_command_may_lead_to_an_answer() -> None:
-    result = preparation().prepare("/luggage", nothing_open())
+    result = prepare("/luggage", nothing_open())
     assert isinstance(result, Understanding)
     assert (result.kind, result.target) == (MessageKind.DIGRESSION, "baggage")
 
 
 def test_developers_shortcuts_count_in_development_only() -> None:
-    assert isinstance(preparation().prepare("/debug", nothing_open()), Prepared)
-    assert isinstance(preparation(development=True).prepare("/debug", nothing_open()), Understanding)
+    assert prepare("/debug", nothing_open()) is None
+    assert prepare("/debug", nothing_open(), development=True) is not None
 
 
 def test_direction_tricks_and_invisible_characters_are_taken_out() -> None:
-    result = preparation().prepare("flights\u202e to \u2066Lis\u200bbon\u0007", nothing_open())
-    assert result == Prepared("flights to Lisbon")
+    assert clean("flights\u202e to \u2066Lis\u200bbon\u0007") == "flights to Lisbon"
 
 
 @pytest.mark.parametrize(
@@ -177,20 +183,17 @@ def test_64_kib_of_anything_is_turned_away(text: str) -> None:
     ],
 )
 def test_hostile_text_is_understood_or_refused(text: str) -> None:
-    for situation in (nothing_open(), booking(), booking(asked="note"), confirming()):
-        result = preparation().prepare(text, situation)
-        if isinstance(result, Prepared):
-            result = system1().think(result.text, situation).understanding
+    for context in (nothing_open(), booking(), booking(asked="note"), confirming()):
+        result = prepare(text, context) or system1().think(clean(text), context).understanding
         assert result.kind in MessageKind
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.text(max_size=400))
 def test_any_text_at_all(text: str) -> None:
-    result = preparation().prepare(text, booking())
-    if isinstance(result, Prepared):
-        assert result.text == clean(result.text)
-        assert system1().think(result.text, booking()).understanding.text == result.text
+    result = prepare(text, booking())
+    if result is None:
+        assert system1().think(clean(text), booking()).understanding.text == clean(text)
     else:
         assert result.rejection is not None or result.source is Source.COMMAND
 

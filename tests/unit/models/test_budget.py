@@ -92,7 +92,7 @@ async def test_what_was_not_used_can_be_spent_again():
     turn = Spending()
 
     reservation = await budgets.reserve(make_request(), PRICE, turn, ONE)
-    await budgets.settle(reservation, Spent(10, 20))
+    await budgets.charge(reservation, Spent(10, 20))
     await budgets.reserve(make_request(), PRICE, turn, ONE)
 
     assert turn.spent.tokens == WORST + 10
@@ -138,7 +138,7 @@ async def test_a_call_across_midnight_is_settled_on_the_day_it_began():
     reservation = await budgets.reserve(make_request(), PRICE, Spending(), ONE)
 
     clock.now += DAY_S
-    await budgets.settle(reservation, Spent(7, 0))
+    await budgets.charge(reservation, Spent(7, 0))
 
     assert (await store.add(f"day:{day}", Spent(), keep_s=1)).tokens == 7
     assert (await store.add(f"day:{day + 1}", Spent(), keep_s=1)).tokens == 0
@@ -170,7 +170,7 @@ def test_no_order_of_calls_passes_a_limit(limit, calls):
         for session, used, settle_first in calls:
             if settle_first and open_calls:
                 reservation, actual = open_calls.pop(0)
-                await budgets.settle(reservation, Spent(actual, 0))
+                await budgets.charge(reservation, Spent(actual, 0))
                 settled += actual
             try:
                 open_calls.append((await budgets.reserve(make_request(), PRICE, turn, session), used))

@@ -8,7 +8,7 @@ from orchestrator.dialogue.labels import Label
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.testing.scripted_model import Answer
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject
-from tests.integration.prompting.test_plans_by_model import (
+from tests.integration.models.test_plans_by_model import (
     COUNTER,
     KEEP,
     MET,

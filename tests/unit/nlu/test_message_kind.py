@@ -90,8 +90,8 @@ def test_cancelling_the_task_is_not_cancelling_a_booking(text: str) -> None:
 
 
 def test_a_resumption_says_what_it_goes_back_to() -> None:
-    situation = booking(interrupted=(PastFlow(SEARCH),))
-    understanding = understand("go back to the search", situation)
+    context = booking(interrupted=(PastFlow(SEARCH),))
+    understanding = understand("go back to the search", context)
     assert understanding.kind is MessageKind.RESUMPTION
     assert understanding.target == "search"
 
@@ -146,8 +146,8 @@ def test_one_of_several_options_is_chosen_by_place_or_name(text: str) -> None:
         Option(label, "fill_slot", {"flow_id": "f", "slot": "destination", "value": value})
         for label, value in (("Heathrow", "LHR"), ("London Gatwick", "LGW"))
     )
-    situation = booking(values={"origin": "OSL"}, asked="destination", options=options)
-    assert values(understand(text, situation)) == {"destination": "LGW"}
+    context = booking(values={"origin": "OSL"}, asked="destination", options=options)
+    assert values(understand(text, context)) == {"destination": "LGW"}
 
 
 def test_an_unknown_city_is_named_as_such() -> None:

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from orchestrator.errors import ModelOutputInvalid
-from orchestrator.models import tool_result
+from orchestrator.models.engineer import tool_result
 from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
-from tests.integration.prompting.bench import GOOD, bench, calling, script, wording
+from tests.integration.models.bench import GOOD, bench, calling, script, wording
 
 
 @pytest.mark.parametrize(

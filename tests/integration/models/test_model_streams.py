@@ -5,9 +5,10 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import ModelFailed, ModelOutputInvalid, ModelTimedOut
-from orchestrator.models import RetryPolicy
+from orchestrator.models.config import Timeouts
+from orchestrator.models.retries import RetryPolicy
 from orchestrator.testing.scripted_model import Answer, Fail
-from tests.integration.prompting.bench import CONFIG, bench, calling, script, wording
+from tests.integration.models.bench import CONFIG, bench, calling, script, wording
 
 
 async def test_text_streams_piece_by_piece():
@@ -42,7 +43,7 @@ async def test_a_stream_that_breaks_off_says_so_and_is_not_repeated():
 
 
 async def test_a_stream_that_falls_silent_times_out():
-    config = replace(CONFIG, stream_timeout_s=0.3, retries=RetryPolicy(attempts=1))
+    config = replace(CONFIG, timeouts=Timeouts(stream_s=0.3), retries=RetryPolicy(attempts=1))
 
     async with bench(script(Answer(text="one two", piece_delay_s=5)), config) as at:
         with pytest.raises(ModelTimedOut):

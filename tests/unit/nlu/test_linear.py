@@ -15,10 +15,9 @@ import pytest
 from structlog.testing import capture_logs
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
-from orchestrator.nlu import training as trained
-from orchestrator.nlu.linear import LinearModel
+from orchestrator.nlu import linear as trained
+from orchestrator.nlu.linear import FitOnce, LinearModel, fit, key_of, pack
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.nlu.training import FitOnce, fit, key_of, pack
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]
@@ -30,7 +29,7 @@ import sys
 from pathlib import Path
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.nlu.training import FitOnce
+from orchestrator.nlu.linear import FitOnce
 
 FitOnce(TrainedFiles(Path(sys.argv[1])))([{"a": 1.0}, {"b": 1.0}] * 2, ["go", "stop"] * 2, 1.0)
 print("trained" if "sklearn" in sys.modules else "taken over")
@@ -85,13 +84,13 @@ def test_another_example_label_or_strength_is_another_model() -> None:
     assert len(keys) == 4
 
 
-@pytest.mark.parametrize("changed", range(len(trained._surroundings())))
+@pytest.mark.parametrize("changed", range(len(trained._versions())))
 def test_other_code_or_another_release_of_a_library_is_another_model(
     monkeypatch: pytest.MonkeyPatch, changed: int
 ) -> None:
-    surroundings = list(trained._surroundings())
+    surroundings = list(trained._versions())
     surroundings[changed] += "+"
-    monkeypatch.setattr(trained, "_surroundings", lambda: tuple(surroundings))
+    monkeypatch.setattr(trained, "_versions", lambda: tuple(surroundings))
     assert key_of(ROWS, LABELS, 1.0) != KEY
 
 

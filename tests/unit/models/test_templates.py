@@ -8,8 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ConfigurationError, NotFound
-from orchestrator.models import PromptVariablesWrong, encode_data, load_prompts
-from orchestrator.models.templates import Prompt, parse_prompt
+from orchestrator.models.templates import (
+    Prompt,
+    PromptVariablesWrong,
+    encode_data,
+    load_prompts,
+    parse_prompt,
+)
 from orchestrator.ports.language_model import ChatRole
 
 HOSTILE = [

@@ -9,9 +9,12 @@ from orchestrator.dialogue.lifecycle import COMPLETED
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
-from orchestrator.dialogue.understanding import Digression, MessageKind, PlanAction
-from orchestrator.nlu.readers.plan_changes import read_plan_words
+from orchestrator.dialogue.understanding import Digression, MessageKind, PlanAction, Understanding
+from orchestrator.nlu.nlu_context import read_nlu_context
+from orchestrator.nlu.protocol import Message
+from orchestrator.nlu.readers.plan_changes import read_plan_change
 from orchestrator.types import Dact, FlowId, SessionId
+from tests.unit.nlu.flights import at_once
 
 TRIP = make_flow_class(FlowSpec(Dact("plan_trip"), "030", "Plan", Family.PLAN))
 STEPS = {
@@ -33,6 +36,11 @@ def state_with_plan() -> DialogueState:
     plan.steps[0].become(COMPLETED)
     state.stack.push(plan, 0.0)
     return state
+
+
+def read_plan_words(text: str, state: DialogueState) -> Understanding | None:
+    reading = at_once(read_plan_change(Message(text, text), read_nlu_context(state, 0.0)))
+    return None if reading is None else reading.understanding
 
 
 @pytest.mark.parametrize(

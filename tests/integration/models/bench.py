@@ -4,16 +4,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from orchestrator.adapters.openai import Endpoint, OpenAIChat
-from orchestrator.models import (
-    BreakerPolicy,
-    CallContext,
-    ModelChoice,
-    ModelConfig,
-    Pacing,
-    PromptEngineer,
-    RetryPolicy,
-    load_prompts,
-)
+from orchestrator.models.breaker import BreakerPolicy
+from orchestrator.models.calling import CallContext, Pacing
+from orchestrator.models.config import ModelChoice, ModelConfig, Timeouts
+from orchestrator.models.engineer import PromptEngineer
+from orchestrator.models.retries import RetryPolicy
+from orchestrator.models.templates import load_prompts
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.scripted_model import Reply, Rule, Script, ScriptedModel
 from orchestrator.types import SessionId, TurnId
@@ -28,8 +24,7 @@ TEXT = {"persona": "Plain", "language": "English", "max_sentences": 3, "draft": 
 PROMPTS = load_prompts()
 CONFIG = ModelConfig(
     default=ModelChoice("small"),
-    timeout_s=5,
-    stream_timeout_s=5,
+    timeouts=Timeouts(5, 5),
     max_tokens=64,
     retries=RetryPolicy(attempts=3, base_s=0.01, cap_s=0.02, longest_wait_s=1),
     breaker=BreakerPolicy(threshold=4, cooling_s=30),

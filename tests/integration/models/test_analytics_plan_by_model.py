@@ -11,7 +11,7 @@ from orchestrator.adapters.openai import Endpoint
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Reply, Rule, Script, ScriptedModel
-from tests.integration.prompting.test_plans_by_model import Talk, steps
+from tests.integration.models.test_plans_by_model import Talk, steps
 
 REQUEST = "why did sales drop in March"
 PROFILE = {"dact": "profile", "purpose": "see what there is"}

@@ -1,0 +1,65 @@
+"""Trying a model again after what may pass: full jitter by tenacity, the endpoint's own wish, and the time left."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from random import uniform
+
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    wait_random_exponential,
+)
+
+from orchestrator.errors import ModelFailed, ModelTimedOut, RateLimited
+
+_PASSING = (RateLimited, ModelTimedOut, ModelFailed)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """`attempts` counts the first try. Waits over `longest_wait_s` are not worth waiting for."""
+
+    attempts: int = 3
+    base_s: float = 0.5
+    cap_s: float = 8.0
+    longest_wait_s: float = 20.0
+
+    def retrying(
+        self,
+        sleep: Callable[[float], Awaitable[None]],
+        in_time: Callable[[float], bool],
+        may_retry: Callable[[], bool],
+    ) -> AsyncRetrying:
+        """Make the attempts at one model; the last error is raised as it is.
+
+        Args:
+            sleep: waits some seconds.
+            in_time: whether there is time for a wait of some seconds.
+            may_retry: whether another attempt could be made, asked after each failure.
+        """
+        jitter = wait_random_exponential(multiplier=self.base_s, max=self.cap_s)
+        used_up = stop_after_attempt(self.attempts)
+
+        def wait(state: RetryCallState) -> float:
+            asked = _asked_wait_s(state)
+            return jitter(state) if asked is None else asked + uniform(0, self.base_s)
+
+        def stop(state: RetryCallState) -> bool:
+            too_long = _asked_wait_s(state) is not None and state.upcoming_sleep > self.longest_wait_s
+            return used_up(state) or too_long or not in_time(state.upcoming_sleep)
+
+        return AsyncRetrying(
+            sleep=sleep,
+            wait=wait,
+            stop=stop,
+            retry=retry_if_exception(lambda error: isinstance(error, _PASSING) and may_retry()),
+            reraise=True,
+        )
+
+
+def _asked_wait_s(state: RetryCallState) -> float | None:
+    """Read the seconds that the endpoint asked to wait, with its last answer."""
+    error = None if state.outcome is None else state.outcome.exception()
+    return error.retry_after_s if isinstance(error, RateLimited) else None

@@ -1,0 +1,213 @@
+"""What NLU asks models, each in one structured call through the Prompt Engineer (NL-2, NL-5, PX-4).
+
+Makes the prompts' data and reads the answers, which still need `validate`; whether a model is asked is
+decided elsewhere. Every call raises what the Prompt Engineer raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
+from orchestrator.dialogue.understanding import (
+    Digression,
+    FlowScore,
+    Mention,
+    MessageKind,
+    Source,
+    Understanding,
+)
+from orchestrator.models.calling import CallContext
+from orchestrator.nlu.nlu_context import NluContext, values_of
+from orchestrator.nlu.protocol import Asker
+from orchestrator.nlu.text import clean
+from orchestrator.types import Dact, Json, JsonObject
+
+THINK = "nlu_think"
+CONTEMPLATE = "nlu_contemplate"
+SLOT_FILL = "slot_fill"
+_EXAMPLES = 3
+_MESSAGES = 7
+
+SCORED_FLOWS: JsonObject = {
+    "type": "array",
+    "maxItems": 10,
+    "items": {
+        "type": "object",
+        "properties": {"dact": {"type": "string"}, "score": {"type": "number"}},
+        "required": ["dact", "score"],
+    },
+}
+"""How a model names flows, likeliest first."""
+
+UNDERSTANDING: JsonObject = {
+    "type": "object",
+    "properties": {
+        "kind": {
+            "type": "string",
+            "enum": [kind.value for kind in MessageKind if kind is not MessageKind.PLAN_CHANGE],
+        },
+        "intent": {"type": ["string", "null"]},
+        "flows": SCORED_FLOWS,
+        "slots": {"type": "object"},
+        "target": {"type": ["string", "null"]},
+        "digression": {"type": ["string", "null"], "enum": [*(kind.value for kind in Digression), None]},
+    },
+    "required": ["kind", "flows", "slots"],
+}
+
+
+async def ask_understanding(
+    asker: Asker,
+    text: str,
+    flows: Sequence[FlowSpec],
+    assistant: str,
+    context: NluContext,
+    call: CallContext,
+) -> Understanding:
+    """Ask what a message means."""
+    question = context.question
+    variables: dict[str, Json] = {
+        "assistant": assistant,
+        "today": _write_day(context),
+        "flows": _describe_flows(flows),
+        "utterance": text,
+        "history": _write_history(context),
+        "stack": [
+            {"dact": flow.spec.dact, "state": str(flow.standing), "slots": values_of(flow)}
+            for flow in context.tasks
+        ],
+        "question": question.words or (f"asked for: {question.slot}" if question.slot else None),
+    }
+    answer = await asker.structured(THINK, variables, UNDERSTANDING, call)
+    digression = answer.get("digression")
+    return Understanding(
+        kind=MessageKind(answer["kind"]),
+        source=Source.SYSTEM2,
+        text=text,
+        intent=answer.get("intent"),
+        flows=_read_scores(answer),
+        slots=_read_slots(answer),
+        target=_clean(answer.get("target")),
+        digression=Digression(digression) if digression else None,
+    )
+
+
+ANOTHER_FLOW: JsonObject = {
+    "type": "object",
+    "properties": {
+        "flows": SCORED_FLOWS,
+        "slots": {"type": "object"},
+        "reason": {"type": "string"},
+    },
+    "required": ["flows", "slots"],
+}
+
+
+async def ask_another_flow(
+    asker: Asker,
+    text: str,
+    flows: Sequence[FlowSpec],
+    assistant: str,
+    context: NluContext,
+    failed: JsonObject,
+    evidence: JsonObject,
+    call: CallContext,
+) -> tuple[tuple[FlowScore, ...], dict[str, Mention]]:
+    """Ask which of some flows serves a request that failed, and for that flow's values."""
+    variables: dict[str, Json] = {
+        "assistant": assistant,
+        "today": _write_day(context),
+        "flows": _describe_flows(flows),
+        "utterance": text,
+        "history": _write_history(context),
+        "failed": failed,
+        "evidence": evidence,
+    }
+    answer = await asker.structured(CONTEMPLATE, variables, ANOTHER_FLOW, call)
+    return _read_scores(answer), _read_slots(answer)
+
+
+VALUES: JsonObject = {
+    "type": "object",
+    "properties": {"slots": {"type": "object"}},
+    "required": ["slots"],
+}
+
+
+async def ask_values(
+    asker: Asker,
+    text: str,
+    flow: BaseFlow,
+    slots: Sequence[SlotSpec],
+    context: NluContext,
+    call: CallContext,
+) -> dict[str, Mention]:
+    """Ask for the values of some slots of a flow in progress."""
+    variables: dict[str, Json] = {
+        "today": _write_day(context),
+        "task": f"{flow.title}: {flow.spec.description}",
+        "slots": [_describe_slot(slot) for slot in slots],
+        "utterance": text,
+        "history": _write_history(context),
+        "known": values_of(flow),
+        "notes": [],
+    }
+    found = _read_slots(await asker.structured(SLOT_FILL, variables, VALUES, call))
+    return {slot.name: found[slot.name] for slot in slots if slot.name in found}
+
+
+def _describe_flows(flows: Sequence[FlowSpec]) -> list[JsonObject]:
+    return [
+        {
+            "dact": flow.dact,
+            "intent": flow.intent,
+            "description": flow.description,
+            "slots": [_describe_slot(slot) for slot in flow.slots.values()],
+            "examples": list(flow.examples[:_EXAMPLES]),
+        }
+        for flow in flows
+    ]
+
+
+def _describe_slot(slot: SlotSpec) -> JsonObject:
+    body: JsonObject = {"name": slot.name, "type": slot.type}
+    if slot.description or slot.prompt:
+        body["description"] = slot.description or slot.prompt
+    if slot.values:
+        body["options"] = list(slot.values)
+    return body
+
+
+def _write_day(context: NluContext) -> str:
+    return context.today.strftime("%A, %Y-%m-%d")
+
+
+def _write_history(context: NluContext) -> list[JsonObject]:
+    """Write the summary of what was said before and the last messages, oldest first, as data."""
+    return [{"role": one.role, "text": one.text} for one in context.history.with_summary(_MESSAGES)]
+
+
+def _read_scores(answer: JsonObject) -> tuple[FlowScore, ...]:
+    return tuple(FlowScore(Dact(flow["dact"]), float(flow["score"])) for flow in answer["flows"])
+
+
+def _read_slots(answer: JsonObject) -> dict[str, Mention]:
+    return {
+        str(name): Mention(value, value if isinstance(value, str) else "")
+        for name, value in _clean(answer["slots"]).items()
+        if value is not None
+    }
+
+
+def _clean(value: Json) -> Json:
+    """Take control and invisible characters out of what a model wrote, as out of what users write."""
+    if isinstance(value, str):
+        return clean(value)
+    if is_list(value):
+        return [_clean(entry) for entry in value]
+    if is_object(value):
+        return {clean(name): _clean(entry) for name, entry in value.items()}
+    return value

@@ -1,0 +1,90 @@
+"""What every reader of messages takes and gives; the readers and their order are in `readers`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import Understanding
+from orchestrator.domain.model import Domain
+from orchestrator.models.calling import CallContext
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.types import Dact, Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """How several models voted: those heard, those left out because they failed, and the rounds."""
+
+    votes: int
+    failed: int
+    rounds: int
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a reader makes of a message.
+
+    `confidence`: in its kind and flow, 0 … 1. `is_final`: no later reader is asked. `problem`: the error
+    code of a model that should have been asked and failed.
+    """
+
+    understanding: Understanding
+    confidence: float = 1.0
+    is_final: bool = True
+    vote: Vote | None = None
+    problem: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message on its way through the readers.
+
+    `text`: cleaned; `raw`: as it was sent. `call`: for whom a model may be asked about it, None when none
+    may. `guess`: what an earlier reader made of it without being the last to say.
+    """
+
+    raw: str
+    text: str
+    call: CallContext | None = None
+    guess: Reading | None = None
+
+
+class Reader(Protocol):
+    """Reads a message, or leaves it to the next reader: None."""
+
+    async def __call__(self, message: Message, context: NluContext, /) -> Reading | None: ...
+
+
+class Asker(Protocol):
+    """What is needed of the Prompt Engineer."""
+
+    @property
+    def available(self) -> bool: ...
+
+    async def structured(
+        self, prompt_id: str, variables: Mapping[str, Json], schema: JsonObject, call: CallContext
+    ) -> JsonObject: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReaderSetup:
+    """What readers are made from, for one domain.
+
+    `flows`: those that a message may ask for. `system1`: System 1 as a reader, trained already. `askers`:
+    Prompt Engineers, one, or several to vote. `development`: a developer's shortcuts count.
+    """
+
+    domain: Domain
+    flows: Mapping[Dact, FlowSpec]
+    system1: Reader
+    askers: Sequence[Asker] = ()
+    development: bool = False
+
+    @property
+    def assistant(self) -> str:
+        """Who the assistant is, for prompts."""
+        config = self.domain.config
+        return f"{config.persona.name}. {config.description}".strip()

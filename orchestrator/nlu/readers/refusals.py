@@ -1,0 +1,184 @@
+"""Refusing messages before they are read: nobody could understand them, or hardly what was meant (NL-1).
+
+The guard of languages is no identification: short and unclear texts pass. Languages are ISO 639-1 codes.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
+from orchestrator.domain.configuration import Guardrails
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.text import clean
+
+_ROLE_MARKERS = re.compile(
+    r"<\|[^|<>]{0,40}\|>|\[/?INST\]|<</?SYS>>|</?s>|<(?:start|end)_of_turn>"
+    r"|(?:^|\n)\s{0,8}#{2,4}\s{0,4}(?:system|assistant|user|human|instruction)s?\s{0,4}:"
+    r"|(?:^|\n)\s{0,8}(?:system|assistant)\s{0,4}:\s|\x02|\x03|<\/?(?:system|assistant|tool_call|function_call)>",
+    re.IGNORECASE,
+)
+_SINGLE_WORDS = frozenset("yn")
+_SHOWN = 200
+"""Characters of a message that is too long to be kept."""
+
+Check = Callable[["Rules", Message, NluContext], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The bounds of one domain, and the checks that are made with them, in order."""
+
+    guardrails: Guardrails
+    languages: tuple[str, ...]
+    checks: tuple[tuple[Rejection, Check], ...]
+
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        """Refuse a message for the first check that it does not pass."""
+        for rejection, fails in self.checks:
+            if fails(self, message, context):
+                text = message.raw[:_SHOWN] if rejection is Rejection.TOO_LONG else message.text
+                refused = Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text, rejection=rejection)
+                return Reading(refused)
+        return None
+
+
+def _is_too_long(rules: Rules, message: Message, _context: NluContext) -> bool:
+    return count_tokens(message.raw) > rules.guardrails.max_tokens
+
+
+def count_tokens(text: str) -> int:
+    """Estimate the tokens that a model would count: four bytes each, never fewer than half the words."""
+    size = len(text) if text.isascii() else len(text.encode("utf-8", "replace"))
+    return max((size + 3) // 4, text.count(" ") // 2)
+
+
+def _says_nothing(_rules: Rules, message: Message, _context: NluContext) -> bool:
+    """Look for a letter, a number or a sign of money: emoji and punctuation alone say nothing."""
+    return not any(char.isalnum() or unicodedata.category(char) == "Sc" for char in message.text[:2_000])
+
+
+def _has_reserved_tokens(rules: Rules, message: Message, _context: NluContext) -> bool:
+    return any(_imitates_a_role(text, rules.guardrails) for text in (message.raw, message.text))
+
+
+def _imitates_a_role(text: str, guardrails: Guardrails) -> bool:
+    folded = text.lower()
+    reserved = any(token.lower() in folded for token in guardrails.reserved_tokens)
+    return reserved or _ROLE_MARKERS.search(text) is not None
+
+
+def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
+    """Refuse a single character, unless it can answer the open question."""
+    text, question = message.text, context.question
+    if len(text) >= rules.guardrails.min_characters:
+        return False
+    if question.confirming or question.options:
+        return not (text.isdigit() or text.lower() in _SINGLE_WORDS)
+    return question.slot is None or not text.isalnum()
+
+
+def _is_repeated(_rules: Rules, message: Message, context: NluContext) -> bool:
+    """Refuse the same words once more, unless something is open: they may answer two questions."""
+    said_before = message.text.casefold() == clean(context.previous).casefold()
+    return said_before and not context.question.is_open
+
+
+def _is_foreign(rules: Rules, message: Message, _context: NluContext) -> bool:
+    return not is_supported(message.text, rules.languages)
+
+
+UNREADABLE: tuple[tuple[Rejection, Check], ...] = (
+    (Rejection.TOO_LONG, _is_too_long),
+    (Rejection.EMPTY, _says_nothing),
+    (Rejection.RESERVED_TOKENS, _has_reserved_tokens),
+)
+"""Even a command may not be like this."""
+UNLIKELY: tuple[tuple[Rejection, Check], ...] = (
+    (Rejection.TOO_SHORT, _is_too_short),
+    (Rejection.REPEATED, _is_repeated),
+    (Rejection.UNSUPPORTED_LANGUAGE, _is_foreign),
+)
+"""Only a command may be like this."""
+
+
+def make_unreadable(setup: ReaderSetup) -> Reader:
+    config = setup.domain.config
+    return Rules(config.guardrails, config.language.supported, UNREADABLE).read
+
+
+def make_unlikely(setup: ReaderSetup) -> Reader:
+    config = setup.domain.config
+    return Rules(config.guardrails, config.language.supported, UNLIKELY).read
+
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*")
+_READ = 1_000
+_FEW_WORDS = 4
+_SCRIPTS: dict[str, str] = {
+    "en": "LATIN", "de": "LATIN", "fr": "LATIN", "es": "LATIN", "it": "LATIN", "pt": "LATIN", "nl": "LATIN",
+    "no": "LATIN", "sv": "LATIN", "da": "LATIN", "pl": "LATIN", "tr": "LATIN", "fi": "LATIN",
+    "ru": "CYRILLIC", "uk": "CYRILLIC", "el": "GREEK", "ar": "ARABIC", "fa": "ARABIC", "he": "HEBREW",
+    "hi": "DEVANAGARI", "th": "THAI", "ko": "HANGUL", "zh": "CJK", "ja": "CJK",
+}  # fmt: skip
+_STOP_WORDS: dict[str, frozenset[str]] = {
+    code: frozenset(words.split())
+    for code, words in {
+        "en": "the a an of to and in is it you that for on are with as i my me at be this have from or by what not"
+        " can we do will your would please want need book find show how no yes am was there which any get like",
+        "de": "der die das und ich ist nicht ein eine zu den mit von auf für im dem des wie bitte möchte nach kann"
+        " mir mein wir sie es haben werden einen morgen buchen",
+        "fr": "le la les de des et je est un une pour dans que qui vous nous avec sur pas mon ma ce au aux voudrais"
+        " du en à il elle plaît bonjour réserver demain",
+        "es": "el la los las de y que en un una para con por no es mi quiero del al se lo me está como hola reservar"
+        " necesito mañana vuelo gracias",
+        "it": "il lo la gli le di e che un una per con non è mi vorrei del della da al sono come ciao prenotare domani",
+        "pt": "o a os as de e que em um uma para com por não é meu minha quero do da no na se eu como olá amanhã voo",
+        "nl": "de het een en van ik is niet te op met voor dat die aan er mijn naar wil graag heb kan je wij morgen",
+        "no": "og jeg er det en et til som på med for av ikke den vil har å fra kan meg i morgen bestille fly",
+        "sv": "och jag är det en ett till som på med för av inte den vill har att från kan mig boka imorgon",
+        "da": "og jeg er det en et til som på med for af ikke den vil har at fra kan mig bestille fly",
+        "pl": "i w na z do nie się jest że to jak chcę proszę mi dla od czy po lot jutro",
+        "tr": "ve bir bu için ile ben de da ne istiyorum çok var mı uçuş yarın lütfen",
+        "fi": "ja on ei se että minä olen mutta kun haluan lento huomenna kiitos varata",
+    }.items()
+}
+
+
+@lru_cache(maxsize=2048)
+def _script(char: str) -> str:
+    name = unicodedata.name(char, "")
+    word = name.split(" ", 1)[0]
+    return "CJK" if word in {"HIRAGANA", "KATAKANA"} else word
+
+
+def is_supported(text: str, languages: tuple[str, ...]) -> bool:
+    """Judge whether a text may be in one of the languages; unknown codes switch the check off."""
+    if any(code not in _SCRIPTS for code in languages):
+        return True
+    if not text.isascii() and not _in_scripts(text, {_SCRIPTS[code] for code in languages}):
+        return False
+    words = [word.lower() for word in _WORD.findall(text[:_READ])]
+    if len(words) < _FEW_WORDS:
+        return True
+    ours = max((_hits(words, code) for code in languages if code in _STOP_WORDS), default=None)
+    if ours is None:
+        return True
+    others = max((_hits(words, code) for code in _STOP_WORDS if code not in languages), default=0)
+    return others < 2 or ours * 2 > others
+
+
+def _in_scripts(text: str, scripts: set[str]) -> bool:
+    letters = [char for char in text[:_READ] if char.isalpha()]
+    inside = sum(1 for char in letters if (char.isascii() and "LATIN" in scripts) or _script(char) in scripts)
+    return not letters or inside * 2 >= len(letters)
+
+
+def _hits(words: list[str], code: str) -> int:
+    known = _STOP_WORDS[code]
+    return sum(1 for word in words if word in known)
