@@ -9,7 +9,7 @@ from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.arguments import Gathered
 from orchestrator.pex.execution import Execution, Failed
 from orchestrator.pex.outcome import Outcome
-from orchestrator.tools.guardrails import Entities
+from orchestrator.tools.guardrails.verdict import Entities
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, JsonObject
 

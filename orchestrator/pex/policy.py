@@ -23,7 +23,7 @@ from orchestrator.pex.steps.repair import FrameWriter, repair
 from orchestrator.pex.steps.results import make_frame, results
 from orchestrator.pex.steps.review import review
 from orchestrator.pex.steps.verify import verify
-from orchestrator.tools.guardrails import Entities
+from orchestrator.tools.guardrails.verdict import Entities
 from orchestrator.tools.runner import keep_note, make_effect
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject

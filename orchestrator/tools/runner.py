@@ -22,7 +22,7 @@ from orchestrator.errors import (
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.telemetry.metrics import TOOL_SECONDS, labelled
 from orchestrator.telemetry.traces import note_failure, span
-from orchestrator.tools.guardrails import PythonRules
+from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts, ToolRequest, wrap_calls
 from orchestrator.tools.orphaned_calls import Strays, ToolThreads
 from orchestrator.tools.toolbox import (

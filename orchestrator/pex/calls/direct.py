@@ -10,7 +10,7 @@ from orchestrator.pex.calls.candidate import Candidate, read_candidate
 from orchestrator.pex.calls.guarded_call import carry
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
-from orchestrator.tools.guardrails import Rejected
+from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 
 

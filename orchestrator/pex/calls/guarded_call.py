@@ -15,7 +15,9 @@ from orchestrator.pex.calls.candidate import (
 from orchestrator.pex.calls.unknown_outcome import settle_unknown
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
-from orchestrator.tools.guardrails import Entities, Rejected, SqlRules, apply_guardrails
+from orchestrator.tools.guardrails.apply import apply_guardrails
+from orchestrator.tools.guardrails.sql import SqlRules
+from orchestrator.tools.guardrails.verdict import Entities, Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.tools.trifecta import find_bound_exceeded
 from orchestrator.turns.step import UnknownOutcome

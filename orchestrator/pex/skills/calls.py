@@ -26,7 +26,7 @@ from orchestrator.pex.outcome import Interrupted
 from orchestrator.pex.skills.components import COMPONENTS, use_component
 from orchestrator.pex.skills.reflect import Clock
 from orchestrator.ports.models import ToolDefinition
-from orchestrator.tools.guardrails import Rejected
+from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.tools.trifecta import tools_to_approve
 from orchestrator.types import Json, JsonObject, ToolId

@@ -33,7 +33,8 @@ from orchestrator.pex.skills.calls import Calls
 from orchestrator.pex.skills.reflect import Clock, SkillTimedOut, find_faults, worth_reflecting
 from orchestrator.ports.models import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
 from orchestrator.telemetry import SignalType
-from orchestrator.tools.guardrails import Rejected, apply_guardrails
+from orchestrator.tools.guardrails.apply import apply_guardrails
+from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.types import Dact, Json, JsonObject
 
 PROMPT = "pex_skill"

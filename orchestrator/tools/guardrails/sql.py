@@ -15,16 +15,11 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from orchestrator.domain.guarding import Statement
 from orchestrator.tools.guardrails import sql_names as functions
 from orchestrator.tools.guardrails.sql_limits import TooMuchWork, find_growth, parse
 from orchestrator.tools.guardrails.sql_names import check_names
-from orchestrator.tools.guardrails.verdict import (
-    ApprovedSql,
-    Category,
-    Entities,
-    Rejected,
-    Statement,
-)
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected
 
 MAX_BRACKETS = 60
 """Nested; the parser calls itself for each."""

@@ -1,4 +1,4 @@
-"""How large a value a statement may make of small ones by a number that it names.
+"""Bounds what a statement may cost: the values it makes by a number it names, and the work of the parser.
 
 A database's memory limit does not count what one call of `repeat`, `lpad` or `range` builds, nor can
 it be interrupted meanwhile: four gigabytes come of twenty letters. What grows by concatenation, in

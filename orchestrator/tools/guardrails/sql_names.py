@@ -1,4 +1,4 @@
-"""Checks the tables and columns that a statement names against those that exist (NL-7's registry).
+"""Checks the tables and columns that a statement names (NL-7's registry); lists the functions that it may call.
 
 Tables exactly, for they decide what can be reached: a name is a table unless a WITH makes it
 something else just there. Columns by name, for the sake of a sentence that repairs.

@@ -1,4 +1,4 @@
-"""What the guardrails say of a piece of code: a closed set of records, never an exception."""
+"""The verdicts of the guardrails on a piece of code: a closed set of records, never an exception."""
 
 from __future__ import annotations
 
@@ -9,18 +9,7 @@ from typing import TypeAlias
 
 from rapidfuzz import fuzz, process, utils
 
-from orchestrator.domain.guarding import Language, Statement
-
-__all__ = [
-    "ApprovedPython",
-    "ApprovedSql",
-    "Category",
-    "Entities",
-    "Language",
-    "Rejected",
-    "Statement",
-    "Verdict",
-]
+from orchestrator.domain.guarding import Statement
 
 Entities: TypeAlias = Mapping[str, Collection[str]]
 """What code may name: the tables, each with its columns. A table of a schema is ``schema.table``."""
@@ -86,7 +75,7 @@ class ApprovedSql:
     tables: frozenset[str]
 
 
-Verdict: TypeAlias = ApprovedPython | ApprovedSql | Rejected
+GuardrailVerdict: TypeAlias = ApprovedPython | ApprovedSql | Rejected
 
 
 NEAR_ENOUGH = 70.0
