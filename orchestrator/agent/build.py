@@ -19,8 +19,8 @@ from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.skills.runner import SkillRunner
 from orchestrator.pex.steps.repair import ModelFrames
-from orchestrator.plans import Planner
 from orchestrator.plans.advisor import Advisor
+from orchestrator.plans.planner import Planner
 from orchestrator.plans.policy import PlanPolicy
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.events import LiveEvents
@@ -73,7 +73,7 @@ def build_agent(
     """
     registry = Registry(domain.entities)
     nlu = NLU(domain, make_askers(domain, engineer), system1=system1)
-    planner = Planner(Advisor(engineer), nlu.ground)
+    planner = Planner(Advisor(engineer, nlu.ground))
     carried_out = make_policies(domain, policies, planner, engineer)
     tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
     return Agent(

@@ -16,7 +16,7 @@ from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU
 from orchestrator.pex.module import PEX
-from orchestrator.plans import Planner
+from orchestrator.plans.planner import Planner
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.documents import ContextSearch
 from orchestrator.ports.events import LiveEvents

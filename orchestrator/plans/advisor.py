@@ -14,7 +14,7 @@ from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.models import PromptEngineer
 from orchestrator.plans import prompts
 from orchestrator.plans.drafts import Draft, Ground, Refused, check_draft
-from orchestrator.plans.search import Judgement, Outcome, Task, search
+from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.types import Json, JsonObject
 
@@ -25,17 +25,22 @@ MOST_NOTES = 8
 
 
 class Advisor:
-    def __init__(self, engineer: PromptEngineer | None) -> None:
+    """`ground`: turns the words of a model's values into values that slots take."""
+
+    def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
+        self._ground = ground
 
     @property
     def available(self) -> bool:
         return self._engineer is not None and self._engineer.available
 
-    async def decompose(
-        self, plan: PlanFlow, world: World, ground: Ground, room: int
-    ) -> Draft | Refused | None:
-        """A decomposition; a refused one is asked for once more, with what was wrong."""
+    def check_draft(self, body: JsonObject, plan: PlanFlow, world: World, room: int) -> Draft | Refused:
+        """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
+        return check_draft(body, plan, world.domain.flows, self._ground, room, world.now)
+
+    async def decompose(self, plan: PlanFlow, world: World, room: int) -> Draft | Refused | None:
+        """Ask for a decomposition; a refused one is asked for once more, with what was wrong."""
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):
@@ -43,25 +48,34 @@ class Advisor:
             body = await self._ask(prompts.DECOMPOSE, question, prompts.DECOMPOSITION, world)
             if body is None:
                 return draft
-            draft = check_draft(body, plan, world.domain.flows, ground, room, world.now)
+            draft = self.check_draft(body, plan, world, room)
             if isinstance(draft, Draft):
                 return draft
             problems = draft.reasons
         return draft
 
-    async def search(
-        self, first: Draft, plan: PlanFlow, world: World, ground: Ground, room: int
-    ) -> Outcome[Draft]:
+    async def search(self, first: Draft, plan: PlanFlow, world: World, room: int) -> SearchResult[Draft]:
         """Look for a better decomposition than the first (PL-5)."""
         config = world.domain.config.plans
+        about = {**prompts.frame_question(world), "goal": plan.goal or world.text, "known": plan.values()}
 
         async def expand(draft: Draft, lessons: Sequence[Sequence[str]], width: int) -> list[Draft]:
-            wanted = width - 1 if draft is _NOTHING else width
-            found = await self._find_others(draft, lessons, wanted, plan, world, ground, room)
-            return [first, *found] if draft is _NOTHING else found
+            found = [first] if draft is _NOTHING else []
+            question: dict[str, Json] = {
+                **about,
+                "plan": draft.show(),
+                "max_steps": room,
+                "lessons": list(dict.fromkeys(chain.from_iterable(lessons)))[:MOST_LESSONS],
+                "wanted": width - len(found),
+            }
+            if width > len(found):
+                body = await self._ask(prompts.ALTERNATIVES, question, prompts.SEVERAL, world)
+                drafts = [self.check_draft(one, plan, world, room) for one in _objects(body, "plans")]
+                found += [draft for draft in drafts if isinstance(draft, Draft)]
+            return found
 
         async def judge(drafts: Sequence[Draft]) -> list[Judgement]:
-            question = {**self._about(plan, world), "plans": [draft.show() for draft in drafts]}
+            question = {**about, "plans": [draft.show() for draft in drafts]}
             body = await self._ask(prompts.SCORE, question, prompts.SCORED, world)
             entries = body["judgements"] if body is not None and is_list(body["judgements"]) else []
             found = [_read_judgement(entry) for entry in entries]
@@ -74,41 +88,6 @@ class Advisor:
             width=config.tree_candidates,
             variants=config.tree_variants,
         )
-
-    async def _find_others(
-        self,
-        draft: Draft,
-        lessons: Sequence[Sequence[str]],
-        wanted: int,
-        plan: PlanFlow,
-        world: World,
-        ground: Ground,
-        room: int,
-    ) -> list[Draft]:
-        if wanted <= 0:
-            return []
-        question = {
-            **self._about(plan, world),
-            "plan": draft.show(),
-            "max_steps": room,
-            "lessons": list(dict.fromkeys(chain.from_iterable(lessons)))[:MOST_LESSONS],
-            "wanted": wanted,
-        }
-        body = await self._ask(prompts.ALTERNATIVES, question, prompts.SEVERAL, world)
-        bodies = body["plans"] if body is not None and is_list(body["plans"]) else []
-        drafts = [
-            check_draft(entry, plan, world.domain.flows, ground, room, world.now)
-            for entry in bodies
-            if is_object(entry)
-        ]
-        return [draft for draft in drafts if isinstance(draft, Draft)]
-
-    def _about(self, plan: PlanFlow, world: World) -> dict[str, Json]:
-        return {
-            **prompts.frame_question(world),
-            "goal": plan.goal or world.text,
-            "known": plan.values(),
-        }
 
     async def replan(
         self, plan: PlanFlow, world: World, room: int, news: Sequence[str] = ()
@@ -147,8 +126,14 @@ class Advisor:
             return None
 
 
+def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
+    """List the objects of an answer's list; what cannot be read is left out."""
+    entries = None if body is None else body.get(name)
+    return [entry for entry in entries if is_object(entry)] if is_list(entries) else []
+
+
 def _read_judgement(body: Json) -> Judgement:
-    """What cannot be read counts as nothing."""
+    """Read a judgement; what cannot be read counts as nothing."""
     if not is_object(body) or not isinstance(score := body.get("score"), int | float):
         return Judgement(0.0)
     faults = body.get("faults")

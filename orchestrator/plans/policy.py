@@ -8,18 +8,17 @@ from __future__ import annotations
 from orchestrator.context import World
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import FAILED
-from orchestrator.dialogue.plan import add_steps, stack_steps
+from orchestrator.dialogue.plan import add_steps
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Ending, Execution, Failed, GaveUp, Stacked
 from orchestrator.pex.policy import BasePolicy, Step
-from orchestrator.plans import Decomposed, Planner, Verdict
-from orchestrator.plans.changes import note_pushed, note_revision
+from orchestrator.plans.changes import note_revision, stack_plan
+from orchestrator.plans.planner import Decomposed, GoalCheck, Planner
 from orchestrator.plans.recipe import BY_MODEL, apply_rules
 from orchestrator.types import Json, JsonObject
 
-LONGEST_FACT = 60
-"""Longer values are not told in a list of what the steps have found."""
+LONGEST_FACT = 60  # longer values are not told in a list of what the steps have found
 
 
 class PlanPolicy(BasePolicy):
@@ -37,12 +36,12 @@ class PlanPolicy(BasePolicy):
             return Failed(FailureCategory.SERVER_ERROR, "I cannot plan that.", check="plan_flow")
         if plan.rounds == 0:
             return await self._begin(run, plan)
-        verdict = await self.planner.judge(plan, run.world)
-        if verdict.complete:
-            self._report(run, plan, verdict)
+        goal = await self.planner.judge(plan, run.world)
+        if goal.complete:
+            self._report(run, plan, goal)
             note_revision(run.world, plan, "finished")
             return None
-        return await self._go_on(run, plan, verdict)
+        return await self._go_on(run, plan, goal)
 
     async def _begin(self, run: Execution, plan: PlanFlow) -> Ending:
         found = await self.planner.decompose(plan, run.world)
@@ -51,19 +50,19 @@ class PlanPolicy(BasePolicy):
             return Failed(FailureCategory.SERVER_ERROR, message, check="decomposition")
         return self._stack(run, plan, found, "decomposed")
 
-    async def _go_on(self, run: Execution, plan: PlanFlow, verdict: Verdict) -> Ending:
+    async def _go_on(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> Ending:
         """The goal is not met: more sub-flows, within the budget, else an honest end."""
         config = run.world.domain.config.plans
         if plan.rounds < config.max_rounds:
             found = await self.planner.decompose(plan, run.world)
             if found is not None:
                 return self._stack(run, plan, found, "expand")
-        self._report(run, plan, verdict)
-        note_revision(run.world, plan, "unfinished", "; ".join(verdict.missing))
+        self._report(run, plan, goal)
+        note_revision(run.world, plan, "unfinished", "; ".join(goal.missing))
         run.world.remark(
             RemarkKind.PLAN_UNFINISHED,
             flow_id=plan.flow_id,
-            missing=list(verdict.missing),
+            missing=list(goal.missing),
             done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
             reasons=_reasons(plan, run.world),
         )
@@ -77,25 +76,25 @@ class PlanPolicy(BasePolicy):
         if found.source == "model":
             plan.notes[BY_MODEL] = True
         for change in apply_rules(plan, world, world.domain.config.plans.max_sub_flows):
-            note_revision(world, plan, change.outcome.value, change.why)
+            note_revision(world, plan, change.kind.value, change.why)
         more: JsonObject = {"source": found.source, "problems": list(found.problems)}
         if found.search is not None:
             more["search"] = found.search
         note_revision(world, plan, outcome, "", **more)
-        note_pushed(world, stack_steps(world.state.stack, plan, world.domain.flows, world.now))
+        stack_plan(world, plan)
         world.state.flags.has_plan = True
         waiting = [step.label for step in plan.steps if not step.is_finished]
         if len(waiting) > 1:
             world.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting)
         return Stacked()
 
-    def _report(self, run: Execution, plan: PlanFlow, verdict: Verdict) -> None:
+    def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
         """What the plan's template can tell."""
         run.data.update(
             {
                 "goal": plan.goal,
-                "summary": verdict.summary,
-                "missing": list(verdict.missing),
+                "summary": goal.summary,
+                "missing": list(goal.missing),
                 "steps": [_tell_step(step.label, step.is_done, step.outputs) for step in plan.steps],
                 "found": _merge(plan),
             }

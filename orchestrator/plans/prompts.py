@@ -1,4 +1,4 @@
-"""What models are asked about plans: the questions' data, and the shape of the answers. Judges nothing."""
+"""Puts the questions about plans to models: their data, and the schemas of the answers. Judges nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from orchestrator.context import World
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan_step import PlanStep
-from orchestrator.domain.model import Domain
 from orchestrator.plans.drafts import catalogue
 from orchestrator.types import Json, JsonObject
 
@@ -15,64 +14,33 @@ DECOMPOSE, ALTERNATIVES, SCORE = "plan_decompose", "plan_alternatives", "plan_sc
 REPLAN, COMPLETE = "plan_replan", "plan_complete"
 MOST_HISTORY = 7
 
-_STEP: JsonObject = {
-    "type": "object",
-    "properties": {
-        "dact": {"type": "string"},
-        "slots": {"type": "object"},
-        "needs": {"type": "array", "items": {"type": "string"}},
-        "purpose": {"type": "string"},
-    },
-    "required": ["dact"],
-}
-_STEPS: JsonObject = {"type": "array", "items": _STEP}
 
-DECOMPOSITION: JsonObject = {"type": "object", "properties": {"steps": _STEPS}, "required": ["steps"]}
-SEVERAL: JsonObject = {
-    "type": "object",
-    "properties": {"plans": {"type": "array", "items": DECOMPOSITION}},
-    "required": ["plans"],
-}
-_JUDGEMENT: JsonObject = {
-    "type": "object",
-    "properties": {
-        "score": {"type": "number"},
-        "faults": {"type": "array", "items": {"type": "string"}},
-    },
-    "required": ["score"],
-}
-SCORED: JsonObject = {
-    "type": "object",
-    "properties": {"judgements": {"type": "array", "items": _JUDGEMENT}},
-    "required": ["judgements"],
-}
-REPLANNING: JsonObject = {
-    "type": "object",
-    "properties": {
-        "decision": {"enum": ["keep", "change", "stop"]},
-        "steps": _STEPS,
-        "reason": {"type": "string"},
-    },
-    "required": ["decision"],
-}
-COMPLETION: JsonObject = {
-    "type": "object",
-    "properties": {
-        "complete": {"type": "boolean"},
-        "missing": {"type": "array", "items": {"type": "string"}},
-        "summary": {"type": "string"},
-    },
-    "required": ["complete"],
-}
+def _object(required: list[str], **properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _list(items: JsonObject) -> JsonObject:
+    return {"type": "array", "items": items}
+
+
+_TEXT: JsonObject = {"type": "string"}
+_STEPS = _list(_object(["dact"], dact=_TEXT, slots={"type": "object"}, needs=_list(_TEXT), purpose=_TEXT))
+DECOMPOSITION = _object(["steps"], steps=_STEPS)
+SEVERAL = _object(["plans"], plans=_list(DECOMPOSITION))
+SCORED = _object(
+    ["judgements"], judgements=_list(_object(["score"], score={"type": "number"}, faults=_list(_TEXT)))
+)
+REPLANNING = _object(["decision"], decision={"enum": ["keep", "change", "stop"]}, steps=_STEPS, reason=_TEXT)
+COMPLETION = _object(["complete"], complete={"type": "boolean"}, missing=_list(_TEXT), summary=_TEXT)
 
 
 def frame_question(world: World) -> dict[str, Json]:
-    """What every question about a plan begins with."""
+    """Begin a question about a plan."""
     domain = world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
         "today": datetime.fromtimestamp(world.now, UTC).strftime("%A, %Y-%m-%d"),
-        "flows": _show_flows(domain),
+        "flows": [_show_flow(flow) for flow in catalogue(domain.flows).values()],
     }
 
 
@@ -95,7 +63,7 @@ def show_steps(plan: PlanFlow, *, finished: bool) -> list[JsonObject]:
 
 
 def show_findings(plan: PlanFlow, world: World) -> list[JsonObject]:
-    """What the steps that ended in this turn found, or why they failed."""
+    """Show what the steps that ended in this turn found, or why they failed."""
     ended = {flow.flow_id for flow in world.finished}
     return [_show_step(step) for step in plan.steps if step.flow_id in ended]
 
@@ -109,10 +77,6 @@ def _show_step(step: PlanStep) -> JsonObject:
         body["slots"] = step.slots
         body["needs"] = list(step.needs)
     return body
-
-
-def _show_flows(domain: Domain) -> list[JsonObject]:
-    return [_show_flow(flow) for flow in catalogue(domain.flows).values()]
 
 
 def _show_flow(flow: type[BaseFlow]) -> JsonObject:

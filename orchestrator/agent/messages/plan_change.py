@@ -11,7 +11,7 @@ from orchestrator.agent.messages.digressions import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
-from orchestrator.dialogue.plan import current_plan, drop_step, order_steps, stack_steps
+from orchestrator.dialogue.plan import current_plan, drop_step, order_steps
 from orchestrator.dialogue.plan_step import BOUND, PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource, SlotValue
@@ -19,7 +19,7 @@ from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understa
 from orchestrator.pex.calls.approval import drop_grant
 from orchestrator.pex.calls.candidate import drop_candidate
 from orchestrator.plans.bindings import read_bindings
-from orchestrator.plans.changes import note_pushed, note_revision
+from orchestrator.plans.changes import check_consistency, note_revision, stack_plan
 from orchestrator.types import FlowId, new_id
 
 
@@ -70,7 +70,7 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
     note_revision(turn.world, plan, "reorder", f"the user wants {step.name} earlier")
     steps = [other.label for other in plan.steps if not other.is_finished]
     turn.world.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
-    _stack_steps(turn, plan)
+    stack_plan(turn.world, plan)
     _go_on(turn, started=True)
 
 
@@ -122,6 +122,7 @@ def follow_correction(turn: RunningTurn, flow: BaseFlow, changed: Collection[str
             plan.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
             for dependent in plan.dependents(name):
                 plan.clear(dependent)
+    check_consistency(turn.world, plan)
     stale = _find_stale(turn, plan, names & plan.spec.slots.keys())
     if not stale:
         return
@@ -153,10 +154,5 @@ def _look_up_anew(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, stale: list
         step.outputs = {}
     plan.steps[place:place] = fresh
     plan.revision += 1
-    _stack_steps(turn, plan)
+    stack_plan(turn.world, plan)
     turn.carry_on = True
-
-
-def _stack_steps(turn: RunningTurn, plan: PlanFlow) -> None:
-    world = turn.world
-    note_pushed(world, stack_steps(turn.state.stack, plan, world.domain.flows, world.now))
