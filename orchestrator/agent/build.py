@@ -15,10 +15,10 @@ from orchestrator.models import PromptEngineer, Voter, read_voters
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.readers.system2 import Asker
+from orchestrator.pex.frames import FrameWriter
 from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.skills.runner import SkillRunner
-from orchestrator.pex.steps.repair import ModelFrames
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.planner import Planner
 from orchestrator.plans.policy import PlanPolicy
@@ -112,7 +112,7 @@ def make_policies(
 ) -> dict[Dact, BasePolicy]:
     """A policy for each flow; with a model they carry out skills and have frames rewritten."""
     skills = SkillRunner(domain, engineer) if engineer is not None and domain.skills else None
-    writer = ModelFrames(engineer) if engineer is not None else None
+    writer = FrameWriter(engineer) if engineer is not None else None
     policies = {dact: make_policy(own.get(dact), flow, planner) for dact, flow in domain.flows.items()}
     for policy in policies.values():
         policy.skills, policy.writer = skills, writer

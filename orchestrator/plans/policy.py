@@ -12,7 +12,7 @@ from orchestrator.dialogue.plan import add_steps
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Ending, Execution, Failed, GaveUp, Stacked
-from orchestrator.pex.policy import BasePolicy, Step
+from orchestrator.pex.policy import BasePolicy
 from orchestrator.plans.changes import note_revision, stack_plan
 from orchestrator.plans.planner import Decomposed, GoalCheck, Planner
 from orchestrator.plans.recipe import BY_MODEL, apply_rules
@@ -26,10 +26,12 @@ class PlanPolicy(BasePolicy):
 
     planner: Planner
 
-    def steps(self) -> tuple[Step, ...]:
-        return (self.check, self.review, self.check_slots, self.decide, self.complete, self.verify)
+    async def results(self, run: Execution) -> Ending | None:
+        """Leave the findings as they are: they were reported when the goal was met."""
+        del run
+        return None
 
-    async def decide(self, run: Execution) -> Ending | None:
+    async def invoke(self, run: Execution) -> Ending | None:
         """Stack sub-flows, or say that the goal is met (None), or that it cannot be."""
         plan = run.flow
         if not isinstance(plan, PlanFlow):
@@ -66,7 +68,7 @@ class PlanPolicy(BasePolicy):
             done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
             reasons=_reasons(plan, run.world),
         )
-        run.world.state.stack.invalidate(plan, FAILED)
+        run.state.stack.invalidate(plan, FAILED)
         return GaveUp()
 
     def _stack(self, run: Execution, plan: PlanFlow, found: Decomposed, outcome: str) -> Ending:

@@ -1,4 +1,4 @@
-"""The three tools that every skill has besides its flow's: history, notes and preferences, slots (PX-5).
+"""Answers the three tools that every skill has besides its flow's: history, notes and preferences, slots (PX-5).
 
 Each gives out copies as JSON. Nothing here changes the state, the stack, a frame or a question; the
 one thing a skill can write is a note.
@@ -101,10 +101,10 @@ async def _read_preferences(world: World, words: str) -> JsonObject:
     found = [] if world.preferences is None else (await world.preferences.find(words))[:PREFERENCES_READ]
     for preference in found:
         join_labels(world.state, preference.labels, "what is remembered of you")
-    told = [
+    shown = [
         {"about": one.key, "text": one.text, "value": one.value, "why": one.source.value} for one in found
     ]
-    return {"preferences": copy_json(told)}
+    return {"preferences": copy_json(shown)}
 
 
 async def _read_documents(world: World, question: str) -> JsonObject:
@@ -121,8 +121,8 @@ async def write_note(
     run: Execution, text: str, kind: NoteKind = NoteKind.FINDING, *, by_skill: bool = False
 ) -> None:
     """Leave a note, with the labels of what it was made from."""
-    state, flow = run.world.state, run.flow
-    tools = [tool for use in flow.spec.tools if (tool := run.tools.find(use.tool_id)) is not None]
+    state, flow = run.state, run.flow
+    tools = run.tools.find_all(flow.spec.tools)
     labels = label_work(state, flow, tools, text=run.world.text, by_skill=by_skill or run.by_skill)
     await run.world.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels, kind))
 

@@ -1,51 +1,13 @@
-"""The time a skill has: its tools' time-outs plus overhead, and never more than the turn (PX-9)."""
+"""Judges a skill's result once by its criteria, with a model (PX-11)."""
 
 from __future__ import annotations
-
-import asyncio
-import time
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 from orchestrator.domain.model import SkillSpec
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Execution
+from orchestrator.pex.skills.clock import Clock, SkillTimedOut
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.types import JsonObject
-
-
-class SkillTimedOut(Exception):
-    """The skill's time is used up."""
-
-
-class Clock:
-    def __init__(self, allowed_s: float, turn_ends: float | None) -> None:
-        """`turn_ends`: on the monotonic clock."""
-        mine = time.monotonic() + allowed_s
-        self.ends = mine if turn_ends is None else min(mine, turn_ends)
-
-    @property
-    def left_s(self) -> float:
-        return self.ends - time.monotonic()
-
-    def check(self) -> None:
-        """Raise SkillTimedOut when nothing more may be begun."""
-        if self.left_s <= 0:
-            raise SkillTimedOut
-
-    @asynccontextmanager
-    async def limit(self) -> AsyncGenerator[None]:
-        """Stop what is done within when the time is over, with SkillTimedOut."""
-        self.check()
-        deadline = asyncio.timeout(self.left_s)
-        try:
-            async with deadline:
-                yield
-        except TimeoutError as error:
-            if not deadline.expired():
-                raise
-            raise SkillTimedOut from error
-
 
 PROMPT = "pex_reflect"
 SCHEMA: JsonObject = {
@@ -65,7 +27,7 @@ def worth_reflecting(skill: SkillSpec) -> bool:
 async def find_faults(
     run: Execution, skill: SkillSpec, engineer: PromptEngineer, clock: Clock, data: JsonObject
 ) -> list[str]:
-    """What is to be corrected; empty when the result is good, or when nobody could judge it."""
+    """Find what is to be corrected; empty when the result is good, or when nobody could judge it."""
     variables = {
         "task": skill.description,
         "criteria": list(skill.criteria),
