@@ -44,7 +44,7 @@ class Choices:
 
     def entities(self, run: Execution) -> Entities | None:
         """Name the tables, with their columns, that code may use; None leaves names unchecked."""
-        return run.world.registry.tables or None
+        return run.context.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
         """Gather the inputs of one tool call."""

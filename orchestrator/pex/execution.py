@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias, get_args
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.state import DialogueState
@@ -27,7 +27,7 @@ class Execution:
     """
 
     flow: BaseFlow
-    world: World
+    context: TurnContext
     tools: ToolRunner
     data: JsonObject = field(default_factory=JsonObject)
     answers: list[tuple[Tool, JsonObject]] = field(default_factory=list["tuple[Tool, JsonObject]"])
@@ -41,7 +41,7 @@ class Execution:
 
     @property
     def state(self) -> DialogueState:
-        return self.world.state
+        return self.context.changes.state
 
     @property
     def returned(self) -> list[JsonObject]:
@@ -62,7 +62,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The flow is Completed and its frame, if its family makes one, is in the world."""
+    """The flow is Completed and its frame, if its family makes one, is among the turn's changes."""
 
 
 @dataclass(frozen=True, slots=True)

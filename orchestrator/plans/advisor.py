@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain, repeat
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.models import PromptEngineer
@@ -35,29 +35,33 @@ class Advisor:
     def available(self) -> bool:
         return self._engineer is not None and self._engineer.available
 
-    def check_draft(self, body: JsonObject, plan: PlanFlow, world: World, room: int) -> Draft | Refused:
+    def check_draft(
+        self, body: JsonObject, plan: PlanFlow, context: TurnContext, room: int
+    ) -> Draft | Refused:
         """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
-        return check_draft(body, plan, world.domain.flows, self._ground, room, world.now)
+        return check_draft(body, plan, context.world.domain.flows, self._ground, room, context.now)
 
-    async def decompose(self, plan: PlanFlow, world: World, room: int) -> Draft | Refused | None:
+    async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
         """Ask for a decomposition; a refused one is asked for once more, with what was wrong."""
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):
-            question = prompts.ask_for_steps(plan, world, room, problems)
-            body = await self._ask(prompts.DECOMPOSE, question, prompts.DECOMPOSITION, world)
+            question = prompts.ask_for_steps(plan, context, room, problems)
+            body = await self._ask(prompts.DECOMPOSE, question, prompts.DECOMPOSITION, context)
             if body is None:
                 return draft
-            draft = self.check_draft(body, plan, world, room)
+            draft = self.check_draft(body, plan, context, room)
             if isinstance(draft, Draft):
                 return draft
             problems = draft.reasons
         return draft
 
-    async def search(self, first: Draft, plan: PlanFlow, world: World, room: int) -> SearchResult[Draft]:
+    async def search(
+        self, first: Draft, plan: PlanFlow, context: TurnContext, room: int
+    ) -> SearchResult[Draft]:
         """Look for a better decomposition than the first (PL-5)."""
-        config = world.domain.config.plans
-        about = {**prompts.frame_question(world), "goal": plan.goal or world.text, "known": plan.values()}
+        config = context.world.domain.config.plans
+        about = {**prompts.frame_question(context), "goal": plan.goal or context.text, "known": plan.values()}
 
         async def expand(draft: Draft, lessons: Sequence[Sequence[str]], width: int) -> list[Draft]:
             found = [first] if draft is _NOTHING else []
@@ -69,14 +73,14 @@ class Advisor:
                 "wanted": width - len(found),
             }
             if width > len(found):
-                body = await self._ask(prompts.ALTERNATIVES, question, prompts.SEVERAL, world)
-                drafts = [self.check_draft(one, plan, world, room) for one in _objects(body, "plans")]
+                body = await self._ask(prompts.ALTERNATIVES, question, prompts.SEVERAL, context)
+                drafts = [self.check_draft(one, plan, context, room) for one in _objects(body, "plans")]
                 found += [draft for draft in drafts if isinstance(draft, Draft)]
             return found
 
         async def judge(drafts: Sequence[Draft]) -> list[Judgement]:
             question = {**about, "plans": [draft.show() for draft in drafts]}
-            body = await self._ask(prompts.SCORE, question, prompts.SCORED, world)
+            body = await self._ask(prompts.SCORE, question, prompts.SCORED, context)
             entries = body["judgements"] if body is not None and is_list(body["judgements"]) else []
             found = [_read_judgement(entry) for entry in entries]
             return [*found, *repeat(Judgement(0.0), len(drafts))][: len(drafts)]
@@ -90,39 +94,39 @@ class Advisor:
         )
 
     async def replan(
-        self, plan: PlanFlow, world: World, room: int, news: Sequence[str] = ()
+        self, plan: PlanFlow, context: TurnContext, room: int, news: Sequence[str] = ()
     ) -> JsonObject | None:
         """Ask what should become of the rest of a plan (PL-2)."""
         question: dict[str, Json] = {
-            **prompts.frame_question(world),
+            **prompts.frame_question(context),
             "max_steps": room,
             "goal": plan.goal,
             "done": prompts.show_steps(plan, finished=True),
             "remaining": prompts.show_steps(plan, finished=False),
-            "result": prompts.show_findings(plan, world),
-            "notes": [note.text for note in await world.notes.read(MOST_NOTES)],
+            "result": prompts.show_findings(plan, context),
+            "notes": [note.text for note in await context.recall.notes.read(MOST_NOTES)],
             "news": list(news),
         }
-        return await self._ask(prompts.REPLAN, question, prompts.REPLANNING, world)
+        return await self._ask(prompts.REPLAN, question, prompts.REPLANNING, context)
 
-    async def judge(self, plan: PlanFlow, world: World) -> JsonObject | None:
+    async def judge(self, plan: PlanFlow, context: TurnContext) -> JsonObject | None:
         """Ask whether the goal is met (PL-3)."""
         question: dict[str, Json] = {
-            "assistant": prompts.frame_question(world)["assistant"],
+            "assistant": prompts.frame_question(context)["assistant"],
             "goal": plan.goal,
             "done": prompts.show_steps(plan, finished=True),
         }
-        return await self._ask(prompts.COMPLETE, question, prompts.COMPLETION, world)
+        return await self._ask(prompts.COMPLETE, question, prompts.COMPLETION, context)
 
     async def _ask(
-        self, prompt_id: str, question: dict[str, Json], schema: JsonObject, world: World
+        self, prompt_id: str, question: dict[str, Json], schema: JsonObject, context: TurnContext
     ) -> JsonObject | None:
         if self._engineer is None or not self._engineer.can_answer(prompt_id):
             return None
         try:
-            return await self._engineer.structured(prompt_id, question, schema, world.call)
+            return await self._engineer.structured(prompt_id, question, schema, context.call)
         except MODEL_FAILURES as error:
-            world.degrade(error.code)
+            context.log.degrade(error.code)
             return None
 
 

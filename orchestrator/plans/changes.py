@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import count
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.dialogue.plan_step import PlanStep
@@ -36,28 +36,30 @@ class Change:
     matters: bool = True
 
 
-def note_revision(world: World, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
+def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
     """Record a revision of a plan, with the steps as they are now."""
     plan.noted += 1
-    world.plan_log.append(PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more)))
-    world.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
+    context.changes.plan_log.append(
+        PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more))
+    )
+    context.log.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
 
 
-def stack_plan(world: World, plan: PlanFlow) -> None:
+def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
     """Put the planned steps onto the stack; a flow that waited there may be adopted as one of them."""
-    for flow in stack_steps(world.state.stack, plan, world.domain.flows, world.now):
-        world.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id, plan_id=flow.plan_id)
-    check_consistency(world, plan)
+    for flow in stack_steps(context.changes.state.stack, plan, context.world.domain.flows, context.now):
+        context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id, plan_id=flow.plan_id)
+    check_consistency(context, plan)
 
 
-def check_consistency(world: World, plan: PlanFlow) -> None:
+def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
     """Record where flows at work, or those that had an effect, hold other values than their plan."""
-    acted = {note.flow_id for note in world.state.effects}
-    done = [flow for flow in world.state.completed if flow.flow_id in acted]
-    found = find_disagreements(plan, [*done, *world.state.stack.flows])
+    acted = {note.flow_id for note in context.changes.state.effects}
+    done = [flow for flow in context.changes.state.completed if flow.flow_id in acted]
+    found = find_disagreements(plan, [*done, *context.changes.state.stack.flows])
     if found:
         why = "; ".join(str(one) for one in found)
-        world.failed_check("plans", "plan_consistency", why, plan.flow_id)
+        context.log.failed_check("plans", "plan_consistency", why, plan.flow_id)
 
 
 def describe(plan: PlanFlow, **more: Json) -> JsonObject:
@@ -92,7 +94,7 @@ def show_progress(plan: PlanFlow) -> JsonObject:
     }
 
 
-def revise(plan: PlanFlow, world: World, wanted: list[PlanStep], why: str) -> list[Change]:
+def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: str) -> list[Change]:
     """Make the remaining steps the wanted ones. A step that is there already stays what it is."""
     remaining = [step for step in plan.steps if not step.is_finished]
     kept: list[PlanStep] = []
@@ -110,7 +112,7 @@ def revise(plan: PlanFlow, world: World, wanted: list[PlanStep], why: str) -> li
     changes = [
         Change(ChangeKind.PRUNE, (step.label,), why)
         for step in dropped
-        if drop_step(world.state.stack, plan, step, why, world.now)
+        if drop_step(context.changes.state.stack, plan, step, why, context.now)
     ]
     if added:
         add_steps(plan, added)

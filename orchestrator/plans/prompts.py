@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.plans.drafts import catalogue
@@ -34,23 +34,26 @@ REPLANNING = _object(["decision"], decision={"enum": ["keep", "change", "stop"]}
 COMPLETION = _object(["complete"], complete={"type": "boolean"}, missing=_list(_TEXT), summary=_TEXT)
 
 
-def frame_question(world: World) -> dict[str, Json]:
+def frame_question(context: TurnContext) -> dict[str, Json]:
     """Begin a question about a plan."""
-    domain = world.domain
+    domain = context.world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
-        "today": datetime.fromtimestamp(world.now, UTC).strftime("%A, %Y-%m-%d"),
+        "today": datetime.fromtimestamp(context.now, UTC).strftime("%A, %Y-%m-%d"),
         "flows": [_show_flow(flow) for flow in catalogue(domain.flows).values()],
     }
 
 
-def ask_for_steps(plan: PlanFlow, world: World, room: int, problems: tuple[str, ...]) -> dict[str, Json]:
+def ask_for_steps(
+    plan: PlanFlow, context: TurnContext, room: int, problems: tuple[str, ...]
+) -> dict[str, Json]:
     return {
-        **frame_question(world),
+        **frame_question(context),
         "max_steps": room,
-        "utterance": plan.goal or world.text,
+        "utterance": plan.goal or context.text,
         "history": [
-            {"role": message.role, "text": message.text} for message in world.state.messages[-MOST_HISTORY:]
+            {"role": message.role, "text": message.text}
+            for message in context.changes.state.messages[-MOST_HISTORY:]
         ],
         "known": plan.values(),
         "done": show_steps(plan, finished=True),
@@ -62,9 +65,9 @@ def show_steps(plan: PlanFlow, *, finished: bool) -> list[JsonObject]:
     return [_show_step(step) for step in plan.steps if step.is_finished is finished]
 
 
-def show_findings(plan: PlanFlow, world: World) -> list[JsonObject]:
+def show_findings(plan: PlanFlow, context: TurnContext) -> list[JsonObject]:
     """Show what the steps that ended in this turn found, or why they failed."""
-    ended = {flow.flow_id for flow in world.finished}
+    ended = {flow.flow_id for flow in context.changes.finished}
     return [_show_step(step) for step in plan.steps if step.flow_id in ended]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.tools.toolbox import Tool, ToolError, read_envelope
 from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
@@ -10,7 +10,7 @@ from orchestrator.types import FlowId, Json, JsonObject
 
 
 def make_effect(
-    world: World,
+    context: TurnContext,
     flow_id: FlowId,
     tool: Tool,
     arguments: JsonObject,
@@ -19,7 +19,7 @@ def make_effect(
     compensates: str | None = None,
 ) -> Effect:
     """Describe the effect of a call for a flow. A step that is planned anew is the same flow instance."""
-    flow = world.state.stack.get(flow_id)
+    flow = context.changes.state.stack.get(flow_id)
     instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
     return Effect(
         fingerprint=fingerprint_effect(tool.spec.tool_id, arguments, instance, defaults=_defaults(tool)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from orchestrator.context import ToolUsed, World
+from orchestrator.context import ToolUsed, TurnContext
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.model import Domain, Implementation
 from orchestrator.domain.services import ToolCall
@@ -47,7 +47,7 @@ _log = get_logger(__name__)
 
 
 class ToolRunner:
-    """One per process and domain; everything that belongs to a turn is in the world it is given."""
+    """One per process and domain; everything that belongs to a turn is in the context it is given."""
 
     def __init__(self, toolbox: Toolbox, domain: Domain, ports: ToolPorts | None = None) -> None:
         ports, orphans = ports or ToolPorts(), OrphanedCalls()
@@ -60,7 +60,7 @@ class ToolRunner:
 
     async def call(
         self,
-        world: World,
+        context: TurnContext,
         flow_id: FlowId,
         tool: Tool,
         arguments: JsonObject,
@@ -81,37 +81,37 @@ class ToolRunner:
         else:
             effect = None
             if not tool.spec.idempotent:
-                effect = make_effect(world, flow_id, tool, arguments, again=again, compensates=compensates)
-            result = await self._call_once(world, flow_id, tool, arguments, effect)
-        _record(world, flow_id, tool, arguments, result)
+                effect = make_effect(context, flow_id, tool, arguments, again=again, compensates=compensates)
+            result = await self._call_once(context, flow_id, tool, arguments, effect)
+        _record(context, flow_id, tool, arguments, result)
         return result
 
     async def _call_once(
-        self, world: World, flow_id: FlowId, tool: Tool, arguments: JsonObject, effect: Effect | None
+        self, context: TurnContext, flow_id: FlowId, tool: Tool, arguments: JsonObject, effect: Effect | None
     ) -> ToolResult:
         """Ask the journal for the call's answer; it runs the call where it has none."""
         tool_id = tool.spec.tool_id
-        key = f"tool:{tool_id}:{1 + sum(used.tool_id == tool_id for used in world.tools)}"
-        world.event("tool_started", tool_id=tool_id, flow_id=flow_id)
-        answer = await world.steps.call(
+        key = f"tool:{tool_id}:{1 + sum(used.tool_id == tool_id for used in context.log.tools)}"
+        context.log.event("tool_started", tool_id=tool_id, flow_id=flow_id)
+        answer = await context.journal.call(
             key,
             "tool",
             {"tool_id": tool_id, "arguments": arguments},
-            lambda idempotency_key: self._attempt(world, tool, arguments, idempotency_key),
+            lambda idempotency_key: self._attempt(context, tool, arguments, idempotency_key),
             idempotent=tool.spec.idempotent,
             effect=effect,
         )
         if isinstance(answer, UnknownOutcome):
             return answer
-        carry_labels(world.state, tool.spec, flow_id)  # its words may be in an error as well
+        carry_labels(context.changes.state, tool.spec, flow_id)  # its words may be in an error as well
         result = read_envelope(answer)
         if isinstance(result, ToolError) and result.undecided and not tool.spec.idempotent:
             return UnknownOutcome(key, answer["idempotency_key"])
         return result
 
-    async def _attempt(self, world: World, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
+    async def _attempt(self, context: TurnContext, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; give the envelope."""
-        call = ToolCall(key, world.session_id, world.user_id, world.tenant_id, world.now)
+        call = ToolCall(key, context.ids.session_id, context.ids.user_id, context.ids.tenant_id, context.now)
         began = time.perf_counter()
         with span("tool", tool_id=tool.spec.tool_id):
             result = await self._handle(ToolRequest(tool, arguments, call))
@@ -159,7 +159,9 @@ class ToolRunner:
         return await self._transport.send(request.spec, request.arguments, request.call)
 
 
-def _record(world: World, flow_id: FlowId, tool: Tool, arguments: JsonObject, result: ToolResult) -> None:
+def _record(
+    context: TurnContext, flow_id: FlowId, tool: Tool, arguments: JsonObject, result: ToolResult
+) -> None:
     match result:
         case ToolData():
             status = "ok"
@@ -168,6 +170,6 @@ def _record(world: World, flow_id: FlowId, tool: Tool, arguments: JsonObject, re
         case UnknownOutcome():
             status = "unknown"
     tool_id = tool.spec.tool_id
-    world.tools.append(ToolUsed(tool_id, arguments, status))
-    world.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)
-    world.signal("pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status)
+    context.log.tools.append(ToolUsed(tool_id, arguments, status))
+    context.log.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)
+    context.log.signal("pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status)

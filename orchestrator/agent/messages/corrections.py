@@ -28,11 +28,11 @@ DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
 
 def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     """Replace values of a flow on the stack, or of a completed one, which is then carried out anew."""
-    on_stack = turn.state.stack.get(flow.flow_id) is not None
+    on_stack = turn.changes.state.stack.get(flow.flow_id) is not None
     if not on_stack and not _effects_made_from(turn, flow, labels):
         flow = _reopen(turn, flow)
         on_stack = True
-    result = correct(flow, labels, effects=turn.state.effects, turn_id=turn.work.turn_id)
+    result = correct(flow, labels, effects=turn.changes.state.effects, turn_id=turn.work.turn_id)
     if result.needs_decision:
         _ask_what_should_happen(turn, result)
         return
@@ -54,10 +54,10 @@ def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
         for change in result.changed
     ]
     if changes:
-        turn.world.remark(RemarkKind.CORRECTED, changes=changes)
+        turn.changes.remark(RemarkKind.CORRECTED, changes=changes)
     cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
     if cleared:
-        turn.world.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
+        turn.changes.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
 
 
 def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
@@ -69,7 +69,7 @@ def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
         for name in flow.spec.slots
         if name in flow.slots and flow.spec.slots[name].description
     ]
-    turn.state.ambiguity.declare(
+    turn.changes.state.ambiguity.declare(
         Level.PARTIAL,
         flow_id=flow.flow_id,
         options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
@@ -89,25 +89,25 @@ def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) 
 
 def _reopen(turn: RunningTurn, flow: BaseFlow) -> BaseFlow:
     """Push a fresh flow with the values of a completed one."""
-    world = turn.world
-    fresh = reopen(flow, world.now)
-    turn.state.stack.push(fresh, world.now, reason=f"the user corrected {flow.dact}")
+    context = turn.context
+    fresh = reopen(flow, context.now)
+    turn.changes.state.stack.push(fresh, context.now, reason=f"the user corrected {flow.dact}")
     enter(turn, fresh)
-    return turn.state.stack.find(flow.dact) or fresh
+    return turn.changes.state.stack.find(flow.dact) or fresh
 
 
 def _effects_made_from(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> list[EffectNote]:
     changed = {name for name, value in plain_values(labels).items() if flow.value(name) != value}
     return [
         note
-        for note in turn.state.effects
+        for note in turn.changes.state.effects
         if note.flow_id == flow.flow_id and note.stands and changed & note.slots.keys()
     ]
 
 
 def _ask_what_should_happen(turn: RunningTurn, result: Correction) -> None:
     """Tell what was done with the old value; nothing is changed until the user decides."""
-    turn.state.ambiguity.declare(
+    turn.changes.state.ambiguity.declare(
         Level.PARTIAL,
         options=_options(turn, result),
         turn_id=turn.work.turn_id,
@@ -150,13 +150,13 @@ def decide(turn: RunningTurn, name: str) -> None:
     """Carry out one of the three; which changes were wanted, the open question remembers."""
     payload = _find_payload(turn, name)
     if payload is None:
-        turn.world.remark(RemarkKind.NOTHING_OPEN)
+        turn.changes.remark(RemarkKind.NOTHING_OPEN)
         leave_open(turn)
         return
     flow = _find(turn, payload["flow_id"])
     if name == KEEP or flow is None:
-        turn.world.remark(RemarkKind.STAYS)
-        turn.carry_on = turn.state.stack.active is not None
+        turn.changes.remark(RemarkKind.STAYS)
+        turn.carry_on = turn.changes.state.stack.active is not None
     else:
         fresh = repeat_with_changes(turn, flow, payload["changes"])
         if name != REPEAT:
@@ -165,14 +165,14 @@ def decide(turn: RunningTurn, name: str) -> None:
 
 def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
     """What the option carried; closes the question."""
-    for entry in list(turn.state.ambiguity.open):
+    for entry in list(turn.changes.state.ambiguity.open):
         for option in entry.options:
             if option.action_name == name:
-                turn.state.ambiguity.resolve(entry)
+                turn.changes.state.ambiguity.resolve(entry)
                 return option.payload
     return None
 
 
 def _find(turn: RunningTurn, flow_id: str) -> BaseFlow | None:
-    known = [*turn.state.stack.flows, *turn.state.completed]
+    known = [*turn.changes.state.stack.flows, *turn.changes.state.completed]
     return next((flow for flow in known if flow.flow_id == flow_id), None)

@@ -23,10 +23,10 @@ WORTH_OFFERING = 0.1
 def digress(turn: RunningTurn, understood: Understanding) -> None:
     """Answer, then the open question again; how deep the digression is goes on record."""
     kind = understood.digression or Digression.QUESTION
-    turn.state.digression.record(kind)
+    turn.changes.state.digression.record(kind)
     answer = _find_answer(turn, understood.target)
     if answer is not None:
-        turn.world.remark(RemarkKind.ANSWER, text=answer)
+        turn.changes.remark(RemarkKind.ANSWER, text=answer)
     else:
         _DIGRESSIONS[kind](turn)
     leave_open(turn)
@@ -34,35 +34,37 @@ def digress(turn: RunningTurn, understood: Understanding) -> None:
 
 def chat(turn: RunningTurn, understood: Understanding) -> None:
     answer = _find_answer(turn, understood.target)
-    first = turn.state.turn <= 1
+    first = turn.changes.state.turn <= 1
     if answer is None and first:
-        turn.world.remark(RemarkKind.GREETING)
+        turn.changes.remark(RemarkKind.GREETING)
     else:
-        turn.world.remark(RemarkKind.CHITCHAT, text=answer or "")
+        turn.changes.remark(RemarkKind.CHITCHAT, text=answer or "")
     leave_open(turn)
 
 
 def reject(turn: RunningTurn, why: str) -> None:
     """A message that `prepare` turned away: no flow is stacked (AG-5)."""
-    names = ", ".join(_LANGUAGES.get(code, code) for code in turn.world.domain.config.language.supported)
-    turn.world.remark(RemarkKind.REJECTED, why=why, languages=names)
+    names = ", ".join(
+        _LANGUAGES.get(code, code) for code in turn.context.world.domain.config.language.supported
+    )
+    turn.changes.remark(RemarkKind.REJECTED, why=why, languages=names)
     leave_open(turn)
 
 
 def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
     """Ask the open question again, or what the user wants, with the likeliest tasks (general ambiguity)."""
-    state = turn.state
+    state = turn.changes.state
     entry = state.ambiguity.current
     turn.carry_on = False
     if answer_open(turn):
         return
     if entry is not None and entry.level is not Level.GENERAL:
-        turn.world.remark(RemarkKind.NOT_UNDERSTOOD)
+        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
         return
-    flows = turn.world.domain.flows
+    flows = turn.context.world.domain.flows
     options = [
         Option(name_task(flows[score.dact]), "start_flow", {"dact": score.dact})
-        for score in understood.flows[: turn.world.domain.config.ambiguity.max_choices]
+        for score in understood.flows[: turn.context.world.domain.config.ambiguity.max_choices]
         if score.dact in flows and score.score >= WORTH_OFFERING
     ]
     state.ambiguity.declare(Level.GENERAL, options=options, turn_id=turn.work.turn_id)
@@ -70,10 +72,10 @@ def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
 
 def answer_open(turn: RunningTurn) -> bool:
     """Whether a skill asked: then it goes on, and reads the user's words itself."""
-    entry = turn.state.ambiguity.current
-    if entry is None or entry.metadata.get("about") != OPEN or turn.state.stack.active is None:
+    entry = turn.changes.state.ambiguity.current
+    if entry is None or entry.metadata.get("about") != OPEN or turn.changes.state.stack.active is None:
         return False
-    turn.state.ambiguity.resolve(entry)
+    turn.changes.state.ambiguity.resolve(entry)
     turn.carry_on = True
     return True
 
@@ -83,27 +85,29 @@ def leave_open(turn: RunningTurn) -> None:
 
     What we did not understand before is not asked about any more.
     """
-    turn.state.ambiguity.resolve(level=Level.GENERAL)
-    turn.world.asks_again = True
-    turn.carry_on = turn.state.ambiguity.current is None and turn.state.stack.active is not None
+    turn.changes.state.ambiguity.resolve(level=Level.GENERAL)
+    turn.changes.asks_again = True
+    turn.carry_on = (
+        turn.changes.state.ambiguity.current is None and turn.changes.state.stack.active is not None
+    )
 
 
 def _find_answer(turn: RunningTurn, name: str | None) -> str | None:
-    return next((answer.text for answer in turn.world.domain.answers if answer.name == name), None)
+    return next((answer.text for answer in turn.context.world.domain.answers if answer.name == name), None)
 
 
 def _say_unknown(turn: RunningTurn) -> None:
-    turn.world.remark(RemarkKind.NO_ANSWER)
+    turn.changes.remark(RemarkKind.NO_ANSWER)
 
 
 def _explain(turn: RunningTurn) -> None:
     """Why we ask: what the slot is, and what for."""
-    entry, flow = turn.state.ambiguity.current, turn.state.stack.active
+    entry, flow = turn.changes.state.ambiguity.current, turn.changes.state.stack.active
     if flow is None or entry is None or entry.flow_id != flow.flow_id:
-        turn.world.remark(RemarkKind.CLARIFICATION, slot=None, description=None, purpose="")
+        turn.changes.remark(RemarkKind.CLARIFICATION, slot=None, description=None, purpose="")
         return
     slot = flow.slot(entry.slot) if entry.slot is not None else None
-    turn.world.remark(
+    turn.changes.remark(
         RemarkKind.CLARIFICATION,
         slot=name_slot_of(flow, entry.slot) if entry.slot is not None else None,
         description=slot.description if slot is not None else None,
@@ -114,36 +118,36 @@ def _explain(turn: RunningTurn) -> None:
 
 
 def _help(turn: RunningTurn) -> None:
-    active = turn.state.stack.active
-    flows = turn.world.domain.flows.values()
+    active = turn.changes.state.stack.active
+    flows = turn.context.world.domain.flows.values()
     wanted = [flow for flow in flows if flow.spec.family is not Family.INTERNAL and flow.spec.examples]
     tasks = [name_task(flow) for flow in wanted]
     flow_id = active.flow_id if active is not None else None
-    turn.world.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
+    turn.changes.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
 
 
 def _tell_status(turn: RunningTurn) -> None:
-    plan = current_plan(turn.state.stack)
+    plan = current_plan(turn.changes.state.stack)
     if plan is not None and plan.steps:
         tell_progress(turn, plan)
-    active = turn.state.stack.active
+    active = turn.changes.state.stack.active
     if active is None:
         if plan is None:
-            turn.world.remark(RemarkKind.STATUS)
+            turn.changes.remark(RemarkKind.STATUS)
         return
-    turn.world.remark(
+    turn.changes.remark(
         RemarkKind.STATUS,
         flow_id=active.flow_id,
         filled=_filled(turn, active),
         missing=[name_slot_of(active, slot.name) for slot in active.missing()],
-        waiting=[name_doing(flow) for flow in turn.state.stack.interrupted()],
+        waiting=[name_doing(flow) for flow in turn.changes.state.stack.interrupted()],
     )
 
 
 def tell_progress(turn: RunningTurn, plan: PlanFlow) -> None:
     """How far a plan is, and what is still to come (PL-4)."""
     progress = read_progress(plan)
-    turn.world.remark(
+    turn.changes.remark(
         RemarkKind.PLAN_STATUS,
         flow_id=plan.flow_id,
         completed=progress.completed,

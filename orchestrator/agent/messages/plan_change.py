@@ -25,7 +25,7 @@ from orchestrator.types import FlowId, new_id
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:
     """Do what the user wants with the plan's steps; what is done stays done."""
-    plan, change = current_plan(turn.state.stack), understood.plan_change
+    plan, change = current_plan(turn.changes.state.stack), understood.plan_change
     step = plan.step_named(change.step or "") if plan is not None and change is not None else None
     if plan is None or change is None or step is None or step.is_finished:
         _refuse(turn, plan)
@@ -37,18 +37,20 @@ def change_plan(turn: RunningTurn, understood: Understanding) -> None:
 
 def _refuse(turn: RunningTurn, plan: PlanFlow | None) -> None:
     steps = [step.label for step in plan.steps if not step.is_finished] if plan is not None else []
-    turn.world.remark(RemarkKind.NO_SUCH_STEP, steps=steps)
+    turn.changes.remark(RemarkKind.NO_SUCH_STEP, steps=steps)
     leave_open(turn)
 
 
 def _skip(turn: RunningTurn, plan: PlanFlow, step: PlanStep) -> None:
     was_active = _is_active(turn, step)
-    turn.state.ambiguity.resolve(flow_id=step.flow_id)
-    turn.state.void_approvals(step.flow_id)
-    drop_step(turn.state.stack, plan, step, "you wanted to leave it out", turn.world.now, by_user=True)
-    note_revision(turn.world, plan, "edited", f"skip {step.name}")
-    turn.world.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=[step.label], by_user=True)
-    turn.plan_edited = True
+    turn.changes.state.ambiguity.resolve(flow_id=step.flow_id)
+    turn.changes.state.void_approvals(step.flow_id)
+    drop_step(
+        turn.changes.state.stack, plan, step, "you wanted to leave it out", turn.context.now, by_user=True
+    )
+    note_revision(turn.context, plan, "edited", f"skip {step.name}")
+    turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=[step.label], by_user=True)
+    turn.plan.edited = True
     _go_on(turn, started=was_active)
 
 
@@ -58,19 +60,19 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
     place = waiting.index(change.other) if change.other in waiting else 0
     blocked = _lacks(plan, step)
     if blocked is not None:
-        turn.world.remark(RemarkKind.NO_SUCH_STEP, steps=[], step=step.label, needs=blocked.label)
+        turn.changes.remark(RemarkKind.NO_SUCH_STEP, steps=[], step=step.label, needs=blocked.label)
         leave_open(turn)
         return
-    top = turn.state.stack.top
+    top = turn.changes.state.stack.top
     if top is not None and top.standing == AWAITING_APPROVAL and top.plan_id == plan.flow_id:
-        turn.state.stack.unpark(top, turn.world.now)
-    active = turn.state.stack.active
+        turn.changes.state.stack.unpark(top, turn.context.now)
+    active = turn.changes.state.stack.active
     if order_steps(plan, [*waiting[:place], step.name, *waiting[place:]]) and active is not None:
         set_back(turn, active)
-    note_revision(turn.world, plan, "reorder", f"the user wants {step.name} earlier")
+    note_revision(turn.context, plan, "reorder", f"the user wants {step.name} earlier")
     steps = [other.label for other in plan.steps if not other.is_finished]
-    turn.world.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
-    stack_plan(turn.world, plan)
+    turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
+    stack_plan(turn.context, plan)
     _go_on(turn, started=True)
 
 
@@ -82,25 +84,25 @@ def _lacks(plan: PlanFlow, step: PlanStep) -> PlanStep | None:
 
 def set_back(turn: RunningTurn, flow: BaseFlow) -> None:
     """Make the flow at work a planned step again: its question is closed, nothing is confirmed any more."""
-    turn.state.ambiguity.resolve(flow_id=flow.flow_id)
-    turn.state.void_approvals(flow.flow_id)
+    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+    turn.changes.state.void_approvals(flow.flow_id)
     drop_candidate(flow)
-    drop_grant(turn.world, flow)
+    drop_grant(turn.context, flow)
     flow.notes.pop(BOUND, None)
-    turn.state.stack.hold_active(turn.world.now)
+    turn.changes.state.stack.hold_active(turn.context.now)
 
 
 def _is_active(turn: RunningTurn, step: PlanStep) -> bool:
-    active = turn.state.stack.active
+    active = turn.changes.state.stack.active
     return active is None or active.flow_id == step.flow_id
 
 
 def _go_on(turn: RunningTurn, *, started: bool) -> None:
     """Carry on with what is on top; a question that was open stays open."""
     if started:
-        turn.carry_on = turn.state.stack.active is not None
+        turn.carry_on = turn.changes.state.stack.active is not None
     else:
-        turn.world.asks_again = True
+        turn.changes.asks_again = True
         turn.carry_on = False
 
 
@@ -109,7 +111,7 @@ def follow_correction(turn: RunningTurn, flow: BaseFlow, changed: Collection[str
 
     What has had an effect is never repeated.
     """
-    plan = turn.state.stack.plan_of(flow)
+    plan = turn.changes.state.stack.plan_of(flow)
     step = plan.step_of(flow.flow_id) if plan is not None else None
     if plan is None or step is None:
         return
@@ -122,18 +124,18 @@ def follow_correction(turn: RunningTurn, flow: BaseFlow, changed: Collection[str
             plan.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
             for dependent in plan.dependents(name):
                 plan.clear(dependent)
-    check_consistency(turn.world, plan)
+    check_consistency(turn.context, plan)
     stale = _find_stale(turn, plan, names & plan.spec.slots.keys())
     if not stale:
         return
     _look_up_anew(turn, plan, flow, stale)
-    turn.plan_trouble = True
-    note_revision(turn.world, plan, "expand", f"{', '.join(sorted(names))} was corrected")
+    turn.plan.in_doubt = True
+    note_revision(turn.context, plan, "expand", f"{', '.join(sorted(names))} was corrected")
 
 
 def _find_stale(turn: RunningTurn, plan: PlanFlow, names: Collection[str]) -> list[PlanStep]:
     """Finished steps that used one of the plan's values, or what such a step found, and changed nothing."""
-    acted = {note.flow_id for note in turn.state.effects}
+    acted = {note.flow_id for note in turn.changes.state.effects}
     stale: list[PlanStep] = []
     for step in plan.steps:
         uses = read_bindings(step).values()
@@ -154,5 +156,5 @@ def _look_up_anew(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, stale: list
         step.outputs = {}
     plan.steps[place:place] = fresh
     plan.revision += 1
-    stack_plan(turn.world, plan)
+    stack_plan(turn.context, plan)
     turn.carry_on = True

@@ -19,10 +19,10 @@ _EVERYTHING = re.compile(r"\b(everything|all of (it|them|this)|all tasks)\b", re
 
 def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
     """Give up the task that is meant, or the present one; `flows` names one to start instead (FS-12)."""
-    stack = turn.state.stack
+    stack = turn.changes.state.stack
     live = stack.live()
     if not live:
-        turn.world.remark(RemarkKind.NOTHING_TO_CANCEL)
+        turn.changes.remark(RemarkKind.NOTHING_TO_CANCEL)
         leave_open(turn)
         return
     for flow in live if _EVERYTHING.search(understood.text) else [_find_meant(turn, understood.target)]:
@@ -34,16 +34,16 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
 
 def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
     """Give a flow up; `told`: say so."""
-    turn.state.stack.cancel(flow)
-    turn.state.ambiguity.resolve(flow_id=flow.flow_id)
+    turn.changes.state.stack.cancel(flow)
+    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
     if told:
-        turn.world.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id)
+        turn.changes.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id)
     turn.carry_on = False
 
 
 def _find_meant(turn: RunningTurn, target: str | None) -> BaseFlow:
     """The live flow that the words describe, or that has this identifier; else the one on top."""
-    live = turn.state.stack.live()
+    live = turn.changes.state.stack.live()
     if target is None:
         return live[-1]
     known = next((flow for flow in live if target in {flow.flow_id, flow.dact}), None)
@@ -55,7 +55,7 @@ def _find_meant(turn: RunningTurn, target: str | None) -> BaseFlow:
 
 def resume_task(turn: RunningTurn, understood: Understanding) -> None:
     """Come back to an interrupted task; with several that fit, the user chooses."""
-    state, world = turn.state, turn.world
+    state, context = turn.changes.state, turn.context
     waiting = state.stack.interrupted()
     target = understood.target or ""
     known = next((flow for flow in waiting if target in {flow.flow_id, flow.dact}), None)
@@ -71,7 +71,7 @@ def resume_task(turn: RunningTurn, understood: Understanding) -> None:
     ):
         leave_open(turn)
         return
-    match rank(target or understood.text, waiting, world.now, understood.intent):
+    match rank(target or understood.text, waiting, context.now, understood.intent):
         case Resume(flow):
             _resume(turn, flow)
         case Choose(flows):
@@ -85,14 +85,14 @@ def resume_task(turn: RunningTurn, understood: Understanding) -> None:
             turn.carry_on = False
         case NothingToResume():
             if active is None:
-                world.remark(RemarkKind.NOTHING_TO_RESUME)
+                context.changes.remark(RemarkKind.NOTHING_TO_RESUME)
             leave_open(turn)
 
 
 def _resume(turn: RunningTurn, flow: BaseFlow) -> None:
-    turn.state.stack.resume(flow, turn.world.now, reason="the user came back to another task")
-    turn.world.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
-    turn.world.asks_again = True
+    turn.changes.state.stack.resume(flow, turn.context.now, reason="the user came back to another task")
+    turn.changes.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
+    turn.changes.asks_again = True
     turn.carry_on = True
 
 

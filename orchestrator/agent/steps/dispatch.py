@@ -34,7 +34,7 @@ async def take_up(turn: RunningTurn, _modules: Modules) -> None:
         reject(turn, understood.rejection.value)
         return
     if understood.kind is not MessageKind.DIGRESSION:
-        turn.state.digression.end()
+        turn.changes.state.digression.end()
     if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
         decide(turn, understood.target)
         return
@@ -42,15 +42,15 @@ async def take_up(turn: RunningTurn, _modules: Modules) -> None:
         return
     _drop_loose_questions(turn, understood)
     for why in understood.assumed:
-        turn.world.remark(RemarkKind.ASSUMED, why=why)
+        turn.changes.remark(RemarkKind.ASSUMED, why=why)
     UPTAKES[understood.kind](turn, understood)
-    active = turn.state.stack.active
+    active = turn.changes.state.stack.active
     if active is not None:
         active.note_turn(turn.work.turn_id)
 
 
 def _take_task(turn: RunningTurn, understood: Understanding) -> None:
-    known = [score.dact for score in understood.flows if score.dact in turn.world.domain.flows]
+    known = [score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows]
     if known:
         start_task(turn, known[0], understood.slots)
     else:
@@ -58,8 +58,8 @@ def _take_task(turn: RunningTurn, understood: Understanding) -> None:
 
 
 def _take_value(turn: RunningTurn, understood: Understanding) -> None:
-    flow = turn.state.stack.active
-    top = turn.state.stack.top
+    flow = turn.changes.state.stack.active
+    top = turn.changes.state.stack.top
     if flow is None and top is not None and top.standing == AWAITING_CONTEXT:
         stop_waiting(turn, top)
         flow = top
@@ -82,29 +82,31 @@ def _take_correction(turn: RunningTurn, understood: Understanding) -> None:
         _ask_for_new_value(turn, flow, min(undecided))
     elif understood.slots:
         correct_flow(turn, flow, understood.slots)
-    elif turn.state.stack.get(flow.flow_id) is not None:
+    elif turn.changes.state.stack.get(flow.flow_id) is not None:
         ask_what_to_change(turn, flow)
     else:
         be_unsure(turn, understood)
 
 
 def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
-    active = turn.state.stack.active
-    top = turn.state.stack.top
+    active = turn.changes.state.stack.active
+    top = turn.changes.state.stack.top
     if active is None and top is not None and top.standing in PARKED and understood.slots:
         active = top
     target = understood.target
     if active is not None and target in {None, active.dact, active.flow_id}:
         return active
-    done = reversed(turn.state.completed)
+    done = reversed(turn.changes.state.completed)
     named = next((flow for flow in done if target in {flow.dact, flow.flow_id}), None)
-    return named or active or turn.state.find_completed()
+    return named or active or turn.changes.state.find_completed()
 
 
 def _ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
     """The user wants another value and has not said which: the old one stays until there is a new one."""
-    turn.state.ambiguity.resolve(flow_id=flow.flow_id)
-    turn.state.ambiguity.declare(Level.SPECIFIC, flow_id=flow.flow_id, slot=slot, turn_id=turn.work.turn_id)
+    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+    turn.changes.state.ambiguity.declare(
+        Level.SPECIFIC, flow_id=flow.flow_id, slot=slot, turn_id=turn.work.turn_id
+    )
     turn.carry_on = False
 
 
@@ -112,19 +114,19 @@ def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:
     """A question that belongs to no flow is over once the user does something else."""
     if understood.kind in ASIDE or understood.kind in {MessageKind.CONFIRMATION, MessageKind.DENIAL}:
         return
-    for entry in [entry for entry in turn.state.ambiguity.open if entry.flow_id is None]:
-        turn.state.ambiguity.resolve(entry)
+    for entry in [entry for entry in turn.changes.state.ambiguity.open if entry.flow_id is None]:
+        turn.changes.state.ambiguity.resolve(entry)
 
 
 def _abandon_stale(turn: RunningTurn) -> None:
     """Tasks that waited longer than the domain allows are given up (FS-13)."""
-    older_than = turn.world.domain.config.flow_management.abandon_after_s
-    stale = turn.state.stack.find_abandoned(older_than, turn.world.now)
+    older_than = turn.context.world.domain.config.flow_management.abandon_after_s
+    stale = turn.changes.state.stack.find_abandoned(older_than, turn.context.now)
     if stale:
-        turn.state.stack.abandon(older_than, turn.world.now)
+        turn.changes.state.stack.abandon(older_than, turn.context.now)
         for flow in stale:
-            turn.state.ambiguity.resolve(flow_id=flow.flow_id)
-            turn.world.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id)
+            turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+            turn.changes.remark(RemarkKind.ABANDONED, flow_id=flow.flow_id)
 
 
 UPTAKES: Mapping[MessageKind, Callable[[RunningTurn, Understanding], None]] = {

@@ -68,7 +68,7 @@ def decide(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     state, before = decode(lease, modules)
     payload = (work.input.action or {}).get("payload")
     given = payload if is_object(payload) else {}
-    verdict = _judge(state, given, fresh=given.get("epoch") == lease.epoch, now=modules.clock())
+    verdict = _judge(state, given, fresh=given.get("epoch") == lease.epoch, now=modules.ports.clock())
     after = state.serialize()
     raw = orjson.dumps(after)
     modules.cache.keep(lease.session_id, Decoded(raw, after, state))

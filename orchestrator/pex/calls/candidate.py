@@ -79,7 +79,7 @@ def make_candidate(
 
 def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
     """Show what is about to be done and wait for a yes."""
-    run.world.findings[run.flow.flow_id] = run.data
+    run.context.changes.findings[run.flow.flow_id] = run.data
     return ask(run, make_candidate(run, policy, tool, arguments), policy, about="candidate")
 
 
@@ -89,7 +89,7 @@ def ask(run: Execution, candidate: Candidate, policy: Choices, *options: Option,
     run.state.ambiguity.declare(
         Level.CONFIRMATION,
         flow_id=run.flow.flow_id,
-        turn_id=run.world.turn_id,
+        turn_id=run.context.ids.turn_id,
         options=options,
         metadata={**about, "shown": policy.summary(run, candidate.arguments)},
     )

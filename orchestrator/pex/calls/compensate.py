@@ -36,10 +36,10 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
         if isinstance(outcome, Parked):
             return outcome
         if outcome is not None:
-            run.world.remark(RemarkKind.FAILED, message=outcome, category="compensation")
+            run.context.changes.remark(RemarkKind.FAILED, message=outcome, category="compensation")
             run.state.stack.invalidate(run.flow, FAILED)
             return GaveUp()
-        run.world.remark(RemarkKind.UNDONE, summary=note.summary)
+        run.context.changes.remark(RemarkKind.UNDONE, summary=note.summary)
     run.flow.notes.pop(_UNDO, None)
     return None
 
@@ -65,7 +65,7 @@ def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
 
 async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject) -> str | None:
     undone = note.fingerprint or None
-    outcome = await run.tools.call(run.world, note.flow_id, tool, inputs, compensates=undone)
+    outcome = await run.tools.call(run.context, note.flow_id, tool, inputs, compensates=undone)
     if isinstance(outcome, UnknownOutcome):
         answer = await settle_by_query(run, note.flow_id, tool, inputs, outcome, compensates=undone)
         outcome = answer or outcome

@@ -66,7 +66,9 @@ def _without_arguments(
         case NothingFound():
             return Failed(FailureCategory.NOT_FOUND, "I found nothing that fits.")
         case Unfed(name):
-            run.world.failed_check("pex", "arguments", f"Nothing gives the input {name!r}.", run.flow.flow_id)
+            run.context.log.failed_check(
+                "pex", "arguments", f"Nothing gives the input {name!r}.", run.flow.flow_id
+            )
             return Failed(FailureCategory.VALIDATION_ERROR, "I do not have what this task needs.")
 
 
@@ -77,14 +79,14 @@ def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInpu
     options = [
         Option(policy.label(run, row), "fill_slot", {**about, "value": row[choice.name]}) for row in rows
     ]
-    run.world.findings[run.flow.flow_id] = run.data
+    run.context.changes.findings[run.flow.flow_id] = run.data
     run.state.ambiguity.declare(
         Level.PARTIAL,
         flow_id=run.flow.flow_id,
         slot=choice.slot,
         candidates=[row[choice.name] for row in rows],
         options=options,
-        turn_id=run.world.turn_id,
+        turn_id=run.context.ids.turn_id,
         metadata={"about": "rows"},
     )
     return NeedsInput()

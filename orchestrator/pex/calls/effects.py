@@ -26,9 +26,9 @@ def note_effect(
         summary=_summarise(run, policy, tool, data or {}),
         status=EffectStatus.FINISHED if known else EffectStatus.UNKNOWN,
         compensation=tool.spec.compensation if known else None,
-        turn_id=run.world.turn_id,
+        turn_id=run.context.ids.turn_id,
         result=_needed_to_undo(run, tool, data or {}),
-        fingerprint=make_effect(run.world, run.flow.flow_id, tool, arguments).fingerprint,
+        fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
     )
     same = (
         at for at, other in enumerate(notes) if other.fingerprint and other.fingerprint == note.fingerprint

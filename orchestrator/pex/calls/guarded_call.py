@@ -68,7 +68,7 @@ def _guard_arguments(
         )
         if isinstance(verdict, Rejected):
             why = f"{verdict.category.value}: {verdict.message}"
-            run.world.failed_check("pex", "guardrail", why, run.flow.flow_id)
+            run.context.log.failed_check("pex", "guardrail", why, run.flow.flow_id)
             return verdict
         guarded[one.name] = verdict.code
     return guarded
@@ -77,7 +77,7 @@ def _guard_arguments(
 async def _call(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, again: bool
 ) -> ToolAnswer | NeedsInput:
-    result = await run.tools.call(run.world, run.flow.flow_id, tool, arguments, again=again)
+    result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
     if isinstance(result, UnknownOutcome):
         result = await find_out(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):

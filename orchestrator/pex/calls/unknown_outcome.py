@@ -38,18 +38,18 @@ async def settle_by_query(
     A status query answers ``{"status": "done" | "not_done" | "unknown", "data": …}``, where `data`
     is what the call itself would have returned. None: nobody knows.
     """
-    world = run.world
+    context = run.context
     for _ in range(ROUNDS):
         answer = await _query_status(run, flow_id, tool, arguments, unknown)
         if answer.get("status") == "done":
             result = ToolData(answer["data"])
             request: JsonObject = {"tool_id": tool.spec.tool_id, "arguments": arguments}
-            effect = make_effect(world, flow_id, tool, arguments, compensates=compensates)
-            await world.steps.settle(unknown, "tool", request, write_envelope(result), effect)
+            effect = make_effect(context, flow_id, tool, arguments, compensates=compensates)
+            await context.journal.settle(unknown, "tool", request, write_envelope(result), effect)
             return result
         if answer.get("status") != "not_done":
             return None
-        outcome = await run.tools.call(world, flow_id, tool, arguments, again=True, compensates=compensates)
+        outcome = await run.tools.call(context, flow_id, tool, arguments, again=True, compensates=compensates)
         if not isinstance(outcome, UnknownOutcome):
             return outcome
         unknown = outcome
@@ -66,7 +66,7 @@ async def _query_status(
         return {}
     known = {"idempotency_key": unknown.idempotency_key, **arguments}
     inputs = {name: known[name] for name in query.inputs if name in known}
-    result = await run.tools.call(run.world, flow_id, query, inputs)
+    result = await run.tools.call(run.context, flow_id, query, inputs)
     return result.data if isinstance(result, ToolData) else {}
 
 
@@ -74,7 +74,7 @@ def _ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: Json
     """Say what is not known, and do it again only after a yes."""
     flow_id = run.flow.flow_id
     note_effect(run, policy, tool, arguments, None)
-    run.world.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)
+    run.context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)
     return ask(
         run,
         make_candidate(run, policy, tool, arguments, again=True),

@@ -22,8 +22,8 @@ from orchestrator.pex.calls.guarded_call import GuardedAnswer, call_guarded
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.pex.skill_outcome import Interrupted
-from orchestrator.pex.skills.clock import Clock
 from orchestrator.pex.skills.components import COMPONENTS, use_component
+from orchestrator.pex.skills.time_limit import Clock
 from orchestrator.ports.models import ToolDefinition
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
@@ -75,7 +75,7 @@ class Calls:
     async def make(self, request: ToolRequest) -> Json | Interrupted:
         """Make one call; its arguments fit the schema that the model was shown."""
         self.made += 1
-        if self.made > self.run.world.domain.config.resilience.skill_calls:
+        if self.made > self.run.context.world.domain.config.resilience.skill_calls:
             return _fail("refused", "there are no calls left; end the task with what there is")
         if request.name in COMPONENT_NAMES:
             async with self.clock.limit():

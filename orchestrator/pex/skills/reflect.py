@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.domain.model import SkillSpec
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Execution
-from orchestrator.pex.skills.clock import Clock, SkillTimedOut
+from orchestrator.pex.skills.time_limit import Clock, SkillTimedOut
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.types import JsonObject
 
@@ -31,16 +31,16 @@ async def find_faults(
     variables = {
         "task": skill.description,
         "criteria": list(skill.criteria),
-        "utterance": run.world.text,
+        "utterance": run.context.text,
         "slots": run.flow.values(),
         "result": data,
     }
-    call = run.world.call.for_flow(run.flow.flow_id)
+    call = run.context.call.for_flow(run.flow.flow_id)
     try:
         async with clock.limit():
             verdict = await engineer.structured(PROMPT, variables, SCHEMA, call)
     except (*MODEL_FAILURES, SkillTimedOut) as error:
         why = f"The result could not be judged: {error or 'its time was over'}"
-        run.world.failed_check("pex", "reflection", why, run.flow.flow_id)
+        run.context.log.failed_check("pex", "reflection", why, run.flow.flow_id)
         return []
     return [] if verdict["good"] else [str(fault) for fault in verdict["faults"]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Execution, Failed
@@ -17,14 +17,14 @@ Policy = TypeVar("Policy")
 Check = Callable[[Execution], str | None]
 
 
-def find_work(world: World, policies: Mapping[Dact, Policy]) -> tuple[BaseFlow, Policy] | Failed:
+def find_work(context: TurnContext, policies: Mapping[Dact, Policy]) -> tuple[BaseFlow, Policy] | Failed:
     """Find the active flow and its policy, without which there is nothing to carry out."""
-    flow = world.state.stack.active
+    flow = context.changes.state.stack.active
     if flow is None:
-        return refuse(world, "active_flow", "There is no active flow.")
+        return refuse(context, "active_flow", "There is no active flow.")
     policy = policies.get(flow.spec.dact)
     if policy is None:
-        return refuse(world, "policy_registered", "The flow has no policy.", flow.flow_id)
+        return refuse(context, "policy_registered", "The flow has no policy.", flow.flow_id)
     return flow, policy
 
 
@@ -37,14 +37,14 @@ def first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
     for find_fault in checks:
         fault = find_fault(run)
         if fault is not None:
-            return refuse(run.world, find_fault.__name__, fault, run.flow.flow_id)
+            return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)
     return None
 
 
-def refuse(world: World, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
+def refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
     """End an execution because of a check that did not hold; the Agent hears of it (AG-5)."""
-    world.failed_check("pex", name, fault, flow_id)
-    world.state.flags.has_issues = True
+    context.log.failed_check("pex", name, fault, flow_id)
+    context.changes.state.flags.has_issues = True
     return Failed(FailureCategory.SERVER_ERROR, "I cannot do that at the moment.", check=name)
 
 

@@ -24,8 +24,8 @@ async def complete(run: Execution, policy: Choices) -> None:
         state.flags.has_issues = True
         return
     run.flow.outputs.update(policy.outputs(run))
-    run.world.registry.learn(run.flow)
-    state.stack.complete(run.flow, run.world.now)
+    run.context.world.registry.learn(run.flow)
+    state.stack.complete(run.flow, run.context.now)
     state.ambiguity.resolve(flow_id=run.flow.flow_id)
     state.flags.has_issues = run.frame is not None and run.frame.warning is not None
 

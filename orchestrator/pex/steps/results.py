@@ -18,7 +18,7 @@ async def results(run: Execution, policy: Choices) -> Failed | None:
 
     Other families leave what they found in the scratchpad.
     """
-    run.world.findings[run.flow.flow_id] = run.data
+    run.context.changes.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED:
         return await _frame(run, policy) if run.has_result else None
     if run.data:
@@ -28,7 +28,7 @@ async def results(run: Execution, policy: Choices) -> Failed | None:
 
 
 async def _frame(run: Execution, policy: Choices) -> Failed | None:
-    frame = run.frame = run.world.frames[run.flow.flow_id] = policy.frame(run)
+    frame = run.frame = run.context.changes.frames[run.flow.flow_id] = policy.frame(run)
     if run.warning is not None:
         frame.warning = run.warning
     if frame.code is None:

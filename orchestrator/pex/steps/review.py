@@ -14,8 +14,8 @@ from orchestrator.tools.trifecta import join_labels
 async def review(run: Execution) -> NeedsInput | None:
     """Fill from what the flow can find itself; a slot still missing becomes the open question."""
     flow = run.flow
-    if run.world.recent_turns is not None and flow.needs_to_think():
-        await flow.fill_slot_values(run.world.recent_turns, None, turn_id=run.world.turn_id)
+    if run.context.recall.recent_turns is not None and flow.needs_to_think():
+        await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
     await _recall(run)
     missing = flow.missing()
     if missing:
@@ -26,7 +26,7 @@ async def review(run: Execution) -> NeedsInput | None:
 
 def ask_for(run: Execution, slot: str) -> NeedsInput:
     run.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.world.turn_id
+        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.context.ids.turn_id
     )
     return NeedsInput()
 
@@ -36,7 +36,7 @@ async def _recall(run: Execution) -> None:
 
     Slots that need no value are filled only with what the user said themselves.
     """
-    flow, preferences = run.flow, run.world.preferences
+    flow, preferences = run.flow, run.context.recall.preferences
     if preferences is None or len(flow.turn_ids) > 1:
         return
     empty = [
@@ -55,11 +55,11 @@ async def _recall(run: Execution) -> None:
 
 
 def _assume(run: Execution, found: dict[str, Preference]) -> None:
-    flow, world = run.flow, run.world
+    flow, context = run.flow, run.context
     values = {name: preference.value for name, preference in found.items()}
-    flow.fill_slots_by_label(values, turn_id=world.turn_id, source=SlotSource.MEMORY)
+    flow.fill_slots_by_label(values, turn_id=context.ids.turn_id, source=SlotSource.MEMORY)
     taken = {name: flow.slots[name].value for name in found if name in flow.slots}
     for name in taken:
         join_labels(run.state, found[name].labels, "what is remembered of you")
     if taken:
-        world.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken)
+        context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken)

@@ -17,7 +17,7 @@ def verify(run: Execution) -> None:
     for find_fault in VERIFICATIONS:
         fault = find_fault(run)
         if fault is not None:
-            run.world.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
+            run.context.log.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
             run.state.flags.has_issues = True
 
 
