@@ -59,7 +59,7 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
 
 def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
     """Say why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
-    run.to_approve.update(tools_to_approve([tool], run.state.labels))
+    run.to_approve.update(tools_to_approve([tool], run.state.intake.labels))
     return run.to_approve.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
 
 

@@ -62,7 +62,7 @@ def time_outs(run: Execution) -> str | None:
 
 def trifecta_gate(run: Execution) -> str | None:
     """Name the calls that must be approved; it never stops the flow by itself."""
-    run.to_approve = tools_to_approve(run.tools.find_all(run.flow.spec.tools), run.state.labels)
+    run.to_approve = tools_to_approve(run.tools.find_all(run.flow.spec.tools), run.state.intake.labels)
     return None
 
 
