@@ -9,7 +9,6 @@ from typing import TypeAlias, get_args
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.frame import Frame
-from orchestrator.dialogue.state import DialogueState
 from orchestrator.errors import FailureCategory
 from orchestrator.tools.runner import ToolRunner
 from orchestrator.tools.toolbox import Tool
@@ -40,21 +39,12 @@ class Execution:
     noted: bool = False
 
     @property
-    def state(self) -> DialogueState:
-        return self.context.changes.state
-
-    @property
     def returned(self) -> list[JsonObject]:
         return [data for _, data in self.answers]
 
     @property
     def has_result(self) -> bool:
         return bool(self.answers) or self.by_skill
-
-    def keep_answer(self, tool: Tool, data: JsonObject) -> None:
-        """Keep what a tool returned for later tools, the frame and the reply."""
-        self.answers.append((tool, data))
-        self.data.update(data)
 
     def value(self, name: str) -> Json:
         return self.flow.value(name)

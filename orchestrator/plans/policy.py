@@ -68,7 +68,7 @@ class PlanPolicy(BasePolicy):
             done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
             reasons=_reasons(plan, run.context),
         )
-        run.state.stack.invalidate(plan, FAILED)
+        run.context.changes.state.stack.invalidate(plan, FAILED)
         return GaveUp()
 
     def _stack(self, run: Execution, plan: PlanFlow, found: Decomposed, outcome: str) -> Ending:

@@ -25,7 +25,7 @@ NOTE = "granted"
 
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: str) -> Parked | None:
     """Let the call through when it was granted, which uses the grant up; else let the flow wait."""
-    context, state = run.context, run.state
+    context, state = run.context, run.context.changes.state
     plan = state.stack.plan_of(run.flow)
     approval = PendingApproval(
         approval_id=new_id("approval"),

@@ -86,7 +86,7 @@ def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonO
 def ask(run: Execution, candidate: Candidate, policy: Choices, *options: Option, **about: str) -> NeedsInput:
     """Put a candidate to the user. `about`: which question it is, for its wording."""
     write_candidate(run.flow, candidate)
-    run.state.ambiguity.declare(
+    run.context.changes.state.ambiguity.declare(
         Level.CONFIRMATION,
         flow_id=run.flow.flow_id,
         turn_id=run.context.ids.turn_id,

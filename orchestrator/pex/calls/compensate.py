@@ -31,13 +31,13 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
     What cannot be undone is said, and the flow is not carried out again.
     """
     done = run.flow.notes.get(_UNDO)
-    for note in [note for note in run.state.effects if note.flow_id == done and note.stands]:
+    for note in [note for note in run.context.changes.state.effects if note.flow_id == done and note.stands]:
         outcome = await _undo(run, note)
         if isinstance(outcome, Parked):
             return outcome
         if outcome is not None:
             run.context.changes.remark(RemarkKind.FAILED, message=outcome, category="compensation")
-            run.state.stack.invalidate(run.flow, FAILED)
+            run.context.changes.state.stack.invalidate(run.flow, FAILED)
             return GaveUp()
         run.context.changes.remark(RemarkKind.UNDONE, summary=note.summary)
     run.flow.notes.pop(_UNDO, None)
@@ -59,7 +59,7 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
 
 def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
     """Say why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
-    run.to_approve.update(tools_to_approve([tool], run.state.intake.labels))
+    run.to_approve.update(tools_to_approve([tool], run.context.changes.state.intake.labels))
     return run.to_approve.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
 
 

@@ -80,7 +80,7 @@ def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInpu
         Option(policy.label(run, row), "fill_slot", {**about, "value": row[choice.name]}) for row in rows
     ]
     run.context.changes.findings[run.flow.flow_id] = run.data
-    run.state.ambiguity.declare(
+    run.context.changes.state.ambiguity.declare(
         Level.PARTIAL,
         flow_id=run.flow.flow_id,
         slot=choice.slot,

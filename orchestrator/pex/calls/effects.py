@@ -17,7 +17,7 @@ def note_effect(
 
     `data`: what it returned; None: nobody knows whether it was done.
     """
-    known, notes = data is not None, run.state.effects
+    known, notes = data is not None, run.context.changes.state.effects
     note = EffectNote(
         tool_id=tool.spec.tool_id,
         flow_id=run.flow.flow_id,

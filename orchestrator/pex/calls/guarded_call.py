@@ -40,7 +40,7 @@ async def call_guarded(
         arguments = guarded
         if run.flow.spec.confirm and not tool.spec.idempotent:
             return ask_to_confirm(run, policy, tool, arguments)
-    if not tool.spec.idempotent and run.state.ambiguity.blocks(run.flow.flow_id):
+    if not tool.spec.idempotent and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
     cause = run.to_approve.get(tool.spec.tool_id)
     if cause is None:
@@ -81,7 +81,8 @@ async def _call(
     if isinstance(result, UnknownOutcome):
         result = await find_out(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):
-        run.keep_answer(tool, result.data)
+        run.answers.append((tool, result.data))
+        run.data.update(result.data)
         if not tool.spec.idempotent:
             drop_candidate(run.flow)
             note_effect(run, policy, tool, arguments, result.data)

@@ -91,7 +91,7 @@ class Calls:
     ) -> JsonObject | Interrupted:
         # What the skill has read since may have brought labels along (PX-3).
         self.run.to_approve = tools_to_approve(
-            self.run.tools.find_all(self.run.flow.spec.tools), self.run.state.intake.labels
+            self.run.tools.find_all(self.run.flow.spec.tools), self.run.context.changes.state.intake.labels
         )
         if tool.spec.idempotent:
             async with self.clock.limit():

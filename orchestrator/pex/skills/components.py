@@ -126,7 +126,7 @@ async def write_note(
     run: Execution, text: str, kind: NoteKind = NoteKind.FINDING, *, by_skill: bool = False
 ) -> None:
     """Leave a note, with the labels of what it was made from."""
-    state, flow = run.state, run.flow
+    state, flow = run.context.changes.state, run.flow
     tools = run.tools.find_all(flow.spec.tools)
     labels = label_work(state, flow, tools, text=run.context.text, by_skill=by_skill or run.by_skill)
     await run.context.recall.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels, kind))

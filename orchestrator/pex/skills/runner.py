@@ -30,7 +30,6 @@ from orchestrator.pex.skill_outcome import (
     read_outcome,
 )
 from orchestrator.pex.skills.calls import Calls
-from orchestrator.pex.skills.reflect import find_faults, worth_reflecting
 from orchestrator.pex.skills.time_limit import Clock, SkillTimedOut
 from orchestrator.ports.models import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
 from orchestrator.telemetry import SignalType
@@ -170,10 +169,10 @@ class _Loop:
         if fault is not None:
             self._send_back(answer, [fault])
             return None
-        if self.draft is not None or not worth_reflecting(self.skill):
+        if self.draft is not None or not _is_worth_reflecting(self.skill):
             return outcome
         self.draft = outcome
-        faults = await find_faults(self.run, self.skill, self.engineer, self.calls.clock, outcome.data)
+        faults = await _find_faults(self.run, self.skill, self.engineer, self.calls.clock, outcome.data)
         if not faults:
             return outcome
         self._send_back(answer, faults)
@@ -239,3 +238,40 @@ class _Loop:
             "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
             "done": [] if agreed is None else [agreed],
         }
+
+
+REFLECT_PROMPT = "pex_reflect"
+REFLECT_SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["good", "faults"],
+    "properties": {
+        "good": {"type": "boolean"},
+        "faults": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 300}},
+    },
+}
+
+
+def _is_worth_reflecting(skill: SkillSpec) -> bool:
+    return skill.reflect and bool(skill.criteria)
+
+
+async def _find_faults(
+    run: Execution, skill: SkillSpec, engineer: PromptEngineer, clock: Clock, data: JsonObject
+) -> list[str]:
+    """Find what is to be corrected; empty when the result is good, or when nobody could judge it."""
+    variables = {
+        "task": skill.description,
+        "criteria": list(skill.criteria),
+        "utterance": run.context.text,
+        "slots": run.flow.values(),
+        "result": data,
+    }
+    call = run.context.call.for_flow(run.flow.flow_id)
+    try:
+        async with clock.limit():
+            verdict = await engineer.structured(REFLECT_PROMPT, variables, REFLECT_SCHEMA, call)
+    except (*MODEL_FAILURES, SkillTimedOut) as error:
+        why = f"The result could not be judged: {error or 'its time was over'}"
+        run.context.log.failed_check("pex", "reflection", why, run.flow.flow_id)
+        return []
+    return [] if verdict["good"] else [str(fault) for fault in verdict["faults"]]

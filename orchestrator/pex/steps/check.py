@@ -1,4 +1,4 @@
-"""Checks before anything is spent on a flow (PX-2): those that need no slots, which are not reviewed yet."""
+"""Makes the checks before anything is spent on a flow (PX-2); those on slots after their review, in `check_slots`."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Execution, Failed
 from orchestrator.tools.trifecta import tools_to_approve
@@ -55,15 +56,28 @@ def tools_in_manifest(run: Execution) -> str | None:
 
 def time_outs(run: Execution) -> str | None:
     tools = run.tools.find_all(run.flow.spec.tools)
-    return next(
-        (f"{tool.spec.tool_id} has no time-out." for tool in tools if tool.spec.timeout_ms <= 0), None
-    )
+    endless = next((tool.spec.tool_id for tool in tools if tool.spec.timeout_ms <= 0), None)
+    return None if endless is None else f"{endless} has no time-out."
 
 
 def trifecta_gate(run: Execution) -> str | None:
     """Name the calls that must be approved; it never stops the flow by itself."""
-    run.to_approve = tools_to_approve(run.tools.find_all(run.flow.spec.tools), run.state.intake.labels)
+    tools = run.tools.find_all(run.flow.spec.tools)
+    run.to_approve = tools_to_approve(tools, run.context.changes.state.intake.labels)
     return None
 
 
+def required_slots(run: Execution) -> str | None:
+    missing = [slot.name for slot in run.flow.missing() if slot.priority is Priority.REQUIRED]
+    return f"Slots are missing: {', '.join(missing)}." if missing else None
+
+
+def elective_slots(run: Execution) -> str | None:
+    return None if run.flow.is_filled() else "No slot of an elective group is filled."
+
+
 TOOL_CHECKS: tuple[Check, ...] = (tools_in_manifest, time_outs, trifecta_gate)
+SLOT_CHECKS: tuple[Check, ...] = (required_slots, elective_slots)
+
+# All seven, by their names; the first two find the flow and its policy.
+CHECKS = ("active_flow", "policy_registered", *(one.__name__ for one in (*TOOL_CHECKS, *SLOT_CHECKS)))

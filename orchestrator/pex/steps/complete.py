@@ -18,7 +18,7 @@ async def complete(run: Execution, policy: Choices) -> None:
 
     With only a part of the results it stays Active, and the state says so.
     """
-    state = run.state
+    state = run.context.changes.state
     await _reflect(run)
     if run.warning is not None:
         state.flags.has_issues = True

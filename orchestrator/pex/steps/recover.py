@@ -90,7 +90,7 @@ def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
         Option(f"Change the {name.replace('_', ' ')}", "change_slot", {"flow_id": flow.flow_id, "slot": name})
         for name in names
     ]
-    run.state.ambiguity.declare(
+    run.context.changes.state.ambiguity.declare(
         Level.PARTIAL,
         flow_id=flow.flow_id,
         options=options,

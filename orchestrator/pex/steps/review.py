@@ -25,7 +25,7 @@ async def review(run: Execution) -> NeedsInput | None:
 
 
 def ask_for(run: Execution, slot: str) -> NeedsInput:
-    run.state.ambiguity.declare(
+    run.context.changes.state.ambiguity.declare(
         Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.context.ids.turn_id
     )
     return NeedsInput()
@@ -60,6 +60,6 @@ def _assume(run: Execution, found: dict[str, Preference]) -> None:
     flow.fill_slots_by_label(values, turn_id=context.ids.turn_id, source=SlotSource.MEMORY)
     taken = {name: flow.slots[name].value for name in found if name in flow.slots}
     for name in taken:
-        join_labels(run.state, found[name].labels, "what is remembered of you")
+        join_labels(run.context.changes.state, found[name].labels, "what is remembered of you")
     if taken:
         context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken)

@@ -18,13 +18,13 @@ def verify(run: Execution) -> None:
         fault = find_fault(run)
         if fault is not None:
             run.context.log.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
-            run.state.flags.has_issues = True
+            run.context.changes.state.flags.has_issues = True
 
 
 def state_consistent(run: Execution) -> str | None:
-    if run.state.stack.get(run.flow.flow_id) is not run.flow:
+    if run.context.changes.state.stack.get(run.flow.flow_id) is not run.flow:
         return "The flow has left the stack while it was carried out."
-    flows = run.state.stack.flows
+    flows = run.context.changes.state.stack.flows
     broken = (fault for check in STRUCTURE for fault in check(flows))
     return next(broken, None)
 
@@ -46,12 +46,12 @@ def output_well_formed(run: Execution) -> str | None:
 
 
 def no_duplicate_flows(run: Execution) -> str | None:
-    twice = invariants.check_duplicates(run.state.stack.flows)
+    twice = invariants.check_duplicates(run.context.changes.state.stack.flows)
     return twice[0] if twice else None
 
 
 def flags_coherent(run: Execution) -> str | None:
-    state = run.state
+    state = run.context.changes.state
     waiting = any(flow.standing.state is FlowState.PENDING for flow in state.stack.flows)
     if state.flags.keep_going and not waiting:
         return "keep_going is set and no flow is waiting."

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.pex.execution import Completed, Ending, Execution, Partial
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps import VERIFICATIONS
+from orchestrator.pex.steps.verify import VERIFICATIONS
 from tests.unit.pex.setting import SPEC, make_setting
 
 

@@ -12,7 +12,7 @@ from orchestrator.domain.model import ToolSpec
 from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Parked
 from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps import CHECKS
+from orchestrator.pex.steps.check import CHECKS
 from orchestrator.types import ToolId
 from tests.unit.pex.setting import LOOK, SPEC, TAKE, Setting, make_setting
 
