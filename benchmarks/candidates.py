@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
-import sys
+import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,39 +15,67 @@ import psutil
 import psycopg
 from redis.asyncio import Redis
 
+from benchmarks.environment import run_workers, settings_of
+from benchmarks.measure import Measurement, Phase
 from benchmarks.work import FIRST
 from orchestrator.adapters.postgres.sql import parse
 from orchestrator.adapters.redis.client import connect
 from orchestrator.bootstrap import Ports, open_ports
-from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from parley.embedded import Stores
 
-ROOT = Path(__file__).resolve().parents[1]
-READY_WITHIN_S = 60
 WAITING = parse("SELECT 1 FROM lanes WHERE pending > 0 LIMIT 1")
 
 
 class Candidate(Protocol):
+    """One way to take turns. `submit` does not wait, `converse` waits for each answer."""
+
     name: str
     workers: list[psutil.Process]
 
-    async def prepare(self, sessions: list[str]) -> None:
+    async def prepare(self, sessions: Iterable[str]) -> None:
         """Make the sessions."""
         ...
+
+    async def submit(self, session: str, text: str) -> object: ...
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
         """Submit one turn after the other, each after the answer to the last; seconds for each."""
         ...
 
-    async def enqueue(self, session: str, texts: list[str]) -> None:
-        """Submit without waiting."""
+    async def drained(self) -> None:
+        """Wait until everything that was submitted is answered."""
         ...
 
-    async def drained(self) -> None:
-        """Wait until everything that was enqueued is answered."""
-        ...
+
+async def enqueue(candidate: Candidate, sessions: Iterable[str], texts: list[str]) -> None:
+    """Submit to all sessions side by side, without waiting for answers."""
+
+    async def one(session: str) -> None:
+        for text in texts:
+            await candidate.submit(session, text)
+
+    await asyncio.gather(*map(one, sessions))
+
+
+async def drain(candidate: Candidate, sessions: list[str], texts: list[str]) -> Measurement:
+    """Submit to new sessions while the workers are frozen, then measure how all are answered."""
+    await candidate.prepare(sessions)
+    _send(candidate, signal.SIGSTOP)
+    try:
+        await enqueue(candidate, sessions, texts)
+        phase = Phase(candidate.workers)
+    finally:
+        _send(candidate, signal.SIGCONT)
+    await candidate.drained()
+    return phase.end(len(sessions) * len(texts))
+
+
+def _send(candidate: Candidate, number: signal.Signals) -> None:
+    for worker in candidate.workers:
+        for process in (worker, *worker.children(recursive=True)):
+            process.send_signal(number)
 
 
 @dataclass
@@ -62,15 +88,21 @@ class ByHand:
     name: str = "by hand"
     expected: int = 0
 
-    async def prepare(self, sessions: list[str]) -> None:
+    async def prepare(self, sessions: Iterable[str]) -> None:
         with psycopg.connect(self.database_url) as connection, connection.cursor() as cursor:
-            cursor.executemany(
-                "INSERT INTO by_hand_sessions VALUES (%s, 0, %s)",
-                [(name, FIRST.decode()) for name in sessions],
-            )
+            rows = [(name, FIRST.decode()) for name in sessions]
+            cursor.executemany("INSERT INTO by_hand_sessions VALUES (%s, 0, %s)", rows)
+
+    async def submit(self, session: str, text: str) -> None:
+        from benchmarks import by_hand  # noqa: PLC0415 - it reads the environment
+
+        self.expected += 1
+        keys = by_hand.keys(session)
+        if await self.redis.eval(by_hand.SUBMIT, 2, keys[0], keys[1], text):
+            by_hand.run.delay(session)
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
-        from benchmarks import by_hand  # noqa: PLC0415 - it reads the environment
+        from benchmarks import by_hand  # noqa: PLC0415
 
         times = []
         for text in texts:
@@ -80,21 +112,9 @@ class ByHand:
             times.append(time.perf_counter() - began)
         return times
 
-    async def enqueue(self, session: str, texts: list[str]) -> None:
-        for text in texts:
-            await self.submit(session, text)
-
     async def drained(self) -> None:
         while int(await self.redis.get("hand:done") or 0) < self.expected:
             await asyncio.sleep(0.01)
-
-    async def submit(self, session: str, text: str) -> None:
-        from benchmarks import by_hand  # noqa: PLC0415
-
-        self.expected += 1
-        keys = by_hand.keys(session)
-        if await self.redis.eval(by_hand.SUBMIT, 2, keys[0], keys[1], text):
-            by_hand.run.delay(session)
 
 
 @dataclass
@@ -106,9 +126,15 @@ class Ours:
     name: str
     domain: str
 
-    async def prepare(self, sessions: list[str]) -> None:
+    async def prepare(self, sessions: Iterable[str]) -> None:
         for session in sessions:
             await self.ports.sessions.create(DEFAULT_TENANT, self.domain, session_id=SessionId(session))
+
+    async def submit(self, session: str, text: str) -> str:
+        submission = Submission(SessionId(session), TurnInput(text=text), DEFAULT_TENANT)
+        receipt = await self.ports.inbox.submit(submission)
+        await self.ports.wakeup.offer(SessionId(session))
+        return receipt.turn_id
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
         times = []
@@ -122,87 +148,38 @@ class Ours:
                 times.append(time.perf_counter() - began)
         return times
 
-    async def enqueue(self, session: str, texts: list[str]) -> None:
-        for text in texts:
-            await self.submit(session, text)
-
     async def drained(self) -> None:
         while await self.ports.database.fetch_one(WAITING, {}):
             await asyncio.sleep(0.01)
 
-    async def submit(self, session: str, text: str) -> str:
-        submission = Submission(SessionId(session), TurnInput(text=text), DEFAULT_TENANT)
-        receipt = await self.ports.inbox.submit(submission)
-        await self.ports.wakeup.offer(SessionId(session))
-        return receipt.turn_id
-
 
 @asynccontextmanager
-async def run_by_hand(stores: Stores, logs: Path) -> AsyncIterator[Candidate]:
+async def run_by_hand(stores: Stores, folder: Path) -> AsyncIterator[Candidate]:
     """Two processes of the prefork pool, which was the best of the pools for it."""
     from benchmarks import by_hand  # noqa: PLC0415
 
     with psycopg.connect(stores.database_url) as connection:
         for table in by_hand.TABLES.split(";"):
             connection.execute(table)
-    arguments = ["-P", "prefork", "-c", "2", "-Q", by_hand.QUEUE]
     async with AsyncExitStack() as stack:
-        worker = stack.enter_context(_worker("benchmarks.by_hand", "hand", arguments, stores, logs))
-        redis = await stack.enter_async_context(
-            connect(stores.redis_url, reply_timeout_s=60, max_connections=1000)
+        workers = run_workers(
+            *(stores, folder),
+            name="hand",
+            application="benchmarks.by_hand",
+            queues=by_hand.QUEUE,
+            pool="prefork",
+            threads=2,
         )
-        yield ByHand(stores.database_url, redis, [worker])
+        processes = stack.enter_context(workers)
+        redis = connect(stores.redis_url, reply_timeout_s=60, max_connections=1000)
+        yield ByHand(stores.database_url, await stack.enter_async_context(redis), processes)
 
 
 @asynccontextmanager
 async def run_ours(
-    stores: Stores, logs: Path, *, name: str, application: str, domain: str, processes: int = 2
-) -> AsyncIterator[Candidate]:
+    stores: Stores, folder: Path, *, name: str, application: str, domain: str, processes: int = 2
+) -> AsyncIterator[Ours]:
     """Worker processes of our own, as `parley up` starts them."""
-    arguments = ["-P", "threads", "-c", "16", "-Q", "turns"]
-    async with AsyncExitStack() as stack:
-        workers = [
-            stack.enter_context(_worker(application, f"{name}-{n}".replace(" ", ""), arguments, stores, logs))
-            for n in range(processes)
-        ]
-        settings = Settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
-        ports = await stack.enter_async_context(open_ports(settings))
-        yield Ours(ports, workers, name, domain)
-
-
-class _worker:  # noqa: N801 - used as a function
-    """Run a worker until the block ends; gives its process once it is ready."""
-
-    def __init__(self, application: str, name: str, arguments: list[str], stores: Stores, logs: Path) -> None:
-        self._log = logs / f"{name}.log"
-        self._command = [
-            *(sys.executable, "-m", "celery", "-A", application, "worker", *arguments),
-            *("-n", f"{name}@bench", "--without-gossip", "--without-mingle", "-l", "INFO"),
-        ]
-        self._environment = {
-            **os.environ,
-            "PYTHONPATH": str(ROOT),
-            "DATABASE_URL": stores.database_url,
-            "REDIS_URL": stores.redis_url,
-        }
-
-    def __enter__(self) -> psutil.Process:
-        with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                self._command, cwd=ROOT, env=self._environment, stdout=log, stderr=subprocess.STDOUT
-            )
-        ends_at = time.monotonic() + READY_WITHIN_S
-        while b" ready." not in self._log.read_bytes():
-            if self._process.poll() is not None or time.monotonic() > ends_at:
-                self._process.kill()
-                raise RuntimeError(f"a worker did not start: {self._log.read_text()[-2000:]}")
-            time.sleep(0.05)
-        return psutil.Process(self._process.pid)
-
-    def __exit__(self, *_: object) -> None:
-        self._process.terminate()
-        try:
-            self._process.wait(30)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+    with run_workers(stores, folder, name=name, application=application, count=processes) as workers:
+        async with open_ports(settings_of(stores)) as ports:
+            yield Ours(ports, workers, name, domain)

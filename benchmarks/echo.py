@@ -1,15 +1,50 @@
-"""Our worker with the echo agent: `celery -A benchmarks.echo worker`."""
+"""Our worker with agents that do the benchmark's work and nothing else: what they cost is the runtime's own cost.
+
+``celery -A benchmarks.echo worker``. Sessions of the domain `waiting` wait as turns wait for a model.
+"""
 
 from __future__ import annotations
 
-from benchmarks.echo_agents import EchoAgent
+import asyncio
+
+import orjson
+
+from benchmarks.work import FIRST, advance
 from orchestrator.bootstrap import Ports
+from orchestrator.runtime.journal import Journal
 from orchestrator.settings import load_settings
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
+from orchestrator.turns.turn import TurnStatus
 from workers.app import create_app
 
+MODEL_S = 0.2  # how long a turn of a waiting session waits
 
-def build(_domain: str, _ports: Ports) -> EchoAgent:
-    return EchoAgent()
+
+class EchoAgent:
+    def __init__(self, wait_s: float) -> None:
+        self._wait_s = wait_s
+
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
+        if self._wait_s:  # workers are then limited by their lanes, not by CPU
+            await asyncio.sleep(self._wait_s)
+        state = orjson.loads(lease.state or FIRST)
+        text = work.input.text or ""
+        reply = advance(state, text)
+        diff = {"turn": state["turn"], "messages": state["messages"][-2:]}
+        return TurnCommit(
+            status=TurnStatus.DONE,
+            state=orjson.dumps(state),
+            diff=orjson.dumps(diff),
+            snapshot=False,
+            result={"reply": reply},
+            utterances=(Utterance("user", "text", text), Utterance("agent", "text", reply)),
+            events=(Event(lease.session_id, "answer", work.turn_id, {"reply": reply}),),
+        )
+
+
+def build(domain: str, _ports: Ports) -> EchoAgent:
+    return EchoAgent(MODEL_S if domain == "waiting" else 0.0)
 
 
 app = create_app(load_settings(), build)

@@ -97,7 +97,7 @@ def write_domain(folder: Path) -> Path:
 
 
 def word_of(name: str) -> str:
-    """What a user calls the tool."""
+    """The user's word for the tool."""
     return {"crowd_hang": "swamp", "crowd_deaf": "mule"}.get(name, name)
 
 

@@ -9,7 +9,6 @@ that gets slower does so in both. The others use a plain method, which needs a t
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
 import os
@@ -26,13 +25,12 @@ from typing import Any, Protocol
 import structlog
 
 from benchmarks.candidates import Ours, run_ours
+from benchmarks.environment import open_stores, parse, verdict
 from benchmarks.hurtful_domain import BAD, CROWDS, word_of, write_domain
-from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.simulator import Simulator
 from orchestrator.tools.orphaned_calls import SHARED_THREADS
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
-from parley.embedded import stores
 
 BAR = 1.3
 STRETCH = 40
@@ -192,11 +190,10 @@ async def in_process(folder: Path, rounds: int) -> dict[str, Figures]:
 
 async def on_a_worker(folder: Path, rounds: int) -> dict[str, Figures]:
     print("Through a Celery worker, Redis and PostgreSQL:")
-    with tempfile.TemporaryDirectory(prefix="parley-bench-") as data, stores(Path(data)) as running:
-        migrate(running.database_url)
-        os.environ["PARLEY_DOMAIN"] = str(folder)
+    os.environ["PARLEY_DOMAIN"] = str(folder)
+    with open_stores() as (running, data):
         async with run_ours(
-            running, Path(data), name="hurtful", application="workers.app", domain=folder.name, processes=1
+            running, data, name="hurtful", application="workers.app", domain=folder.name, processes=1
         ) as ours:
             return await compare(OnWorker(ours), rounds)
 
@@ -208,21 +205,20 @@ FORMS: dict[str, Callable[[Path, int], Coroutine[Any, Any, dict[str, Figures]]]]
 
 
 async def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.hurtful_tools")
-    parser.add_argument("--rounds", type=int, default=8, help=f"of {STRETCH} turns alone and beside")
-    parser.add_argument("--only", choices=FORMS, help="one of the two forms")
-    arguments = parser.parse_args()
+    arguments = parse(
+        "benchmarks.hurtful_tools",
+        __doc__,
+        rounds=(8, f"of {STRETCH} turns alone and beside"),
+        only=(tuple(FORMS), "one of the two forms"),
+    )
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     worst: list[float] = []
     with tempfile.TemporaryDirectory(prefix="hurtful") as folder:
         domain = write_domain(Path(folder))
-        for name, measure in FORMS.items():
-            if arguments.only in {None, name}:
-                results = await measure(domain, arguments.rounds)
-                worst.append(max(figures.ratio(50) for figures in results.values()))
-    kept = max(worst) <= BAR
-    print(f"Worst ratio of medians {max(worst):.2f}; the bar of {BAR} is {'kept' if kept else 'missed'}.")
-    return 0 if kept else 1
+        for name in arguments.only:
+            results = await FORMS[name](domain, arguments.rounds)
+            worst.append(max(figures.ratio(50) for figures in results.values()))
+    return 0 if verdict("Worst ratio of medians", max(worst), BAR) else 1
 
 
 if __name__ == "__main__":

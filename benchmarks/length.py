@@ -1,4 +1,4 @@
-"""Whether a turn's cost and the working state grow with the conversation: `make bench-length` (ST-3, RT-19).
+"""How a turn's cost and the working state grow with the conversation: `make bench-length` (ST-3, RT-19).
 
 Sessions of the travel domain talk on a real PostgreSQL, in this process, without a model. The same round
 of turns is measured at several places of the conversation, as CPU time of this process, each time turn by
@@ -7,24 +7,19 @@ turn beside a young session, so that a machine that has other work as well slows
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import gc
 import statistics
 import sys
-import tempfile
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from orchestrator.adapters.postgres.migrate import migrate
+from benchmarks.environment import open_stores, parse, settings_of, verdict
 from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
 from orchestrator.runtime.lane import LaneRunner
-from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
-from parley.embedded import stores
 
 ROUND = (
     "Show me flights from Oslo to Rome on Monday",
@@ -111,11 +106,14 @@ class Bench:
 
 
 async def main() -> int:
-    arguments = _parse()
-    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
-        migrate(running.database_url)
-        settings = Settings(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
-        async with open_ports(settings) as ports, open_lane(ports) as lane:
+    arguments = parse(
+        "benchmarks.length",
+        __doc__,
+        sessions=(10, "conversations"),
+        turns=(PLACES[-1], "how long the conversations become"),
+    )
+    with open_stores() as (running, _):
+        async with open_ports(settings_of(running)) as ports, open_lane(ports) as lane:
             agents = AgentCatalogue(build_agent, ports)
             runner = LaneRunner(lane, ports.live, ports.wakeup, agents.get)
             results = await _measure(Bench(ports, runner), arguments.sessions, arguments.turns)
@@ -139,13 +137,6 @@ async def _measure(bench: Bench, sessions: int, turns: int) -> dict[int, Place]:
     return results
 
 
-def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.length")
-    parser.add_argument("--sessions", type=int, default=10)
-    parser.add_argument("--turns", type=int, default=PLACES[-1], help="how long the conversations become")
-    return parser.parse_args()
-
-
 def _report(results: dict[int, Place]) -> int:
     print(
         f"{'at turn':>8}{'CPU us per turn':>18}{'turn 10':>10}{'ratio':>8}{'bytes of state':>17}{'ratio':>8}"
@@ -162,10 +153,9 @@ def _report(results: dict[int, Place]) -> int:
         f"CPU per turn, turn {turn} / turn 10": last.ratio,
         f"bytes of state, turn {turn} / turn {full_at}": last.old.bytes / full.old.bytes,
     }
-    for name, ratio in ratios.items():
-        print(f"{name}: {ratio:.2f} ({'within' if ratio <= BAR else 'outside'} the bar of {BAR})")
+    kept = [verdict(name, ratio, BAR) for name, ratio in ratios.items()]
     print(f"Until turn {full_at} the state fills up: 50 messages, 100 trace entries, 10 completed flows.")
-    return 0 if max(ratios.values()) <= BAR else 1
+    return 0 if all(kept) else 1
 
 
 if __name__ == "__main__":

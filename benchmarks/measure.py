@@ -1,4 +1,4 @@
-"""What a set of processes costs: CPU seconds of workers, PostgreSQL and Redis, and wall time."""
+"""The cost of a set of processes: CPU seconds of workers, PostgreSQL and Redis, and wall time."""
 
 from __future__ import annotations
 
@@ -8,26 +8,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-
-@dataclass
-class Meter:
-    """Groups of processes by name, each with its descendants."""
-
-    groups: dict[str, list[psutil.Process]]
-
-    def read(self) -> dict[str, float]:
-        """CPU seconds so far, by group."""
-        return {name: sum(map(_cpu_s, processes)) for name, processes in self.groups.items()}
-
-
 GROUPS = ("worker", "postgres", "redis")
-
-
-def meter_of(workers: list[psutil.Process]) -> Meter:
-    """Workers and the stores that this process runs."""
-    children = psutil.Process().children()
-    stores = {name: [child for child in children if child.name().startswith(name)] for name in GROUPS[1:]}
-    return Meter({GROUPS[0]: workers, **stores})
 
 
 @dataclass
@@ -53,23 +34,25 @@ class Measurement:
 
 
 class Phase:
-    """Measures from its start until `end`."""
+    """Measures workers and the stores that this process runs, from its start until `end`."""
 
-    def __init__(self, meter: Meter) -> None:
-        self._meter = meter
-        self._before = meter.read()
+    def __init__(self, workers: list[psutil.Process]) -> None:
+        children = psutil.Process().children()
+        stores = {name: [child for child in children if child.name().startswith(name)] for name in GROUPS[1:]}
+        self._groups = {GROUPS[0]: workers, **stores}
+        self._before = self._read()
         self._began = time.perf_counter()
 
     def end(self, turns: int, latencies_s: list[float] | None = None) -> Measurement:
         wall_s = time.perf_counter() - self._began
-        after = self._meter.read()
-        spent = {name: after[name] - before for name, before in self._before.items()}
+        spent = {name: after - self._before[name] for name, after in self._read().items()}
         return Measurement(turns, wall_s, spent, latencies_s or [])
 
+    def _read(self) -> dict[str, float]:
+        return {name: sum(map(cpu_s, processes)) for name, processes in self._groups.items()}
 
-def _cpu_s(process: psutil.Process) -> float:
-    total = 0.0
-    for one in (process, *process.children(recursive=True)):
-        times = one.cpu_times()
-        total += times.user + times.system
-    return total
+
+def cpu_s(process: psutil.Process) -> float:
+    """CPU seconds of a process and its descendants so far."""
+    times = [one.cpu_times() for one in (process, *process.children(recursive=True))]
+    return sum(one.user + one.system for one in times)

@@ -1,7 +1,7 @@
 """Tree search against the optimum: generated decomposition problems whose every score is known.
 
 For each problem the best of all decompositions is found by trying them all; then tree search, sampling the
-same number of candidates from the same proposer, and greedy choice look for it. Run with
+same number of candidates from the same proposer, and greedy choice search for it. Run with
 ``python -m benchmarks.search``.
 """
 
@@ -52,7 +52,7 @@ class Problem:
         return [step for step in plan if step in done]
 
     def faults(self, plan: Plan) -> list[str]:
-        """What is wrong with a plan, as a critic would put it, the worst kind first."""
+        """List what is wrong with a plan, as a critic would put it, the worst kind first."""
         working = self.working(plan)
         lacking = (
             f"needs {step} {min(self.needs[step] - set(working), default=step)}"
@@ -193,7 +193,7 @@ class Tally:
 async def compare(
     calls: int, problems: int = PROBLEMS, seed: int = 11, noise: float = 0.0
 ) -> dict[str, Tally]:
-    """Let the three look for the optimum of the same problems, with the same judge."""
+    """Let the three search for the optimum of the same problems, with the same judge."""
     tallies = {"tree search": Tally(), "sampling": Tally(), "greedy": Tally()}
     plans = all_plans()
     for number in range(problems):

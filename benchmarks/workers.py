@@ -8,27 +8,22 @@ travel domain has answered a turn that waits for it.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import os
-import signal
-import statistics
-import tempfile
 import time
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 
 import psutil
 import psycopg
 
-from benchmarks.candidates import Candidate, Ours, run_ours
-from benchmarks.measure import GROUPS, Measurement, Phase, meter_of
-from orchestrator.adapters.postgres.migrate import migrate
+from benchmarks.candidates import Ours, drain, enqueue, run_ours
+from benchmarks.environment import open_stores, own_stores, parse, settings_of
+from benchmarks.measure import GROUPS, Measurement, cpu_s
 from orchestrator.bootstrap import open_ports
-from orchestrator.settings import Settings
-from parley.embedded import Stores, stores
+from parley.embedded import Stores
 
 COUNTS = (1, 2, 3)
 PERIODS = (1, 2, 3, 2, 1, 3, 1)
@@ -41,35 +36,36 @@ FINISHED = "SELECT count(*) FROM turns WHERE finished_at IS NOT NULL"
 class Kind:
     """A kind of turns. `sessions` fill the lanes of each number of workers without a rest."""
 
-    application: str
+    domain: str
     lanes: int
     sessions: int
     turns: int
 
+    @property
+    def application(self) -> str:
+        return "workers.app" if self.domain == "travel" else "benchmarks.echo"
 
-KINDS = {
-    "waiting": Kind("benchmarks.waiting", LANES, 192, 5),
-    "computing": Kind("benchmarks.echo", 1000, 400, 10),
-}
-TRAVEL = Kind("workers.app", 1000, 1, 1)
-CHANGING = Kind("benchmarks.waiting", LANES, 600, 10)
+
+KINDS = {"waiting": Kind("waiting", LANES, 192, 5), "computing": Kind("echo", 1000, 400, 10)}
+TRAVEL = Kind("travel", 1000, 1, 1)
+CHANGING = Kind("waiting", LANES, 600, 10)
 
 
 async def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, prog="python -m benchmarks.workers")
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--only", nargs="*", choices=[*KINDS, "changing", "starting"], help="all of them by default"
+    arguments = parse(
+        "benchmarks.workers",
+        __doc__,
+        rounds=(3, "of each measurement"),
+        only=((*KINDS, "changing", "starting"), "all of them by default"),
     )
-    arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
-        bench = Bench(running, Path(folder))
+    with open_stores() as (running, folder):
+        bench = Bench(running, folder)
         for name, kind in KINDS.items():
-            if not arguments.only or name in arguments.only:
+            if name in arguments.only:
                 _report(name, {count: await bench.drain(kind, count, arguments.rounds) for count in COUNTS})
-        if not arguments.only or "changing" in arguments.only:
+        if "changing" in arguments.only:
             _report_periods(await bench.change(CHANGING))
-        if not arguments.only or "starting" in arguments.only:
+        if "starting" in arguments.only:
             _report_starts(await bench.start(arguments.rounds))
 
 
@@ -84,16 +80,11 @@ class Bench:
 
     async def drain(self, kind: Kind, count: int, rounds: int) -> list[Measurement]:
         """So many workers carry out what was queued, again and again."""
-        measured: list[Measurement] = []
         async with self._start(kind, self._own(), count) as ours:
-            for number in range(rounds + 1):
-                names = await _prepare(ours, f"r{number}", kind.sessions)
-                _signal(ours.workers, signal.SIGSTOP)
-                await asyncio.gather(*(ours.enqueue(name, ["say"] * kind.turns) for name in names))
-                phase = Phase(meter_of(ours.workers))
-                _signal(ours.workers, signal.SIGCONT)
-                await ours.drained()
-                measured.append(phase.end(kind.sessions * kind.turns))
+            measured = [
+                await drain(ours, _names(f"r{number}", kind.sessions), ["say"] * kind.turns)
+                for number in range(rounds + 1)
+            ]
         return measured[1:]  # the first round warms up
 
     async def change(self, kind: Kind) -> list[tuple[int, float]]:
@@ -101,8 +92,9 @@ class Bench:
         own = self._own()
         measured: list[tuple[int, float]] = []
         async with self._start(kind, own) as ours, AsyncExitStack() as closing:
-            names = await _prepare(ours, "c", kind.sessions)
-            await asyncio.gather(*(ours.enqueue(name, ["say"] * kind.turns) for name in names))
+            names = _names("c", kind.sessions)
+            await ours.prepare(names)
+            await enqueue(ours, names, ["say"] * kind.turns)
             further: list[AsyncExitStack] = []
             for count in PERIODS:
                 while 1 + len(further) < count:
@@ -118,52 +110,38 @@ class Bench:
         seconds and resident MiB."""
         times: dict[str, list[tuple[float, float, int]]] = {"trains": [], "takes over": []}
         own = self._own()
-        async with open_ports(Settings(DATABASE_URL=own.database_url, REDIS_URL=own.redis_url)) as ports:
+        async with open_ports(settings_of(own)) as ports:
             client = Ours(ports, [], "client", "travel")
             for number in range(rounds):
                 for way, seen in times.items():
                     kept = self._folder / f"trained-{number}"  # the first of the two fills it
                     os.environ["PARLEY_TRAINED_FOLDER"] = str(kept)
-                    (session,) = await _prepare(client, f"s{number}-{way[0]}", 1)
-                    await client.enqueue(session, ["hello"])
+                    session = f"s{number}-{way[0]}"
+                    await client.prepare([session])
+                    await client.submit(session, "hello")
                     began = time.perf_counter()
                     async with self._start(TRAVEL, own) as started:
                         await client.drained()
-                        seen.append((time.perf_counter() - began, *_spent(started.workers[0])))
+                        worker = started.workers[0]
+                        memory = worker.memory_info().rss >> 20
+                        seen.append((time.perf_counter() - began, cpu_s(worker), memory))
         return times
 
-    @asynccontextmanager
-    async def _start(self, kind: Kind, own: Stores, count: int = 1) -> AsyncIterator[Candidate]:
+    def _start(self, kind: Kind, own: Stores, count: int = 1) -> AbstractAsyncContextManager[Ours]:
         os.environ["PARLEY_LANES_PER_PROCESS"] = str(kind.lanes)
         self._started += 1
-        async with run_ours(
-            own,
-            self._folder,
-            name=f"w{self._started}",
-            application=kind.application,
-            domain="echo",
-            processes=count,
-        ) as ours:
-            yield ours
+        name, application = f"w{self._started}", kind.application
+        return run_ours(
+            own, self._folder, name=name, application=application, domain=kind.domain, processes=count
+        )
 
     def _own(self) -> Stores:
-        """A database and a Redis number of its own."""
         self._used += 1
-        name = f"bench_{self._used}"
-        with psycopg.connect(self._running.database_url, autocommit=True) as connection:
-            connection.execute(f"CREATE DATABASE {name}")
-        base, redis_base = (
-            url.rpartition("/")[0] for url in (self._running.database_url, self._running.redis_url)
-        )
-        own = Stores(f"{base}/{name}", f"{redis_base}/{self._used}")
-        migrate(own.database_url)
-        return own
+        return own_stores(self._running, self._used)
 
 
-async def _prepare(ours: Candidate, prefix: str, sessions: int) -> list[str]:
-    names = [f"{prefix}-{session}" for session in range(sessions)]
-    await ours.prepare(names)
-    return names
+def _names(prefix: str, sessions: int) -> list[str]:
+    return [f"{prefix}-{session}" for session in range(sessions)]
 
 
 async def _rate(own: Stores) -> float:
@@ -180,25 +158,19 @@ async def _finished(connection: psycopg.AsyncConnection) -> int:
     return row[0]
 
 
-def _signal(workers: list[psutil.Process], number: signal.Signals) -> None:
-    for worker in workers:
-        worker.send_signal(number)
-
-
 def _report(kind: str, measured: dict[int, list[Measurement]]) -> None:
-    print(f"{kind} turns, {os.cpu_count()} cores; CPU in us per turn:")
+    print(f"{kind} turns, {psutil.cpu_count()} cores; CPU in us per turn:")
     print(f"  workers  turns/s  x one{''.join(f'{group:>10}' for group in GROUPS)}  cores at work")
-    rates = {count: statistics.median(one.rate for one in rounds) for count, rounds in measured.items()}
+    rates = {count: median(one.rate for one in rounds) for count, rounds in measured.items()}
     for count, rounds in measured.items():
-        cpu = [statistics.median(one.cpu_us(group) for one in rounds) for group in GROUPS]
-        costs = "".join(f"{one:10.0f}" for one in cpu)
-        cores = statistics.median(sum(one.cpu_s.values()) / one.wall_s for one in rounds)
+        costs = "".join(f"{median(one.cpu_us(group) for one in rounds):10.0f}" for group in GROUPS)
+        cores = median(sum(one.cpu_s.values()) / one.wall_s for one in rounds)
         print(f"  {count:7}{rates[count]:9.0f}{rates[count] / rates[1]:7.2f}{costs}{cores:10.2f}", flush=True)
 
 
 def _report_periods(measured: list[tuple[int, float]]) -> None:
     """`x one`: against the periods with one worker."""
-    one = statistics.median(rate for count, rate in measured if count == 1)
+    one = median(rate for count, rate in measured if count == 1)
     print(f"waiting turns, workers come and go every {PERIOD_S:.0f} s:")
     print("  workers  turns/s  x one")
     for count, rate in measured:
@@ -207,17 +179,11 @@ def _report_periods(measured: list[tuple[int, float]]) -> None:
     print("  each period is within a fifth of its workers' share" if not outside else f"  outside: {outside}")
 
 
-def _spent(process: psutil.Process) -> tuple[float, int]:
-    """CPU seconds and resident MiB."""
-    used = process.cpu_times()
-    return used.user + used.system, process.memory_info().rss >> 20
-
-
 def _report_starts(times: dict[str, list[tuple[float, float, int]]]) -> None:
     print("a new process of the travel domain, until its first answer:")
     for way, seen in times.items():
-        wall_s, cpu_s, memory = (statistics.median(column) for column in zip(*seen, strict=True))
-        print(f"  {way:12}{wall_s:6.2f} s{cpu_s:6.2f} s CPU{memory:6.0f} MiB")
+        wall_s, spent_s, memory = (median(column) for column in zip(*seen, strict=True))
+        print(f"  {way:12}{wall_s:6.2f} s{spent_s:6.2f} s CPU{memory:6.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 
 from orchestrator.client import Client
 from orchestrator.errors import Unavailable
 from orchestrator.settings import read_variable
-from parley.embedded.lock import is_held
-from parley.stack import UpNote
-
-_opened = ExitStack()
+from parley.data_folder import UpNote, is_held
 
 
 def locate_gateway(url: str | None, data_dir: Path) -> str | None:
@@ -30,12 +26,7 @@ def connect(url: str | None, data_dir: Path) -> Client:
         raise Unavailable(
             f"No gateway runs on {data_dir}: start one with `parley up`, or name one with --url."
         )
-    return _opened.enter_context(open_client(found))
-
-
-def close_clients() -> None:
-    """Close what `connect` has opened; a command need not think of it."""
-    _opened.close()
+    return open_client(found)
 
 
 def open_client(url: str) -> Client:

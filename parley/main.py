@@ -1,84 +1,92 @@
-"""The command ``parley``: names the commands and turns every error into one line."""
+"""The command ``parley``: lists the commands, loads the one that is called, and turns errors into one line."""
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import traceback
+from importlib import import_module
+from typing import Any, Final
 
 import typer
+from typer.core import TyperGroup
 from typer.exceptions import TyperException
+from typer.main import get_group
 
 from orchestrator.errors import ParleyError
+from orchestrator.extras import explain_missing
 from orchestrator.redaction import hide_secrets
-from orchestrator.settings import environment_secrets
-from orchestrator.telemetry.logs import set_up_logging
-from parley.commands import (
-    bench,
-    chat,
-    database,
-    doctor,
-    documents,
-    domain,
-    evaluate,
-    health,
-    keys,
-    operate,
-    redis_acl,
-    runs,
-    serve,
-    sessions,
-    soak,
-    up,
-    webhooks,
-)
-from parley.connection import close_clients
-from parley.supervision import StopRequested
+from parley.signals import StopRequested
 
 _INTERRUPTED = 130
 WAIT_S = "30"
 
+COMMANDS: Final = {
+    "up": ("up", "Run everything on this machine until Ctrl-C."),
+    "serve": ("serve", "Run one role until SIGTERM."),
+    "health": ("serve", "Check the role that runs beside this command."),
+    "chat": ("chat", "Talk to an assistant: each line is one turn."),
+    "submit": ("gateway.sessions", "Submit one turn to a session."),
+    "sessions": ("gateway.sessions", "List the sessions, newest activity first."),
+    "show": ("gateway.sessions", "Show a session: its facts and its flow stack, top last."),
+    "history": ("gateway.sessions", "Print what was said in a session, oldest first."),
+    "rollback": ("gateway.sessions", "Make an earlier state of a session current again."),
+    "turns": ("gateway.turns", "List turns; retry, drop or cancel one."),
+    "approvals": ("gateway.turns", "List what waits for an approval; grant or deny it."),
+    "runs": ("gateway.runs", "List housekeeping runs; start, watch, cancel or redo one."),
+    "documents": ("gateway.documents", "Keep, list, search or delete documents that answers draw on."),
+    "webhooks": ("gateway.webhooks", "Have events sent elsewhere; list what fails, and retry it."),
+    "keys": ("keys", "Make, list and revoke keys of callers, in the database itself."),
+    "domain": ("domain", "Work on domain folders."),
+    "migrate": ("stores", "Bring the database to the newest schema."),
+    "redis-acl": ("stores", "Print an ACL file for Redis (`aclfile`)."),
+    "doctor": ("doctor", "Check everything that a run or a deployment needs."),
+    "eval": ("evaluate", "Measure System 1 on schema-guided dialogues."),
+    "soak": ("soak", "Book flights while workers, gateway and stores are killed."),
+    "bench": ("bench", "Run one benchmark."),
+}
+"""By name: the module below `parley.commands`, and the line of ``parley --help``, which imports none of them."""
+
+
+def load_command(name: str) -> Any:
+    """Import a command: the one of that name in its module's `app`, else the whole group."""
+    module, _ = COMMANDS[name]
+    group = get_group(import_module(f"parley.commands.{module}").app)
+    group.name = name
+    return group.commands.get(name, group)
+
+
+class _LazyGroup(TyperGroup):
+    """Lists all commands by their summaries, and imports only the one that is called."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, command and load_command(str(name)), rest
+
+
 app = typer.Typer(
+    cls=_LazyGroup,
     help="A distributed runtime for task-oriented conversational agents.",
     epilog="Add --verbose to any command to see the whole traceback of an error.",
     no_args_is_help=True,
+    rich_markup_mode=None,  # the list is there sooner without rich
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("up")(up.up)
-app.command("serve")(serve.serve)
-app.command("health")(health.health)
-app.command("chat")(chat.chat)
-app.command("submit")(sessions.submit)
-app.command("sessions")(sessions.list_sessions)
-app.command("show")(sessions.show)
-app.command("history")(sessions.history)
-app.command("rollback")(sessions.rollback)
-app.add_typer(operate.turns, name="turns")
-app.add_typer(operate.approvals, name="approvals")
-app.add_typer(runs.runs, name="runs")
-app.add_typer(documents.documents, name="documents")
-app.add_typer(webhooks.webhooks, name="webhooks")
-app.add_typer(keys.keys, name="keys")
-app.add_typer(domain.app, name="domain")
-app.command("migrate")(database.migrate)
-app.command("redis-acl")(redis_acl.redis_acl)
-app.command("doctor")(doctor.doctor)
-app.command("eval")(evaluate.eval_command)
-app.command("soak")(soak.soak)
-app.command("bench")(bench.bench)
+for _name, (_, _summary) in COMMANDS.items():
+    app.command(_name, help=_summary)(lambda: None)
 
 
 def main() -> None:
     """Run the command line and end the process."""
-    set_up_logging(logging.WARNING, environment_secrets())
     arguments, verbose = take_verbose(sys.argv[1:])
+    if arguments and not arguments[0].startswith("-"):  # help is there sooner without
+        _set_up_logging()
     sys.exit(run(arguments, verbose=verbose))
 
 
 def run(arguments: list[str], *, verbose: bool = False) -> int:
-    """Run one command; the exit code. Errors become one line on standard error."""
+    """Run one command and return its exit code. Errors become one line on standard error."""
     try:
         return app(complete_wait(arguments), prog_name="parley", standalone_mode=False) or 0
     except (StopRequested, KeyboardInterrupt, typer.Abort):
@@ -89,19 +97,19 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
         # Whoever read our output has gone; what is still buffered must not fail again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
-    except Exception as error:  # noqa: BLE001 - every error of a command is told, and ends with a code
+    except Exception as error:  # noqa: BLE001 - every error of a command is reported, and ends with a code
         if verbose:
             print(hide_secrets(traceback.format_exc()), file=sys.stderr, end="")
             return 1
+        if missing := explain_missing(error):
+            return _fail(missing, 1)
         if isinstance(error, ParleyError):
             return _fail(str(error), 1)
         return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)
-    finally:
-        close_clients()
 
 
 def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
-    """``--verbose`` may stand anywhere before ``--``."""
+    """Take ``--verbose`` out, which may stand anywhere before ``--``."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     options, rest = arguments[:end], arguments[end:]
     kept = [word for word in options if word != "--verbose"]
@@ -109,7 +117,7 @@ def take_verbose(arguments: list[str]) -> tuple[list[str], bool]:
 
 
 def complete_wait(arguments: list[str]) -> list[str]:
-    """``--wait`` without a number means `WAIT_S` seconds."""
+    """Write `WAIT_S` after a ``--wait`` without a number."""
     end = arguments.index("--") if "--" in arguments else len(arguments)
     completed: list[str] = []
     for place, word in enumerate(arguments):
@@ -118,6 +126,15 @@ def complete_wait(arguments: list[str]) -> list[str]:
         if word == "--wait" and place < end and not following[:1].isdigit():
             completed.append(WAIT_S)
     return completed
+
+
+def _set_up_logging() -> None:
+    import logging  # noqa: PLC0415  # slow to import, with what follows
+
+    from orchestrator.settings import environment_secrets  # noqa: PLC0415
+    from orchestrator.telemetry.logs import set_up_logging  # noqa: PLC0415
+
+    set_up_logging(logging.WARNING, environment_secrets())
 
 
 def _fail(message: str, code: int) -> int:

@@ -1,7 +1,7 @@
 """The probes of containers: ``python -m parley.probe turns --live``, light enough to run every few seconds.
 
-`parley health` is the same for people. A server is asked; a worker or beat is known by the file that it
-keeps rewriting (`workers.pulse`).
+`parley health` is the same for people. A server is asked; a worker or beat is known by the heartbeat file
+that it keeps rewriting (`workers.pulse`).
 """
 
 from __future__ import annotations
@@ -18,25 +18,29 @@ from pathlib import Path
 from orchestrator.errors import InvalidInput, ParleyError, Unavailable
 from parley.roles import PORTS, Role
 
+# A process rewrites its file every second; one that trains a domain may take some.
 STALE_AFTER_S = 20.0
-"""A process rewrites its file every second; one that trains a domain may take some."""
 _TIMEOUT_S = 3.0
-_PATHS = {Role.GATEWAY: ("/health/live", "/health/ready"), Role.FLOWER: ("/healthcheck", "/healthcheck")}
+_PATHS = {Role.GATEWAY: ("/health/ready", "/health/live"), Role.FLOWER: ("/healthcheck", "/healthcheck")}
 
 
 def probe(role: Role, *, live: bool, port: int | None = None) -> str:
-    """How the role beside us is; `live`: only whether it moves. Raises Unavailable, InvalidInput."""
+    """Say how the role beside us is; `live`: only whether it moves. Raises Unavailable, InvalidInput."""
     if role in _PATHS:
         given = port or int(os.environ.get("PARLEY_PORT") or PORTS[role])
-        return ask_server(given, _PATHS[role][0 if live else 1])
-    return read_pulse(_pulse_file(), live=live, now=time.time())
+        return ask_server(f"http://127.0.0.1:{given}{_PATHS[role][live]}")
+    named = os.environ.get("PARLEY_PULSE_FILE")
+    if not named:
+        raise InvalidInput(
+            "Set PARLEY_PULSE_FILE to the same path for the role and for this command.", field="pulse_file"
+        )
+    return read_heartbeat(Path(named), live=live, now=time.time())
 
 
-def ask_server(port: int, path: str) -> str:
-    """What a server on this machine answers. Raises Unavailable."""
-    url = f"http://127.0.0.1:{port}{path}"
+def ask_server(url: str) -> str:
+    """Ask a server on this machine. Raises Unavailable when it does not answer, or with an error."""
     try:
-        with urllib.request.urlopen(url, timeout=_TIMEOUT_S):
+        with urllib.request.urlopen(url, timeout=_TIMEOUT_S):  # noqa: S310  # our own address
             return f"{url} is well"
     except urllib.error.HTTPError as error:
         raise Unavailable(f"{url} answers {error.code}: {error.read().decode(errors='replace')}") from error
@@ -44,8 +48,8 @@ def ask_server(port: int, path: str) -> str:
         raise Unavailable(f"{url} does not answer: {error}") from error
 
 
-def read_pulse(path: Path, *, live: bool, now: float) -> str:
-    """What the file says. Raises Unavailable for one that is missing, old, or of a process not ready."""
+def read_heartbeat(path: Path, *, live: bool, now: float) -> str:
+    """Say what the file says. Raises Unavailable for one that is missing, old, or of a process not ready."""
     try:
         condition = str(json.loads(path.read_bytes())["condition"])
         age_s = max(0.0, now - path.stat().st_mtime)
@@ -60,17 +64,8 @@ def read_pulse(path: Path, *, live: bool, now: float) -> str:
     return f"{condition}, {age_s:.0f} s ago"
 
 
-def _pulse_file() -> Path:
-    named = os.environ.get("PARLEY_PULSE_FILE")
-    if not named:
-        raise InvalidInput(
-            "Set PARLEY_PULSE_FILE to the same path for the role and for this command.", field="pulse_file"
-        )
-    return Path(named)
-
-
 def main() -> int:
-    """Probe as the arguments say; the exit code."""
+    """Probe as the arguments say, and return the exit code."""
     parser = argparse.ArgumentParser(prog="parley.probe", description="Probe the role in this container.")
     parser.add_argument("role", type=Role, choices=list(Role))
     parser.add_argument("--live", action="store_true", help="only whether it moves")

@@ -13,22 +13,20 @@ from typing import Final
 from orchestrator.errors import InvalidInput
 from orchestrator.ports.tasks import INTERNAL, SUBMISSIONS, TURNS, URGENT
 
-APPLICATION: Final = "workers.app"
-"""What Celery's programs are told to load."""
-WATCHING: Final = "workers.watching"
-"""What Flower is told to load."""
+APPLICATION: Final = "workers.app"  # what Celery's programs load
+WATCHING: Final = "workers.watching"  # what Flower loads
 
+# Names ``user:password`` for Flower; several are separated by commas.
 FLOWER_AUTH: Final = "FLOWER_BASIC_AUTH"
-"""Names ``user:password`` for Flower; several are separated by commas."""
 
+# Small matrices: more threads only get into each other's way (training took 11 s instead of 2).
 ONE_THREAD_EACH: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-"""Small matrices: more threads only get into each other's way (training took 11 s instead of 2)."""
 
-_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 class Role(StrEnum):
-    """What a process can be."""
+    """The roles of processes."""
 
     GATEWAY = "gateway"
     TURNS = "turns"
@@ -41,8 +39,8 @@ QUEUES: Final[Mapping[Role, tuple[str, ...]]] = {
     Role.TURNS: (TURNS, SUBMISSIONS),
     Role.INTERNAL: (INTERNAL, URGENT),
 }
+# Tasks that may wait side by side; turns themselves run on one event loop per process.
 THREADS: Final[Mapping[Role, int]] = {Role.TURNS: 64, Role.INTERNAL: 16}
-"""Tasks that may wait side by side; turns themselves run on one event loop per process."""
 PORTS: Final[Mapping[Role, int]] = {Role.GATEWAY: 8600, Role.FLOWER: 5555}
 
 
@@ -53,34 +51,40 @@ class Seat:
     Args:
         name: of a worker among the workers; ``%h`` stands for the host.
         threads: of a worker; None for the usual number.
-        shown: whether a worker tells Flower what it does.
+        in_flower: whether a worker sends Flower events of what it does.
     """
 
     host: str = "127.0.0.1"
     port: int = 0
     name: str | None = None
     threads: int | None = None
-    shown: bool = True
+    in_flower: bool = True
 
 
 def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
     """The arguments for the Python interpreter that run this role in the foreground."""
+    celery = ("-m", "celery", "-A", WATCHING if role is Role.FLOWER else APPLICATION)
     match role:
         case Role.GATEWAY:
             return ("-m", "gateway", "--host", seat.host, "--port", str(seat.port))
         case Role.TURNS | Role.INTERNAL:
-            return _worker(role, seat)
+            threads, name = str(seat.threads or THREADS[role]), seat.name or f"{role}@%h"
+            return (
+                *(*celery, "worker", "-P", "threads", "-c", threads, "-Q", ",".join(QUEUES[role])),
+                *("-n", name, "--without-gossip", "--without-mingle", "-l", "INFO"),
+                *(("-E",) if seat.in_flower else ()),
+            )
         case Role.BEAT:
-            return (*_celery("beat"), "--pidfile=", "-l", "INFO")
+            return (*celery, "beat", "--pidfile=", "-l", "INFO")
         case Role.FLOWER:
-            # Workers tell by themselves what they do; Flower need not ask them to.
+            # Workers send events by themselves; Flower need not ask for them.
             options = (f"--address={seat.host}", f"--port={seat.port}", "--enable_events=false")
-            return (*_celery("flower", WATCHING), *options)
+            return (*celery, "flower", *options)
 
 
 def check_flower(seat: Seat, environment: Mapping[str, str]) -> None:
     """Flower shows who talks to whom. Raises InvalidInput where others could reach it without a password."""
-    if seat.host in _LOOPBACK:
+    if seat.host in LOOPBACK:
         return
     if any(":" not in entry for entry in environment.get(FLOWER_AUTH, "").split(",")):
         raise InvalidInput(
@@ -88,16 +92,3 @@ def check_flower(seat: Seat, environment: Mapping[str, str]) -> None:
             f"(or {FLOWER_AUTH}_FILE to a file with it), or leave it on 127.0.0.1.",
             field="host",
         )
-
-
-def _worker(role: Role, seat: Seat) -> tuple[str, ...]:
-    threads = seat.threads or THREADS[role]
-    return (
-        *(*_celery("worker"), "-P", "threads", "-c", str(threads), "-Q", ",".join(QUEUES[role])),
-        *("-n", seat.name or f"{role}@%h", "--without-gossip", "--without-mingle", "-l", "INFO"),
-        *(("-E",) if seat.shown else ()),
-    )
-
-
-def _celery(program: str, application: str = APPLICATION) -> tuple[str, ...]:
-    return ("-m", "celery", "-A", application, program)

@@ -24,6 +24,7 @@ from pydantic_core import PydanticUndefined
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.settings import EVERYBODY, Form, ReadBy, Settings
 
+# Variables that are read outside of the settings: by commands, and by OpenTelemetry itself.
 _OF_COMMANDS = {
     "PARLEY_HOST": (
         "127.0.0.1",
@@ -31,7 +32,7 @@ _OF_COMMANDS = {
     ),
     "PARLEY_PORT": ("8600, Flower 5555", "Its port."),
     "PARLEY_URL": ("", "The gateway that commands talk to; else the running `up`."),
-    "PARLEY_API_KEY": ("", "The key that commands show it."),
+    "PARLEY_API_KEY": ("", "The key that commands send it."),
     "FLOWER_BASIC_AUTH": ("", "`user:password` of Flower; required where others can reach it."),
     "OTEL_EXPORTER_OTLP_ENDPOINT": (
         "",
@@ -41,8 +42,8 @@ _OF_COMMANDS = {
     "OTEL_EXPORTER_OTLP_HEADERS": ("", "`name=value,…` sent with them; their values are kept out of logs."),
     "OTEL_SERVICE_NAME": ("parley-gateway, parley-turns, …", "The service's name in traces."),
 }
-"""Variables that are read outside of the settings: by commands, and by OpenTelemetry itself."""
 
+_BAR = "\\|"
 _FORMS = {str: "text", bool: "`true` or `false`", SecretStr: "secret", Path: "path"}
 
 _HEAD = """\
@@ -50,7 +51,7 @@ _HEAD = """\
 
 Made from the code by `make docs`; change it there.
 
-A process is told by its environment. Every variable may be left in a file instead: `DATABASE_URL_FILE`
+A process is configured by its environment. Every variable may be left in a file instead: `DATABASE_URL_FILE`
 names a file that holds what `DATABASE_URL` would. A process that finds a value that it cannot use names
 the variable in one line and ends. *Read by* names the roles of `parley serve`. What one assistant is like
 stands in its folder's `domain.yaml`, section by section over shared defaults.
@@ -58,16 +59,14 @@ stands in its folder's `domain.yaml`, section by section over shared defaults.
 
 
 def make_page() -> str:
-    """The whole page, in Markdown."""
+    """Make the whole page, in Markdown."""
+    commands = ((f"`{name}`", _code(default), what) for name, (default, what) in _OF_COMMANDS.items())
     parts = [
         _HEAD,
         "## Environment\n",
         _table(("variable", "default", "unit or form", "read by", "what for"), _environment()),
         "## Environment of commands and of traces\n",
-        _table(
-            ("variable", "default", "what for"),
-            ((f"`{name}`", _code(default), what) for name, (default, what) in _OF_COMMANDS.items()),
-        ),
+        _table(("variable", "default", "what for"), commands),
         "## `domain.yaml`\n",
         *_domain(),
     ]
@@ -75,14 +74,14 @@ def make_page() -> str:
 
 
 def _environment() -> Iterator[tuple[str, ...]]:
-    told = describe_fields(Settings)
+    descriptions = describe_fields(Settings)
     for name, field in Settings.model_fields.items():
         default = "required" if field.is_required() else _show(field.get_default(call_default_factory=True))
-        yield f"`{field.alias}`", default, describe_form(field), _readers(field), told[name]
+        yield f"`{field.alias}`", default, describe_form(field), _readers(field), descriptions[name]
 
 
 def describe_form(field: FieldInfo) -> str:
-    """What a value counts, or how it is written."""
+    """Name the unit of a value, or the form in which it is written."""
     parts = get_args(field.annotation)
     notes = [*field.metadata, *(note for part in parts for note in getattr(part, "__metadata__", ()))]
     for form in (note for note in notes if isinstance(note, Form)):
@@ -97,7 +96,7 @@ def describe_form(field: FieldInfo) -> str:
 
 
 def _readers(field: FieldInfo) -> str:
-    """The roles that read it, as `parley serve` names them."""
+    """Name the roles that read it, as `parley serve` names them."""
     (readers,) = (note for note in field.metadata if isinstance(note, ReadBy))
     return "all" if readers == EVERYBODY else ", ".join(readers.roles)
 
@@ -109,36 +108,35 @@ def _domain() -> Iterator[str]:
         section = field.annotation
         if not (inspect.isclass(section) and issubclass(section, BaseModel)):
             continue
-        told = describe_fields(section)
+        descriptions = describe_fields(section)
         yield f"### {name}\n\n{_sentence(section.__doc__)}\n"
         given = defaults.get(name) or {}
-        rows = ((f"`{key}`", _show(given.get(key)), told.get(key, "")) for key in section.model_fields)
+        rows = (
+            (f"`{key}`", _show(given.get(key)), descriptions.get(key, "")) for key in section.model_fields
+        )
         yield _table(("key", "default", "what for"), rows)
 
 
 def describe_fields(model: type[BaseModel]) -> dict[str, str]:
-    """By field: the text that stands under its declaration."""
+    """Read by field the text that stands under its declaration."""
     [declared] = ast.parse(textwrap.dedent(inspect.getsource(model))).body
     assert isinstance(declared, ast.ClassDef)
-    told: dict[str, str] = {}
+    found: dict[str, str] = {}
     field = ""
     for statement in declared.body:
         match statement:
             case ast.AnnAssign(target=ast.Name(id=name)):
                 field = name
             case ast.Expr(value=ast.Constant(value=str(text))) if field:
-                told[field] = _sentence(text)
+                found[field] = _sentence(text)
             case _:
                 field = ""
-    return told
+    return found
 
 
 def _table(head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    lines = [head, tuple("---" for _ in head), *rows]
-    return (
-        "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
-        + "\n"
-    )
+    lines = (head, tuple("---" for _ in head), *rows)
+    return "".join(f"| {' | '.join(cell.replace('|', _BAR) for cell in line)} |\n" for line in lines)
 
 
 def _show(value: Any) -> str:

@@ -1,7 +1,7 @@
-"""The roles of a running Parley: what is started, in which order, with which command.
+"""The processes of a running Parley: what is started, in which order, with which environment.
 
 Order matters twice: each group is started once the one before is ready, and stopping goes backwards.
-`parley.supervision` keeps the roles alive; `parley.processes` knows how one child is handled.
+`parley.supervision` keeps them alive; `parley.processes` handles one child.
 """
 
 from __future__ import annotations
@@ -9,33 +9,31 @@ from __future__ import annotations
 import os
 import secrets
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
-import httpx
-import orjson
-
-from orchestrator.settings import read_settings
+from orchestrator.errors import Unavailable
+from orchestrator.settings import read_settings, read_variable
+from parley.data_folder import hold, trained_folder
 from parley.embedded import Stores, open_database, open_redis
-from parley.embedded.lock import hold
 from parley.embedded.ports import free_port
+from parley.probe import ask_server
 from parley.processes import Child, Program, end_leftovers, log_says
 from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, Role, Seat, command_of
 
 _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
-_PROBE_TIMEOUT_S = 2.0
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StackPlan:
-    """What to run.
+    """The plan of a run.
 
     Args:
         domain: name of a shipped domain, or the absolute path of a folder.
@@ -60,9 +58,13 @@ class StackPlan:
 class Flower:
     """Where Flower answers, and with which basic auth."""
 
-    url: str
+    port: int
     user: str
     password: str
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,8 @@ class RunningStack:
     @property
     def metrics(self) -> tuple[str, ...]:
         """Where Prometheus finds the gateway's and each worker's metrics."""
-        told = [child.program.metrics for child in self.children]
-        return (f"{self.url}/metrics", *(address for address in told if address is not None))
+        served = [child.program.metrics for child in self.children]
+        return (f"{self.url}/metrics", *(address for address in served if address is not None))
 
 
 @contextmanager
@@ -97,15 +99,15 @@ def run_stack(plan: StackPlan, say: Callable[[str], None]) -> Iterator[RunningSt
         stores, children = _open_stores(plan, stack, say)
         say("Bringing the database up to date.")
         migration.result().migrate(stores.database_url)
-        flower = None if plan.private else _plan_flower()
+        flower = None if plan.private else Flower(free_port(), "parley", secrets.token_urlsafe(12))
         children += _start_roles(plan, stores, flower, stack, say)
-        url = address_of(plan.host, plan.port)
-        yield RunningStack(url, stores, flower, tuple(children))
+        yield RunningStack(address_of(plan.host, plan.port), stores, flower, tuple(children))
 
 
-def trained_folder(data_dir: Path) -> Path:
-    """Where the processes of a data folder keep what they have trained."""
-    return data_dir / "trained"
+def note_models(say: Callable[[str], None]) -> None:
+    """Say so when no model is configured."""
+    if not (read_variable("OPENAI_API_KEY") or read_variable("OPENAI_BASE_URL")):
+        say("No OPENAI_API_KEY: running on System 1 and direct mode, without a language model.")
 
 
 def address_of(host: str, port: int) -> str:
@@ -116,7 +118,60 @@ def address_of(host: str, port: int) -> str:
 
 def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> list[Program]:
     """All roles but the stores, in the order in which they are started."""
-    environment = {
+    # The rest of the settings is read from the environment.
+    settings = read_settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
+    shutdown_s = _PRIVATE_SHUTDOWN_S if plan.private else settings.shutdown_grace_s
+    common = _environment(plan, stores)
+
+    def program(
+        name: str,
+        role: Role,
+        seat: Seat,
+        ready: Callable[[str], bool],
+        additions: dict[str, str],
+        grace_s: float = _BRIEF_GRACE_S,
+        metrics: str | None = None,
+    ) -> Program:
+        return Program(
+            name=name,
+            command=(sys.executable, *command_of(role, seat)),
+            log=plan.data_dir / "logs" / f"{name}.log",
+            ready=ready,
+            environment={**common, **additions},
+            grace_s=grace_s,
+            metrics=metrics,
+        )
+
+    def worker(name: str, role: Role) -> Program:
+        seat, ready = Seat(name=f"{name}@parley", in_flower=not plan.private), log_says("ready.")
+        # The threads pool knows no other way to stop than SIGTERM: a second signal runs tasks twice.
+        # The grace is longer than what a worker gives the turns it has begun.
+        grace_s = shutdown_s + _BRIEF_GRACE_S
+        if plan.private:
+            return program(name, role, seat, ready, {}, grace_s)
+        host, port = "127.0.0.1", free_port()
+        served = {"PARLEY_METRICS_HOST": host, "PARLEY_METRICS_PORT": str(port)}
+        return program(name, role, seat, ready, served, grace_s, f"http://{host}:{port}/metrics")
+
+    link = {} if flower is None else {"PARLEY_FLOWER_URL": flower.url}
+    seat = Seat(host=plan.host, port=plan.port)
+    ready = answers(f"{address_of(plan.host, plan.port)}/health/ready")
+    programs = [program("gateway", Role.GATEWAY, seat, ready, link)]
+    programs += [worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
+    programs.append(worker("internal", Role.INTERNAL))
+    if not plan.private:
+        programs.append(program("beat", Role.BEAT, Seat(), log_says("beat: Starting"), {}))
+    if flower is not None:
+        secret = {FLOWER_AUTH: f"{flower.user}:{flower.password}"}
+        ready = answers(f"{flower.url}/healthcheck")
+        programs.append(program("flower", Role.FLOWER, Seat(port=flower.port), ready, secret))
+    return programs
+
+
+def _environment(plan: StackPlan, stores: Stores) -> dict[str, str]:
+    """The environment of all roles, besides our own."""
+    alone = {"PARLEY_SHUTDOWN_GRACE_S": str(_PRIVATE_SHUTDOWN_S), "PARLEY_AUTH": "open"}
+    return {
         "DATABASE_URL": stores.database_url,
         "REDIS_URL": stores.redis_url,
         "PARLEY_DOMAIN": plan.domain,
@@ -125,95 +180,15 @@ def list_programs(plan: StackPlan, stores: Stores, flower: Flower | None) -> lis
         "PYTHONUNBUFFERED": "1",
         TRAINED_FOLDER: os.environ.get(TRAINED_FOLDER) or str(plan.trained or trained_folder(plan.data_dir)),
         **{name: os.environ.get(name, value) for name, value in ONE_THREAD_EACH.items()},
+        **(alone if plan.private else {}),  # one conversation, on loopback
     }
-    # The rest of the settings is read from the environment.
-    settings = read_settings(DATABASE_URL=stores.database_url, REDIS_URL=stores.redis_url)
-    shutdown_s = settings.shutdown_grace_s
-    if plan.private:
-        shutdown_s = _PRIVATE_SHUTDOWN_S
-        environment["PARLEY_SHUTDOWN_GRACE_S"] = str(shutdown_s)
-        environment["PARLEY_AUTH"] = "open"  # one conversation, on loopback
-    role = _Roles(plan, environment, worker_grace_s=shutdown_s + _BRIEF_GRACE_S)
-    turn_workers = [role.worker(f"turns-{number}", Role.TURNS) for number in range(1, plan.turn_workers + 1)]
-    programs = [role.gateway(flower), *turn_workers, role.worker("internal", Role.INTERNAL)]
-    if not plan.private:
-        programs.append(role.beat())
-    if flower is not None:
-        programs.append(role.flower(flower))
-    return programs
-
-
-@dataclass(frozen=True, slots=True)
-class _Roles:
-    """Makes the program of each role."""
-
-    plan: StackPlan
-    environment: Mapping[str, str]
-    worker_grace_s: float
-    """Longer than a worker gives the turns it has begun."""
-
-    def gateway(self, flower: Flower | None) -> Program:
-        plan = self.plan
-        ready_url = f"{address_of(plan.host, plan.port)}/health/ready"
-        seat = Seat(host=plan.host, port=plan.port)
-        link = {} if flower is None else {"PARLEY_FLOWER_URL": flower.url}
-        return self._program(
-            "gateway", Role.GATEWAY, seat, lambda _: _answers(ready_url), _BRIEF_GRACE_S, link
-        )
-
-    def worker(self, name: str, role: Role) -> Program:
-        seat = Seat(name=f"{name}@parley", shown=not self.plan.private)
-        # The threads pool knows no other way to stop than SIGTERM: a second signal runs tasks twice.
-        program = self._program(name, role, seat, log_says("ready."), self.worker_grace_s)
-        if self.plan.private:
-            return program
-        port = free_port()
-        told_at = {"PARLEY_METRICS_HOST": "127.0.0.1", "PARLEY_METRICS_PORT": str(port)}
-        return replace(
-            program,
-            environment={**program.environment, **told_at},
-            metrics=f"http://127.0.0.1:{port}/metrics",
-        )
-
-    def beat(self) -> Program:
-        return self._program("beat", Role.BEAT, Seat(), log_says("beat: Starting"), _BRIEF_GRACE_S)
-
-    def flower(self, flower: Flower) -> Program:
-        seat = Seat(port=int(flower.url.rpartition(":")[2]))
-        secret = {FLOWER_AUTH: f"{flower.user}:{flower.password}"}
-        return self._program(
-            "flower",
-            Role.FLOWER,
-            seat,
-            lambda _: _answers(f"{flower.url}/healthcheck"),
-            _BRIEF_GRACE_S,
-            secret,
-        )
-
-    def _program(
-        self,
-        name: str,
-        role: Role,
-        seat: Seat,
-        ready: Callable[[str], bool],
-        grace_s: float,
-        additions: Mapping[str, str] | None = None,
-    ) -> Program:
-        return Program(
-            name=name,
-            command=(sys.executable, *command_of(role, seat)),
-            log=self.plan.data_dir / "logs" / f"{name}.log",
-            ready=ready,
-            environment={**self.environment, **(additions or {})},
-            grace_s=grace_s,
-        )
 
 
 def stop_together(children: list[Child]) -> None:
-    """The gateway first, so that nothing new comes in; then all others at once."""
-    doors = [child for child in children if child.program.name == "gateway"]
+    """Stop the gateway first, so that nothing new comes in; then all others at once."""
+    gateways = [child for child in children if child.program.name == "gateway"]
     others = [child for child in children if child.program.name != "gateway"]
-    for group in (doors, others):
+    for group in (gateways, others):
         for child in group:
             child.ask_to_stop()
         for child in group:
@@ -247,40 +222,14 @@ def _start_roles(
     return children
 
 
-def _plan_flower() -> Flower:
-    return Flower(f"http://127.0.0.1:{free_port()}", "parley", secrets.token_urlsafe(12))
+def answers(url: str) -> Callable[[str], bool]:
+    """A readiness check that waits for the server."""
 
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(url, timeout=_PROBE_TIMEOUT_S).is_success
-    except httpx.HTTPError:
-        return False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class UpNote:
-    """What a running `parley up` writes down for other commands: `<data-dir>/up.json`."""
-
-    url: str
-    pid: int
-    domain: str
-    metrics: tuple[str, ...] = ()
-
-    @staticmethod
-    def path(data_dir: Path) -> Path:
-        return data_dir / "up.json"
-
-    def write(self, data_dir: Path) -> None:
-        path = self.path(data_dir)
-        path.unlink(missing_ok=True)
-        path.touch(mode=0o600)
-        path.write_bytes(orjson.dumps(self))
-
-    @classmethod
-    def read(cls, data_dir: Path) -> UpNote | None:
+    def answers(_log: str) -> bool:
         try:
-            noted = orjson.loads(cls.path(data_dir).read_bytes())
-            return cls(**{**noted, "metrics": tuple(noted["metrics"])})
-        except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError):
-            return None  # nothing runs here, or it is just being written
+            ask_server(url)
+        except Unavailable:
+            return False
+        return True
+
+    return answers

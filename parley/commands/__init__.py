@@ -1,1 +1,1 @@
-"""One file per group of commands; each is an edge that talks to people."""
+"""One file per command or group of commands, each with its `app`; `parley.main` loads the one that is called."""

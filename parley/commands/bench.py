@@ -11,11 +11,13 @@ import typer
 
 from orchestrator.errors import InvalidInput, Unavailable
 
+app = typer.Typer()
+
 BENCHMARKS = {
     "turns": "turns per second and CPU per turn, beside a hand-written task",
     "length": "cost and size of a session at turn 1,000 against turn 10",
     "search": "tree search beside greedy choice and sampling",
-    "listeners": "1,000 event listeners: memory of each, and how soon they hear",
+    "listeners": "1,000 event listeners: memory of each, and how soon an event reaches them",
     "graphs": "graphs of Internal flows beside their critical path",
     "housekeeping": "latency of turns while 1,000 housekeeping items run",
     "workers": "turns per second of one, two and three worker processes",
@@ -23,13 +25,14 @@ BENCHMARKS = {
 }
 
 
+@app.command()
 def bench(
     name: Annotated[str, typer.Argument(help="Which one: " + ", ".join(BENCHMARKS) + ".")] = "turns",
     arguments: Annotated[
         list[str] | None, typer.Argument(help="Passed on to it; after `--` if they begin with a dash.")
     ] = None,
 ) -> None:
-    """Run one benchmark; figures are ratios within one run, since machines differ and are shared."""
+    """Run one benchmark. Figures are ratios within one run, since machines differ and are shared."""
     if name not in BENCHMARKS:
         known = "; ".join(f"{known}: {what}" for known, what in BENCHMARKS.items())
         raise InvalidInput(f"There is no benchmark {name!r}. There are {known}.", field="name")

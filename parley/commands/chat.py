@@ -16,20 +16,20 @@ import typer
 
 from orchestrator.client import Client
 from orchestrator.errors import FolderInUse, ProcessFailed
-from parley.commands.conversation import talk_in_pipe, talk_in_terminal
-from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, Url, settle_domain
-from parley.commands.output import note_models, say
+from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, Url, resolve_domain
 from parley.connection import locate_gateway, open_client
-from parley.embedded.lock import hold
-from parley.embedded.ports import free_port
-from parley.processes import end_leftovers
-from parley.stack import StackPlan, run_stack, trained_folder
-from parley.supervision import stop_on_signals
+from parley.data_folder import hold, trained_folder
+from parley.output import say
+from parley.signals import stop_on_signals
 from parley.terminal.conversation import Conversation
+from parley.terminal.pipe import talk_in_pipe
+
+app = typer.Typer()
 
 _PRIVATE_PREFIX = "parley-chat-"
 
 
+@app.command()
 def chat(
     domain: Annotated[str | None, typer.Option(help="Name of a shipped domain, or path of a folder.")] = None,
     session: Annotated[
@@ -40,31 +40,36 @@ def chat(
     data_dir: DataDir = DEFAULT_DATA_DIR,
 ) -> None:
     """Talk to an assistant: each line is one turn. Joins a running `up`, else starts a private one."""
-    chosen = None if domain is None else settle_domain(domain)
+    chosen = None if domain is None else resolve_domain(domain)
     with stop_on_signals(), ExitStack() as stack:
         gateway = locate_gateway(url, data_dir) or stack.enter_context(_private_gateway(chosen, data_dir))
-        client = stack.enter_context(contextlib.closing(open_client(gateway)))
+        client = stack.enter_context(open_client(gateway))
         # A gateway knows a domain's folder by the folder's name.
         _talk(client, None if chosen is None else Path(chosen).name, session, data_dir, as_json=as_json)
 
 
 def _talk(client: Client, domain: str | None, session: str | None, data_dir: Path, *, as_json: bool) -> None:
     conversation = Conversation.begin(client, domain=domain, session_id=session)
-    if sys.stdin.isatty():
-        talk_in_terminal(conversation, data_dir, as_json=as_json)
-    else:
+    if as_json or not sys.stdin.isatty():
         talk_in_pipe(conversation, sys.stdin.buffer, as_json=as_json)
+        return
+    from parley.terminal.talk import talk_in_terminal  # noqa: PLC0415  # slow to import, and only terminals need it
+
+    talk_in_terminal(conversation, data_dir)
 
 
 @contextmanager
 def _private_gateway(domain: str | None, data_dir: Path) -> Iterator[str]:
-    """A stack of our own in a temporary folder; only what was trained remains, in `data_dir`."""
+    """Run a stack of our own in a temporary folder; only what was trained remains, in `data_dir`."""
+    from parley.embedded.ports import free_port  # noqa: PLC0415  # a client alone need not have what follows
+    from parley.stack import StackPlan, note_models, run_stack  # noqa: PLC0415
+
     _remove_leftovers()
-    note_models()
+    note_models(say)
     folder = Path(tempfile.mkdtemp(prefix=_PRIVATE_PREFIX))
     plan = StackPlan(
         data_dir=folder,
-        domain=domain or settle_domain(DEFAULT_DOMAIN),
+        domain=domain or resolve_domain(DEFAULT_DOMAIN),
         host="127.0.0.1",
         port=free_port(),
         private=True,
@@ -86,6 +91,8 @@ def _private_gateway(domain: str | None, data_dir: Path) -> Iterator[str]:
 
 def _remove_leftovers() -> None:
     """Remove the folders of private runs that were killed."""
+    from parley.processes import end_leftovers  # noqa: PLC0415
+
     for folder in Path(tempfile.gettempdir()).glob(f"{_PRIVATE_PREFIX}*"):
         if not (folder / "lock").exists() or folder.stat().st_uid != os.geteuid():
             continue  # being made at this moment, or someone else's

@@ -1,4 +1,4 @@
-"""`parley doctor`: looks at everything a run or a deployment needs, and says what to do about what is wrong."""
+"""`parley doctor`: checks everything a run or a deployment needs, and says what to do about what is wrong."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ import typer
 
 from orchestrator.errors import ParleyError
 from orchestrator.settings import read_environment
-from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, settle_domain
-from parley.commands.output import print_json
+from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, AsJson, DataDir, resolve_domain
 from parley.connection import locate_gateway, open_client
+from parley.data_folder import is_held
 from parley.diagnosis.database import examine_database
 from parley.diagnosis.finding import Finding, attempt, bad, note, well
 from parley.diagnosis.messaging import examine_broker, examine_processes, examine_redis
 from parley.diagnosis.surroundings import examine_flower, examine_folders, examine_models, examine_settings
-from parley.embedded.lock import is_held
 from parley.embedded.postgres import find_binaries
 from parley.embedded.redis import find_server
+from parley.output import Answer, print_result
+
+app = typer.Typer()
 
 _MARKS = {True: "ok  ", False: "BAD ", None: "note"}
 
 
+@app.command()
 def doctor(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     domain: Annotated[
@@ -36,14 +39,16 @@ def doctor(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Check stores, workers, gateway, models, domain and settings; non-zero exit code when something is wrong."""
+    """Check everything that a run or a deployment needs.
+
+    That is stores, workers, gateway, models, domain and settings. The exit code is not zero when something is wrong.
+    """
     broken = False
     for finding in examine(data_dir.resolve(), domain, read_environment(), preflight=preflight):
         broken = broken or finding.fine is False
-        if as_json:
-            print_json(finding.as_json())
-        else:
-            _print(finding)
+        remedy = f"; {finding.remedy}" if finding.remedy else ""
+        text = f"{_MARKS[finding.fine]}  {finding.name:<16} {finding.message}{remedy}"
+        print_result(Answer(finding.as_json(), text), as_json=as_json)
     if broken:
         raise typer.Exit(1)
 
@@ -51,20 +56,18 @@ def doctor(
 def examine(
     data_dir: Path, domain: str, environment: Mapping[str, str], *, preflight: bool
 ) -> Iterator[Finding]:
-    """All findings, in the order in which a run would need the things."""
+    """Yield all findings, in the order in which a run would need the things."""
     database_url, redis_url = environment.get("DATABASE_URL"), environment.get("REDIS_URL")
     embedded = database_url is None or redis_url is None
     yield well("python", f"{platform.python_version()} on {platform.system()}")
     yield from examine_settings(environment)
     yield from examine_folders(data_dir, environment, embedded=embedded)
     yield from _examine_stores(environment)
-    yield from attempt(
-        "domain", lambda: _look_at_domain(domain), "correct the folder, or name another domain"
-    )
+    yield from attempt("domain", lambda: _check_domain(domain), "correct the folder, or name another domain")
     if not preflight:
         if redis_url is not None and database_url is not None:
             yield from attempt("workers", lambda: examine_processes(redis_url), "see redis above")
-        yield from _look_at_gateway(data_dir)
+        yield from _check_gateway(data_dir)
         yield from examine_flower(environment)
     yield from examine_models(environment)
 
@@ -95,25 +98,25 @@ def _examine_stores(environment: Mapping[str, str]) -> Iterator[Finding]:
     else:
         yield from attempt(
             "postgres",
-            lambda: examine_database(database_url, guarded=_tells_tenants_apart(environment)),
+            lambda: examine_database(database_url, guarded=_separates_tenants(environment)),
             "start PostgreSQL, or correct DATABASE_URL; nothing is accepted meanwhile",
         )
 
 
-def _tells_tenants_apart(environment: Mapping[str, str]) -> bool:
+def _separates_tenants(environment: Mapping[str, str]) -> bool:
     row_security = environment.get("PARLEY_ROW_SECURITY", "").lower()
     return environment.get("PARLEY_AUTH") == "required" or row_security in {"1", "true", "yes", "on"}
 
 
-def _look_at_domain(domain: str) -> Iterator[Finding]:
-    yield well("domain", f"{settle_domain(domain)} is there")
+def _check_domain(domain: str) -> Iterator[Finding]:
+    yield well("domain", f"{resolve_domain(domain)} is there")
 
 
-def _look_at_gateway(data_dir: Path) -> Iterator[Finding]:
+def _check_gateway(data_dir: Path) -> Iterator[Finding]:
     url = locate_gateway(None, data_dir)
     if url is None:
         running = "it is starting or stopping" if is_held(data_dir) else "none is named"
-        yield note("gateway", running, "set PARLEY_URL to look at one, or start everything with `parley up`")
+        yield note("gateway", running, "set PARLEY_URL to check one, or start everything with `parley up`")
         return
     try:
         yield well("gateway", _ask_gateway(url))
@@ -126,8 +129,3 @@ def _ask_gateway(url: str) -> str:
         down = client.ready().get("models_down") or []
     names = ", ".join(f"{entry['model']} at {entry['endpoint']} (breaker {entry['state']})" for entry in down)
     return f"{url} is ready" + (f"; not asked at present: {names}" if down else "")
-
-
-def _print(finding: Finding) -> None:
-    remedy = f"; {finding.remedy}" if finding.remedy else ""
-    print(f"{_MARKS[finding.fine]}  {finding.name:<16} {finding.message}{remedy}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.trained_files import TrainedFiles
+from orchestrator.domain.summary import FlowSummary, summarize
 from orchestrator.errors import ConfigurationError, InvalidInput
-from parley.commands.output import print_table, say
-
-if TYPE_CHECKING:
-    from orchestrator.domain.summary import FlowSummary
+from orchestrator.nlu.readers.system1 import System1
+from parley.output import print_table, say
 
 app = typer.Typer(help="Work on domain folders.", no_args_is_help=True)
 
@@ -27,9 +28,6 @@ def check(
     domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a folder.")],
 ) -> None:
     """Print every mistake of a domain folder, one per line; of one in order, what each flow may do."""
-    from orchestrator.adapters.domain_folder import load_domain  # noqa: PLC0415  # slow to import
-    from orchestrator.domain.summary import summarize  # noqa: PLC0415
-
     try:
         loaded = load_domain(domain)
     except ConfigurationError as error:
@@ -50,10 +48,6 @@ def train(
     ] = None,
 ) -> None:
     """Train System 1 ahead, as an image is built, so that processes take it over when they start."""
-    from orchestrator.adapters.domain_folder import load_domain  # noqa: PLC0415  # slow to import
-    from orchestrator.adapters.trained_files import TrainedFiles  # noqa: PLC0415
-    from orchestrator.nlu.readers.system1 import System1  # noqa: PLC0415
-
     if into is None:
         raise InvalidInput("Say where: --into FOLDER, or set PARLEY_TRAINED_FOLDER.", field="into")
     kept = TrainedFiles(into.resolve())
@@ -64,7 +58,7 @@ def train(
 
 
 def _row(flow: FlowSummary) -> list[str]:
-    """What a flow may do, in words; an empty cell means no."""
+    """Describe what a flow may do; an empty cell means no."""
     return [
         flow.dact,
         ", ".join(flow.tools),

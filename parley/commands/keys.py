@@ -1,4 +1,4 @@
-"""`parley keys`: make, list and revoke the keys that callers of the gateway show."""
+"""`parley keys`: make, list and revoke the keys of the gateway's callers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from typing import Annotated, Any, TypeVar
 
 import typer
 
+from orchestrator.adapters.postgres.keys import PostgresKeys
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.access import ApiKey, Scope
-from orchestrator.turns.request import IDENTIFIER_PATTERN
+from orchestrator.turns.submission import IDENTIFIER_PATTERN
 from orchestrator.types import DEFAULT_TENANT, JsonObject, TenantId, UserId
-from parley.commands.database import some_database
 from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
-from parley.commands.output import print_json, say
-from parley.commands.sessions import print_rows
+from parley.commands.stores import open_some_database
+from parley.output import Rows, print_json, print_result, say
 
-keys = typer.Typer(
-    help="Make, list and revoke keys of callers; works on the database itself.", no_args_is_help=True
-)
+app = typer.Typer(help="Make, list and revoke keys of callers, in the database itself.", no_args_is_help=True)
 
 _LISTED = ("key_id", "name", "tenant_id", "user_id", "scopes", "status", "created_at", "expires_at")
 _T = TypeVar("_T")
@@ -29,7 +29,7 @@ _T = TypeVar("_T")
 Tenant = Annotated[str, typer.Option(help="Whose sessions the key reaches.")]
 
 
-@keys.command()
+@app.command()
 def create(
     name: Annotated[str, typer.Argument(help="What the key is for; people see it.")],
     tenant: Tenant = DEFAULT_TENANT,
@@ -63,10 +63,10 @@ def create(
         print_json({**key_object(key), "key": text})
         return
     print(text)
-    say(f"Key {key.key_id} of the tenant {tenant}. Keep it: it is not shown again.")
+    say(f"Key {key.key_id} of the tenant {tenant}. Keep it: it is not printed again.")
 
 
-@keys.command("list")
+@app.command("list")
 def list_keys(
     tenant: Annotated[str | None, typer.Option(help="Only keys of this tenant.")] = None,
     as_json: AsJson = False,
@@ -74,10 +74,10 @@ def list_keys(
 ) -> None:
     """List all keys, those that are of no use any more as well."""
     found = _ask(data_dir, lambda kept: kept.list(None if tenant is None else TenantId(tenant)))
-    print_rows([key_object(key) for key in found], as_json=as_json, columns=_LISTED)
+    print_result(Rows([key_object(key) for key in found], _LISTED), as_json=as_json)
 
 
-@keys.command()
+@app.command()
 def revoke(
     key: Annotated[str, typer.Argument(help="Identifier of the key.")], data_dir: DataDir = DEFAULT_DATA_DIR
 ) -> None:
@@ -86,7 +86,7 @@ def revoke(
 
 
 def key_object(key: ApiKey) -> JsonObject:
-    """A key as it is shown; never its text."""
+    """A key as it is printed; never its text."""
     now = datetime.now(UTC)
     expired = key.expires_at is not None and key.expires_at <= now
     return {
@@ -96,8 +96,8 @@ def key_object(key: ApiKey) -> JsonObject:
         "user_id": key.user_id,
         "scopes": " ".join(sorted(key.scopes)),
         "status": "revoked" if key.revoked_at is not None else "expired" if expired else "valid",
-        "created_at": None if key.created_at is None else key.created_at.isoformat(timespec="seconds"),
-        "expires_at": None if key.expires_at is None else key.expires_at.isoformat(timespec="seconds"),
+        "created_at": key.created_at and key.created_at.isoformat(timespec="seconds"),
+        "expires_at": key.expires_at and key.expires_at.isoformat(timespec="seconds"),
     }
 
 
@@ -108,14 +108,11 @@ def _require_identifier(text: str, field: str) -> None:
 
 def _ask(data_dir: Path, call: Callable[[Any], Awaitable[_T]]) -> _T:
     """Ask the keys of the database, on an event loop of their own."""
-    from orchestrator.adapters.postgres.keys import PostgresKeys  # noqa: PLC0415  # slow to import
-    from orchestrator.adapters.postgres.migrate import migrate  # noqa: PLC0415
-    from orchestrator.adapters.postgres.pool import Database  # noqa: PLC0415
 
     async def ask(url: str) -> _T:
         async with Database(url, size=2, reading_size=1, application="parley keys") as database:
             return await call(PostgresKeys(database))
 
-    with some_database(data_dir) as url:
+    with open_some_database(data_dir) as url:
         migrate(url)
         return asyncio.run(ask(url))

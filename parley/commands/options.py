@@ -20,8 +20,8 @@ DEFAULT_DATA_DIR = Path(".parley")
 DEFAULT_DOMAIN = "travel"
 
 
-def settle_domain(domain: str) -> str:
-    """A shipped domain's name as it is; a folder, checked, as its absolute path.
+def resolve_domain(domain: str) -> str:
+    """Return a shipped domain's name as it is; a folder, checked, as its absolute path.
 
     Raises:
         InvalidInput: there is no such domain, or its folder has mistakes.

@@ -1,4 +1,4 @@
-"""`parley serve ROLE`: become one role in the foreground, as containers and service managers start it."""
+"""`parley serve ROLE` becomes one role in the foreground, as containers start it; `parley health ROLE` checks it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,13 @@ from typing import Annotated
 import typer
 
 from orchestrator.settings import load_settings, read_environment
+from parley.probe import probe
 from parley.roles import ONE_THREAD_EACH, PORTS, Role, Seat, check_flower, command_of
 
+app = typer.Typer()
 
+
+@app.command()
 def serve(
     role: Annotated[Role, typer.Argument(help="Which role.")],
     host: Annotated[
@@ -26,7 +30,7 @@ def serve(
     name: Annotated[str | None, typer.Option(help="A worker's name; %h stands for the host.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Tasks of a worker side by side.")] = None,
 ) -> None:
-    """Run one role until SIGTERM; stores and secrets are read from the environment."""
+    """Run one role until SIGTERM. Stores and secrets are read from the environment."""
     seat = Seat(host=host, port=port or PORTS.get(role, 0), name=name, threads=threads)
     environment = make_environment(role, seat)
     command = (sys.executable, *command_of(role, seat))
@@ -35,9 +39,23 @@ def serve(
 
 
 def make_environment(role: Role, seat: Seat) -> dict[str, str]:
-    """The environment of the role. Raises InvalidInput, ConfigurationError for one that it must not start in."""
+    """Make the environment of the role. Raises InvalidInput, ConfigurationError for one that it must not start in."""
     load_settings()
     environment = {**ONE_THREAD_EACH, **read_environment()}
     if role is Role.FLOWER:
         check_flower(seat, environment)
     return environment
+
+
+@app.command()
+def health(
+    role: Annotated[Role, typer.Argument(help="Which role runs beside this command.")],
+    live: Annotated[
+        bool, typer.Option("--live", help="Only whether it moves, not whether it is ready.")
+    ] = False,
+    port: Annotated[
+        int | None, typer.Option(envvar="PARLEY_PORT", min=1, max=65535, help="Where a server listens.")
+    ] = None,
+) -> None:
+    """Check the role that runs beside this command. It is in the same container."""
+    print(probe(role, live=live, port=port))

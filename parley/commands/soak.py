@@ -11,13 +11,21 @@ from typing import Annotated
 import typer
 
 from parley.commands.options import AsJson
-from parley.commands.output import print_json, print_table, say
+from parley.embedded.ports import free_port
+from parley.output import print_json, print_table, say
+from parley.signals import stop_on_signals
+from parley.soak.runner import SoakPlan
+from parley.soak.runner import soak as run
+from parley.stack import StackPlan, run_stack
+
+app = typer.Typer()
 
 _PREFIX = "parley-soak-"
 _ANY_SEED = 10**6
 _SHOWN = 20
 
 
+@app.command()
 def soak(
     minutes: Annotated[float, typer.Option(min=0.05, help="How long things are broken.")] = 5.0,
     sessions: Annotated[int, typer.Option(min=1, help="Conversations at a time.")] = 30,
@@ -26,16 +34,10 @@ def soak(
     seed: Annotated[int | None, typer.Option(help="The same seed chooses the same faults.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Book flights while workers, gateway and stores are killed; non-zero exit code if a promise is broken.
+    """Book flights while workers, gateway and stores are killed. The exit code is not zero if a promise is broken.
 
     Uses throw-away stores of its own, never those of DATABASE_URL and REDIS_URL.
     """
-    from parley.embedded.ports import free_port  # noqa: PLC0415  # slow to import
-    from parley.soak.runner import SoakPlan  # noqa: PLC0415
-    from parley.soak.runner import soak as run  # noqa: PLC0415
-    from parley.stack import StackPlan, run_stack  # noqa: PLC0415
-    from parley.supervision import stop_on_signals  # noqa: PLC0415
-
     plan = SoakPlan(
         seconds=minutes * 60,
         sessions=sessions,
@@ -56,7 +58,7 @@ def soak(
     if as_json:
         print_json({**asdict(report), "faults": dict(report.faults)})
     else:
-        print_table(("fault", "times"), [(name, str(times)) for name, times in report.faults.most_common()])
+        print_table(("fault", "times"), report.faults.most_common())
         print(
             f"{report.conversations} conversations of {report.turns} turns in {report.seconds:.0f} s,"
             f" {report.retries} requests sent again."

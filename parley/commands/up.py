@@ -7,16 +7,21 @@ from typing import Annotated
 
 import typer
 
-from gateway.binding import require_safe_host, requires_callers
+from gateway.auth.binding import require_safe_host, requires_callers
 from orchestrator.errors import Unavailable
 from orchestrator.settings import NO_STORES, read_settings, read_variable
-from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, settle_domain
-from parley.commands.output import note_models, say
+from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, resolve_domain
+from parley.data_folder import UpNote
 from parley.embedded.ports import is_free
-from parley.stack import RunningStack, StackPlan, UpNote, run_stack
-from parley.supervision import StopRequested, stop_on_signals, supervise
+from parley.output import say
+from parley.signals import StopRequested, stop_on_signals
+from parley.stack import RunningStack, StackPlan, note_models, run_stack
+from parley.supervision import supervise
+
+app = typer.Typer()
 
 
+@app.command()
 def up(
     domain: Domain = DEFAULT_DOMAIN,
     host: Annotated[str, typer.Option(help="Address on which the gateway listens.")] = "127.0.0.1",
@@ -24,17 +29,20 @@ def up(
     data_dir: DataDir = DEFAULT_DATA_DIR,
     workers: Annotated[int, typer.Option(min=1, help="Number of worker processes for turns.")] = 1,
 ) -> None:
-    """Run the gateway, the workers, the schedule, Flower and the stores until Ctrl-C."""
+    """Run everything on this machine until Ctrl-C.
+
+    That is the gateway, the workers, the schedule, Flower and the stores.
+    """
     plan = StackPlan(
         data_dir=data_dir.resolve(),
-        domain=settle_domain(domain),
+        domain=resolve_domain(domain),
         host=host,
         port=port,
         turn_workers=workers,
         database_url=read_variable("DATABASE_URL"),
         redis_url=read_variable("REDIS_URL"),
     )
-    _require_safe_host(host)
+    require_safe_host(host, authenticated=requires_callers(read_settings(**NO_STORES)))
     if not is_free(host, port):
         raise Unavailable(f"Port {port} of {host} is taken: choose another with --port.")
     try:
@@ -49,16 +57,10 @@ def up(
         say("Stopped.")
 
 
-def _require_safe_host(host: str) -> None:
-    """Say so before anything is started. Raises ConfigurationError."""
-    settings = read_settings(**NO_STORES)
-    require_safe_host(host, authenticated=requires_callers(settings))
-
-
 def _announce(plan: StackPlan, running: RunningStack) -> None:
     note = UpNote(url=running.url, pid=os.getpid(), domain=plan.domain, metrics=running.metrics)
     note.write(plan.data_dir)
-    note_models()
+    note_models(say)
     say(f"Inspector {running.url}/")
     say(f"Gateway   {running.url}  (API at {running.url}/docs)")
     flower = running.flower

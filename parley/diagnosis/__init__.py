@@ -1,1 +1,1 @@
-"""What `parley doctor` looks at: each module examines one part of a deployment and yields findings."""
+"""The checks of `parley doctor`: each module examines one part of a deployment and yields findings."""

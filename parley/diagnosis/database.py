@@ -1,10 +1,10 @@
-"""Looks at PostgreSQL: whether it answers, is whole, is at our schema, and keeps tenants apart."""
+"""Examines PostgreSQL: does it answer, is it writable, at our schema, and are tenants separated?"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, LiteralString
 
 import psycopg
 
@@ -16,7 +16,7 @@ SKEW_S = 2.0
 WAITING_S = 30.0
 _TIMEOUT_S = 3
 
-_CROWD = """
+_CONNECTIONS = """
     SELECT (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend'),
            current_setting('max_connections')::int"""
 # Policies do not bind administrators, nor those who own the tables.
@@ -43,27 +43,27 @@ _WAITING = """
 
 
 def examine_database(url: str, *, guarded: bool) -> Iterator[Finding]:
-    """Everything about one database; `guarded`: tenants are told apart here, so that policies have to hold.
+    """Examine one database; `guarded`: tenants are separated here, so that policies have to hold.
 
     Raises psycopg.Error when it does not answer.
     """
     with psycopg.connect(url, connect_timeout=_TIMEOUT_S, autocommit=True) as connection:
         connection.execute("SET statement_timeout = '5s'")
-        yield _look_at_server(connection)
-        yield look_at_clock("postgres clock", _server_time(connection))
-        yield from _look_at_crowd(connection)
-        yield from _look_for_refusals(connection)
-        if (forbidden := _look_at_rights(connection)) is not None:
+        yield _check_server(connection)
+        yield check_clock("postgres clock", _server_time(connection))
+        yield from _check_connections(connection)
+        yield from _check_writes(connection)
+        if (forbidden := _check_rights(connection)) is not None:
             yield forbidden
             return
-        schema = _look_at_schema(connection)
+        schema = _check_schema(connection)
         yield schema
-        yield from _look_at_tenants(connection, guarded=guarded)
+        yield from _check_tenants(connection, guarded=guarded)
         if schema.fine:
-            yield _look_at_lanes(connection)
+            yield _check_lanes(connection)
 
 
-def look_at_clock(name: str, their_lead_s: float) -> Finding:
+def check_clock(name: str, their_lead_s: float) -> Finding:
     """`their_lead_s`: by how much the other clock is ahead of ours."""
     if abs(their_lead_s) <= SKEW_S:
         return well(name, "agrees with this machine's")
@@ -75,7 +75,7 @@ def look_at_clock(name: str, their_lead_s: float) -> Finding:
     )
 
 
-def _look_at_server(connection: psycopg.Connection[Any]) -> Finding:
+def _check_server(connection: psycopg.Connection[Any]) -> Finding:
     number = connection.info.server_version // 10_000
     vector = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
     if number < OLDEST_VERSION:
@@ -91,15 +91,12 @@ def _look_at_server(connection: psycopg.Connection[Any]) -> Finding:
 
 def _server_time(connection: psycopg.Connection[Any]) -> float:
     before = time.time()
-    row = connection.execute("SELECT extract(epoch FROM clock_timestamp())::float8").fetchone()
-    assert row is not None
-    return row[0] - (before + time.time()) / 2
+    (now,) = _fetch(connection, "SELECT extract(epoch FROM clock_timestamp())::float8")
+    return now - (before + time.time()) / 2
 
 
-def _look_at_crowd(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
-    row = connection.execute(_CROWD).fetchone()
-    assert row is not None
-    used, most = row
+def _check_connections(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
+    used, most = _fetch(connection, _CONNECTIONS)
     if used > 0.9 * most:
         yield bad(
             "connections",
@@ -108,10 +105,9 @@ def _look_at_crowd(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
         )
 
 
-def _look_for_refusals(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
-    row = connection.execute("SELECT current_setting('transaction_read_only')::bool").fetchone()
-    assert row is not None
-    if row[0]:
+def _check_writes(connection: psycopg.Connection[Any]) -> Iterator[Finding]:
+    (read_only,) = _fetch(connection, "SELECT current_setting('transaction_read_only')::bool")
+    if read_only:
         yield bad(
             "postgres writes",
             "are refused: a standby, or read-only by its configuration",
@@ -119,19 +115,18 @@ def _look_for_refusals(connection: psycopg.Connection[Any]) -> Iterator[Finding]
         )
 
 
-def _look_at_rights(connection: psycopg.Connection[Any]) -> Finding | None:
-    row = connection.execute(_FORBIDDEN).fetchone()
-    assert row is not None
-    if not row[0]:
+def _check_rights(connection: psycopg.Connection[Any]) -> Finding | None:
+    (forbidden,) = _fetch(connection, _FORBIDDEN)
+    if not forbidden:
         return None
     return bad(
         "rights",
-        f"{connection.info.user} may not use {row[0]}",
+        f"{connection.info.user} may not use {forbidden}",
         "as the owner of the tables, run `parley migrate --login runtime=FILE`, FILE with this user's address",
     )
 
 
-def _look_at_schema(connection: psycopg.Connection[Any]) -> Finding:
+def _check_schema(connection: psycopg.Connection[Any]) -> Finding:
     revision = current_revision(connection)
     if revision == HEAD:
         return well("schema", f"is at {HEAD}, as this release needs it")
@@ -146,27 +141,22 @@ def _look_at_schema(connection: psycopg.Connection[Any]) -> Finding:
     )
 
 
-def _look_at_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Iterator[Finding]:
+def _check_tenants(connection: psycopg.Connection[Any], *, guarded: bool) -> Iterator[Finding]:
     """Row-level security says nothing to a role that may pass it by."""
-    tables = connection.execute(_GUARDED).fetchone()
-    role = connection.execute(_ROLE).fetchone()
-    assert tables is not None
-    assert role is not None
-    name, passes_by = role
-    if tables[0] and passes_by:
+    (tables,) = _fetch(connection, _GUARDED)
+    name, passes_by = _fetch(connection, _ROLE)
+    if tables and passes_by:
         yield (bad if guarded else note)(
             "tenants",
-            f"{tables[0]} tables are guarded by tenant, but the role {name} passes every guard",
+            f"{tables} tables are guarded by tenant, but the role {name} passes every guard",
             "give the processes login users with fewer rights: `parley migrate --login runtime=FILE` (docs/operate.md)",
         )
-    elif tables[0]:
-        yield well("tenants", f"{tables[0]} tables are guarded by tenant, also against {name}")
+    elif tables:
+        yield well("tenants", f"{tables} tables are guarded by tenant, also against {name}")
 
 
-def _look_at_lanes(connection: psycopg.Connection[Any]) -> Finding:
-    row = connection.execute(_WAITING).fetchone()
-    assert row is not None
-    count, oldest_s = row
+def _check_lanes(connection: psycopg.Connection[Any]) -> Finding:
+    count, oldest_s = _fetch(connection, _WAITING)
     if oldest_s > WAITING_S:
         return bad(
             "lanes",
@@ -174,3 +164,10 @@ def _look_at_lanes(connection: psycopg.Connection[Any]) -> Finding:
             "start more workers (`parley serve turns`), or see in their logs why they take none",
         )
     return well("lanes", f"{count} sessions wait for a worker")
+
+
+def _fetch(connection: psycopg.Connection[Any], query: LiteralString) -> tuple[Any, ...]:
+    """The one row of a query."""
+    row = connection.execute(query).fetchone()
+    assert row is not None
+    return row

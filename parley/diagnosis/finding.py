@@ -1,4 +1,4 @@
-"""What one look found, and what to do about it."""
+"""The result of one check, and the remedy."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def note(name: str, message: str, remedy: str = "") -> Finding:
     return Finding(name, None, message, remedy)
 
 
-def attempt(name: str, look: Callable[[], Iterator[Finding]], remedy: str) -> Iterator[Finding]:
-    """The findings of a look; one that breaks off ends with what it met, and `remedy`."""
+def attempt(name: str, check: Callable[[], Iterator[Finding]], remedy: str) -> Iterator[Finding]:
+    """Yield the findings of a check; one that breaks off ends with the error, and `remedy`."""
     try:
-        yield from look()
+        yield from check()
     except (ParleyError, psycopg.Error, redis.RedisError, OSError) as error:
         yield bad(name, " ".join(str(error).split()), remedy)

@@ -1,4 +1,4 @@
-"""Looks at Redis, at the broker if it is another, and at who takes messages from the queues."""
+"""Examines Redis, the broker if it is another, and which processes take messages from the queues."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kombu.connection import Connection
 
 from orchestrator.adapters.redis.client import connect_blocking
 from orchestrator.adapters.redis.presence import PRESENT, Presence, read_presence
-from parley.diagnosis.database import look_at_clock
+from parley.diagnosis.database import check_clock
 from parley.diagnosis.finding import Finding, bad, note, well
 from parley.roles import QUEUES, Role
 
@@ -22,18 +22,18 @@ _STARTS: Mapping[str, Role] = {queue: role for role, queues in QUEUES.items() fo
 
 
 def examine_redis(url: str) -> Iterator[Finding]:
-    """Everything about one Redis. Raises redis.RedisError when it does not answer."""
+    """Examine one Redis. Raises redis.RedisError when it does not answer."""
     with _open(url) as client:
         server: Mapping[str, Any] = client.info("server")
         yield well("redis", f"version {server['redis_version']} answers")
-        yield from _look_for_refusals(client.info("replication"), client.info("persistence"))
-        yield look_at_clock("redis clock", _lead_s(client))
-        yield from _look_at_memory(client.info("memory"))
-        yield _look_at_log(client.info("persistence"))
+        yield from _check_writes(client.info("replication"), client.info("persistence"))
+        yield check_clock("redis clock", _lead_s(client))
+        yield from _check_memory(client.info("memory"))
+        yield _check_log(client.info("persistence"))
 
 
 def examine_broker(url: str) -> Iterator[Finding]:
-    """A broker that is not Redis. `url` with its password; it is not shown."""
+    """Examine a broker that is not Redis. `url` with its password; it is not shown."""
     with Connection(url, connect_timeout=_TIMEOUT_S) as connection:
         shown = connection.as_uri()
         try:
@@ -42,7 +42,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
             yield bad(
                 "broker",
                 f"{shown} does not answer: {' '.join(str(error).split())}",
-                "turns go on as long as workers live, since these look for work themselves; "
+                "turns go on as long as workers live, since these search for work themselves; "
                 "start the broker, or correct PARLEY_BROKER_URL",
             )
         else:
@@ -50,7 +50,7 @@ def examine_broker(url: str) -> Iterator[Finding]:
 
 
 def examine_processes(redis_url: str) -> Iterator[Finding]:
-    """Whether somebody takes from each queue, and beats."""
+    """Check that a worker takes from each queue, and that beat runs."""
     present = read_present(redis_url)
     workers = [entry for entry in present if entry.role == "worker"]
     for queue, role in _STARTS.items():
@@ -67,14 +67,14 @@ def examine_processes(redis_url: str) -> Iterator[Finding]:
 
 
 def read_present(redis_url: str) -> list[Presence]:
-    """The workers and beats that were heard of within the last seconds."""
+    """Read which workers and beats have announced themselves within the last seconds."""
     with _open(redis_url) as client:
         now_ms = int(_server_time(client) * 1000)
         members: Any = client.zrangebyscore(PRESENT, now_ms, "+inf")
     return [read_presence(member) for member in members]
 
 
-def _look_for_refusals(replication: Mapping[str, Any], persistence: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_writes(replication: Mapping[str, Any], persistence: Mapping[str, Any]) -> Iterator[Finding]:
     if replication["role"] != "master":
         yield bad(
             "redis writes",
@@ -87,7 +87,7 @@ def _look_for_refusals(replication: Mapping[str, Any], persistence: Mapping[str,
         )
 
 
-def _look_at_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:
+def _check_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:
     policy = memory["maxmemory_policy"]
     if policy == "noeviction":
         yield well("redis memory", "nothing is evicted")
@@ -106,7 +106,7 @@ def _look_at_memory(memory: Mapping[str, Any]) -> Iterator[Finding]:
         )
 
 
-def _look_at_log(persistence: Mapping[str, Any]) -> Finding:
+def _check_log(persistence: Mapping[str, Any]) -> Finding:
     if persistence.get("aof_enabled"):
         return well("redis log", "is append-only")
     return note(

@@ -1,4 +1,4 @@
-"""Looks at what is around the stores: settings, folders, models; nothing here needs a running system."""
+"""Examines what is around the stores: settings, folders, models; nothing here needs a running system."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from gateway.tokens import read_tokens
+from gateway.auth.tokens import read_tokens
 from orchestrator.errors import ConfigurationError
 from orchestrator.settings import NO_STORES, OPENAI_URL, Settings, read_settings
 from parley.diagnosis.finding import Finding, bad, note, well
@@ -25,18 +25,18 @@ _DEFAULT_MODEL = str(Settings.model_fields["model"].default)
 
 
 def examine_settings(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Values that cannot be read, and those that open a door to everybody."""
-    yield from _look_at_values(environment)
-    yield from _look_at_doors(environment)
-    yield from _look_at_tokens(environment)
+    """Find values that cannot be read, and those that let everybody in."""
+    yield from _check_values(environment)
+    yield from _check_exposure(environment)
+    yield from _check_tokens(environment)
     for name in ("DATABASE_URL", "REDIS_URL", "PARLEY_BROKER_URL"):
-        yield from _look_at_password(name, environment.get(name))
+        yield from _check_password(name, environment.get(name))
 
 
 def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded: bool) -> Iterator[Finding]:
-    """Whether what has to be written can be written."""
+    """Check that what has to be written can be written."""
     if embedded:
-        yield from _look_at_data(data_dir)
+        yield from _check_data_folder(data_dir)
     pulse = environment.get("PARLEY_PULSE_FILE")
     for folder in {tempfile.gettempdir(), *([str(Path(pulse).parent)] if pulse else [])}:
         if not os.access(folder, os.W_OK | os.X_OK):
@@ -54,14 +54,14 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
         endpoints = _settings(environment).model_endpoints
     except ConfigurationError:
-        return  # told by the settings' own finding
+        return  # the settings' own finding reports it
     for name, endpoint in endpoints.items():
         secret = endpoint.api_key.get_secret_value() if endpoint.api_key else None
         yield _ask_endpoint(f"model {name}", endpoint.base_url, secret, None)
 
 
 def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
-    """Whether Flower asks who looks, at the address that people are told."""
+    """Check that Flower asks for a password, at the address that people are given."""
     auth, url = environment.get("FLOWER_BASIC_AUTH"), environment.get("PARLEY_FLOWER_URL")
     if auth is not None and not all(auth.partition(":")):
         yield bad(
@@ -75,7 +75,7 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
         yield note("flower", f"{url} is not reached from here: {error}", "people may still reach it")
         return
     if reply.status_code in _REFUSALS:
-        yield well("flower", f"{url} asks who looks")
+        yield well("flower", f"{url} asks for a password")
     elif urlsplit(url).hostname in _LOOPBACK:
         yield note("flower", f"{url} asks nobody who they are; only this machine reaches it")
     else:
@@ -86,7 +86,7 @@ def examine_flower(environment: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-def _look_at_values(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _check_values(environment: Mapping[str, str]) -> Iterator[Finding]:
     try:
         _settings(environment)
     except ConfigurationError as error:
@@ -95,11 +95,11 @@ def _look_at_values(environment: Mapping[str, str]) -> Iterator[Finding]:
             yield bad("settings", f"{problem.place} {what}", todo)
 
 
-def _look_at_doors(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _check_exposure(environment: Mapping[str, str]) -> Iterator[Finding]:
     host = environment.get("PARLEY_HOST", "")
     if host not in _LOOPBACK and environment.get("PARLEY_AUTH") != "required":
         yield bad(
-            "gateway door",
+            "gateway host",
             f"PARLEY_HOST is {host}, and nobody is asked who they are",
             "set PARLEY_AUTH=required, or leave PARLEY_HOST on 127.0.0.1 behind a proxy that asks",
         )
@@ -111,12 +111,12 @@ def _look_at_doors(environment: Mapping[str, str]) -> Iterator[Finding]:
         )
 
 
-def _look_at_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
+def _check_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
     """A gateway does not start with a secret that can be guessed, or with tokens meant for anybody."""
     try:
         settings = _settings(environment)
     except ConfigurationError:
-        return  # told by the settings' own finding
+        return  # the settings' own finding reports it
     try:
         read_tokens(settings)
     except ConfigurationError as error:
@@ -126,7 +126,7 @@ def _look_at_tokens(environment: Mapping[str, str]) -> Iterator[Finding]:
             )
 
 
-def _look_at_password(name: str, url: str | None) -> Iterator[Finding]:
+def _check_password(name: str, url: str | None) -> Iterator[Finding]:
     parts = urlsplit(url or "")
     if not url or (parts.hostname or "") in _LOOPBACK:
         return
@@ -142,7 +142,7 @@ def _look_at_password(name: str, url: str | None) -> Iterator[Finding]:
         )
 
 
-def _look_at_data(data_dir: Path) -> Iterator[Finding]:
+def _check_data_folder(data_dir: Path) -> Iterator[Finding]:
     place = next(folder for folder in (data_dir, *data_dir.parents) if folder.exists())
     if not os.access(place, os.W_OK | os.X_OK):
         yield bad("data folder", f"{place} cannot be written", "choose another with --data-dir")

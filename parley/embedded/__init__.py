@@ -3,7 +3,7 @@
     with stores(Path(".parley")) as running:
         running.database_url, running.redis_url
 
-`DATABASE_URL` and `REDIS_URL` are not looked at here; see `parley.stack`.
+`DATABASE_URL` and `REDIS_URL` are not read here; see `parley.stack`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from orchestrator.errors import ProcessFailed
-from parley.embedded.lock import hold
-from parley.embedded.plan import StorePlan
+from parley.data_folder import hold
 from parley.embedded.postgres import ensure_database, plan_postgres
 from parley.embedded.redis import plan_redis
-from parley.processes import Child, end_leftovers
+from parley.processes import Child, Program, end_leftovers
 
 __all__ = ["Store", "Stores", "open_database", "open_redis", "stores"]
 
@@ -62,40 +62,39 @@ def stores(data_dir: Path, *, durable: bool = True) -> Iterator[Stores]:
 @contextmanager
 def open_redis(data_dir: Path, *, durable: bool) -> Iterator[Store]:
     """Run Redis. The caller holds the folder's lock."""
-    with _run(lambda: plan_redis(data_dir, durable=durable), data_dir) as store:
+    with _run(partial(plan_redis, data_dir, durable=durable), data_dir) as store:
         yield store
 
 
 @contextmanager
 def open_database(data_dir: Path, *, durable: bool) -> Iterator[Store]:
     """Run PostgreSQL. The caller holds the folder's lock."""
-    with _run(lambda: plan_postgres(data_dir, durable=durable), data_dir) as store:
+    with _run(partial(plan_postgres, data_dir, durable=durable), data_dir) as store:
         ensure_database(store.url)
         yield store
 
 
 @contextmanager
-def _run(plan: Callable[[], StorePlan], data_dir: Path) -> Iterator[Store]:
-    store = _start(plan, data_dir)
+def _run(plan: Callable[[], tuple[Program, str]], data_dir: Path) -> Iterator[Store]:
+    """Run what is planned until the block ends."""
+    store = _start(plan, data_dir / "run")
     try:
         yield store
     finally:
         store.child.stop()
 
 
-def _start(plan: Callable[[], StorePlan], data_dir: Path) -> Store:
-    """Start what was planned; a port that another process took in between is planned anew."""
-    for attempt in range(1, _ATTEMPTS + 1):
-        planned = plan()
-        child = Child(planned.program, data_dir / "run")
-        try:
-            child.start()
-            child.await_ready()
-        except BaseException as error:
-            child.stop()
-            port_taken = isinstance(error, ProcessFailed) and "ddress already in use" in child.logged()
-            if attempt == _ATTEMPTS or not port_taken:
-                raise
-        else:
-            return Store(child, planned.url)
-    raise AssertionError("the last attempt returns or raises")
+def _start(plan: Callable[[], tuple[Program, str]], notes: Path, attempts: int = _ATTEMPTS) -> Store:
+    """Start what is planned; a port that another process took in between is planned anew."""
+    program, url = plan()
+    child = Child(program, notes)
+    try:
+        child.start()
+        child.await_ready()
+    except BaseException as error:
+        child.stop()
+        port_taken = isinstance(error, ProcessFailed) and "ddress already in use" in child.logged()
+        if attempts == 1 or not port_taken:
+            raise
+        return _start(plan, notes, attempts - 1)
+    return Store(child, url)

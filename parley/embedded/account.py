@@ -49,7 +49,7 @@ def give_to(account: Account | None, folder: Path) -> None:
 
 
 def is_open_to_all(path: Path) -> bool:
-    """Whether any account can get through the folders above `path`."""
+    """Check that any account can get through the folders above `path`."""
     return all(parent.stat().st_mode & stat.S_IXOTH for parent in path.resolve().parents)
 
 

@@ -5,6 +5,7 @@ PostgreSQL refuses to run as root; as root it is given another account (see `par
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import os
 import secrets
@@ -12,7 +13,6 @@ import shutil
 import signal
 import subprocess
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -20,7 +20,6 @@ import psycopg
 
 from orchestrator.errors import Unavailable
 from parley.embedded.account import choose_account, give_to
-from parley.embedded.plan import StorePlan
 from parley.embedded.ports import free_port
 from parley.processes import Account, Program, end_process, log_says, run_to_end
 
@@ -28,39 +27,39 @@ _USER = _DATABASE = "parley"
 _FOLDERS = {18: "pginstall18", 16: "pginstall"}
 
 
-def plan_postgres(data_dir: Path, *, durable: bool) -> StorePlan:
+def plan_postgres(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
     """Make the cluster if it is missing, clear what a killed run left, and choose a free port."""
     cluster = data_dir / "postgres"
-    binaries = find_binaries(_cluster_version(cluster))
+    made_by = cluster / "PG_VERSION"
+    binaries = find_binaries(int(made_by.read_text()) if made_by.exists() else None)
     account = choose_account(data_dir, binaries)
     password = _password(data_dir)
-    if not (cluster / "PG_VERSION").exists():
+    if not made_by.exists():
         _make_cluster(cluster, binaries, account, password, durable=durable)
     give_to(account, cluster)
     _clear_leftovers(cluster)
     port = free_port()
-    settings = _settings(binaries, port, durable=durable)
     program = Program(
         name="postgres",
-        command=(str(binaries / "postgres"), "-D", str(cluster), *_as_options(settings)),
+        command=(str(binaries / "postgres"), "-D", str(cluster), *_options(binaries, port, durable=durable)),
         log=data_dir / "logs" / "postgres.log",
         ready=log_says("database system is ready to accept connections"),
         stop_signal=signal.SIGINT,  # PostgreSQL's fast shutdown: open connections are ended
         grace_s=20.0,
         account=account,
     )
-    return StorePlan(program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}")
+    return program, f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}"
 
 
 def running_database(data_dir: Path) -> str | None:
-    """The address of the server that runs on this folder, as its pid file tells; None when none does."""
+    """The address of the server that runs on this folder, from its pid file; None when none does."""
     try:
         lines = (data_dir / "postgres" / "postmaster.pid").read_text().splitlines()
         password = (data_dir / "postgres.password").read_text()
-        process, port = psutil.Process(int(lines[0])), int(lines[3])
-    except (OSError, ValueError, IndexError, psutil.NoSuchProcess):
+        running, port = psutil.pid_exists(int(lines[0])), int(lines[3])
+    except (OSError, ValueError, IndexError):
         return None
-    return f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}" if process.is_running() else None
+    return f"postgresql://{_USER}:{password}@127.0.0.1:{port}/{_DATABASE}" if running else None
 
 
 def ensure_database(url: str) -> None:
@@ -72,7 +71,8 @@ def ensure_database(url: str) -> None:
             connection.execute(f"CREATE DATABASE {_DATABASE}")
 
 
-def _settings(binaries: Path, port: int, *, durable: bool) -> dict[str, str]:
+def _options(binaries: Path, port: int, *, durable: bool) -> list[str]:
+    """The server's settings as arguments."""
     settings = {
         "listen_addresses": "127.0.0.1",
         "port": str(port),
@@ -86,25 +86,12 @@ def _settings(binaries: Path, port: int, *, durable: bool) -> dict[str, str]:
         settings |= {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
     if _has_lz4(binaries):
         settings["default_toast_compression"] = "lz4"
-    return settings
-
-
-def _as_options(settings: dict[str, str]) -> Iterator[str]:
-    for name, value in settings.items():
-        yield "-c"
-        yield f"{name}={value}"
+    return [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
 
 
 def _has_lz4(binaries: Path) -> bool:
     answer = subprocess.run([binaries / "pg_config", "--configure"], capture_output=True, check=False)
     return b"--with-lz4" in answer.stdout
-
-
-def _cluster_version(cluster: Path) -> int | None:
-    try:
-        return int((cluster / "PG_VERSION").read_text())
-    except FileNotFoundError:
-        return None
 
 
 def find_binaries(version: int | None) -> Path:
@@ -119,7 +106,9 @@ def find_binaries(version: int | None) -> Path:
             if folder and (binaries / "postgres").exists():
                 return binaries
     kind = "PostgreSQL" if version is None else f"PostgreSQL {version}, which made this data folder,"
-    raise Unavailable(f"The wheel with {kind} is not installed: point DATABASE_URL at a running server.")
+    raise Unavailable(
+        f"The wheel with {kind} is not installed: install the extra parley[local], or set DATABASE_URL."
+    )
 
 
 def _password(data_dir: Path) -> str:
@@ -170,12 +159,8 @@ def _clear_leftovers(cluster: Path) -> None:
     pid_file = cluster / "postmaster.pid"
     if not pid_file.exists():
         return
-    try:
+    with contextlib.suppress(psutil.NoSuchProcess, psutil.AccessDenied, ValueError):
         server = psutil.Process(int(pid_file.read_text().split("\n", 1)[0]))
-        is_ours = server.cwd() == str(cluster.resolve())
-    except (psutil.NoSuchProcess, psutil.AccessDenied, ValueError):
-        is_ours = False
-    else:
-        if is_ours:
+        if server.cwd() == str(cluster.resolve()):
             end_process(server, signal.SIGINT)
     pid_file.unlink(missing_ok=True)

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 from datetime import date
 
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
@@ -21,8 +20,7 @@ from orchestrator.nlu.text import clean, tokenize
 from orchestrator.types import Dact
 from parley.evaluation.dataset import Dialogue, Frame, SchemaSlot, Service, Turn
 
-TODAY = date(2019, 3, 1)
-"""The day on which the dataset's conversations take place."""
+TODAY = date(2019, 3, 1)  # the day on which the dataset's conversations take place
 _NAMED_TYPES: tuple[tuple[str, str], ...] = (
     (r"(^|_)(date|day)$", "date"),
     (r"(^|_)time$", "time"),
@@ -40,20 +38,12 @@ _NUMBER_WORDS = {str(value): word for word, value in UNITS.items()}
 _LONGEST_VALUE = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A user's turn with the system's turn before it (None at the start)."""
-
-    before: Turn | None
-    turn: Turn
-
-
-def pairs(dialogue: Dialogue) -> Iterator[Pair]:
-    """The user's turns of a dialogue, in order."""
+def pairs(dialogue: Dialogue) -> Iterator[tuple[Turn | None, Turn]]:
+    """The user's turns of a dialogue, in order, each after the system's turn before it (None at the start)."""
     before: Turn | None = None
     for turn in dialogue.turns:
         if turn.user:
-            yield Pair(before, turn)
+            yield before, turn
         else:
             before = turn
 
@@ -61,41 +51,32 @@ def pairs(dialogue: Dialogue) -> Iterator[Pair]:
 def known_values(service: Service, dialogues: Iterable[Dialogue]) -> dict[str, Counter[str]]:
     """The values of each open slot that the dialogues to learn from show, spoken or returned by the service."""
     values: dict[str, Counter[str]] = {name: Counter() for name in service.slots}
-    for dialogue in dialogues:
-        for turn in dialogue.turns:
-            for frame in turn.frames:
-                if frame.service == service.name:
-                    _note_values(frame, turn, values)
+    for turn in (turn for dialogue in dialogues for turn in dialogue.turns):
+        for frame in (frame for frame in turn.frames if frame.service == service.name):
+            spoken = [(slot, turn.text[start:end]) for start, end, slot in frame.spans]
+            returned = [
+                cell for row in frame.results for cell in row.items() if len(cell[1]) <= _LONGEST_VALUE
+            ]
+            for slot, value in (*spoken, *returned):
+                if slot in values:
+                    values[slot][value] += 1
     return values
 
 
-def _note_values(frame: Frame, turn: Turn, values: dict[str, Counter[str]]) -> None:
-    for start, end, slot in frame.spans:
-        if slot in values:
-            values[slot][turn.text[start:end]] += 1
-    for row in frame.results:
-        for slot, value in row.items():
-            if slot in values and len(value) <= _LONGEST_VALUE:
-                values[slot][value] += 1
-
-
 def compile_slot(slot: SchemaSlot, values: Counter[str]) -> SlotSpec:
-    """A typed slot: categories as listed, others by their name, else by what their values look like."""
+    """A typed slot: categories as listed, others by their name, else by the form of their values."""
     if slot.categorical:
         return SlotSpec(slot.name, "category", values=slot.values, description=slot.description)
-    kind = type_by_name(slot) or type_by_values(values)
+    by_name = next((kind for pattern, kind in _NAMED_TYPES if re.search(pattern, slot.name)), None)
+    kind = by_name or type_by_values(values)
     if kind is not None:
         return SlotSpec(slot.name, kind, description=slot.description)
     known = {value: value for value in values if value.strip()}
     return SlotSpec(slot.name, direction(slot), description=slot.description, synonyms=known)
 
 
-def type_by_name(slot: SchemaSlot) -> str | None:
-    return next((kind for pattern, kind in _NAMED_TYPES if re.search(pattern, slot.name)), None)
-
-
 def direction(slot: SchemaSlot) -> str:
-    """Whether a slot is where something starts or where it ends, by its name and description."""
+    """Find out from name and description if a slot is where something starts or where it ends."""
     words = f"{slot.name.replace('_', ' ')} {slot.description}".lower()
     if re.search(r"\b(from|origin|source|leaving|departure|starting)\b", words):
         return "source"
@@ -103,7 +84,7 @@ def direction(slot: SchemaSlot) -> str:
 
 
 def type_by_values(values: Counter[str]) -> str | None:
-    """The type that at least seven of ten known values have; None when there are too few to tell."""
+    """The type that at least seven of ten known values have; None when there are too few."""
     if len(values) < 4:
         return None
     counts: Counter[str] = Counter()
@@ -141,59 +122,50 @@ def compile_flows(service: Service, values: dict[str, Counter[str]]) -> list[Flo
 
 def user_examples(service: Service, dialogues: Iterable[Dialogue]) -> Iterator[Example]:
     """The user's turns as examples: what they want, where their values stand, what they answer."""
-    for dialogue in dialogues:
-        for pair in pairs(dialogue):
-            frame = pair.turn.frame(service.name)
-            if frame is not None:
-                yield _example(service, frame, pair)
+    dact = Dact(next(iter(service.intents), ""))
+    for before, turn in (pair for dialogue in dialogues for pair in pairs(dialogue)):
+        frame = turn.frame(service.name)
+        if frame is not None:
+            spans = annotated_spans(service, frame, turn.text)
+            yield Example(turn.text, label_of(frame), spans, _asked_slot(before, service), dact=dact)
 
 
 def foreign_examples(service: Service, dialogues: Iterable[Dialogue]) -> Iterator[Example]:
     """Turns to other services, for the kinds of message alone: a yes is a yes everywhere."""
-    for dialogue in dialogues:
-        for pair in pairs(dialogue):
-            if pair.turn.frame(service.name) is None and pair.turn.frames:
-                label = label_of(pair.turn.frames[0])
-                if label is not None and label.startswith("kind:") and label != "kind:slot_value":
-                    yield Example(clean(pair.turn.text), label)
-
-
-def _example(service: Service, frame: Frame, pair: Pair) -> Example:
-    asked = asked_slot(pair.before, service)
-    spans = list(frame.spans) + category_spans(service, frame.acts, pair.turn.text)
-    dact = Dact(next(iter(service.intents), ""))
-    spans = [span for span in spans if span[2] in service.slots]
-    return Example(pair.turn.text, label_of(frame), tuple(spans), asked, dact=dact)
+    for _, turn in (pair for dialogue in dialogues for pair in pairs(dialogue)):
+        if turn.frame(service.name) is None and turn.frames:
+            label = label_of(turn.frames[0])
+            if label is not None and label.startswith("kind:") and label != "kind:slot_value":
+                yield Example(clean(turn.text), label)
 
 
 def label_of(frame: Frame) -> str | None:
-    """What the classifier should say of a user's frame."""
-    acts = {act.name for act in frame.acts}
+    """Label a user's frame as the classifier should."""
     for act in frame.acts:
         if act.name == "INFORM_INTENT" and act.values:
             return flow_label(act.values[0])
+    acts = {act.name for act in frame.acts}
     return next((kind_label(kind) for names, kind in _KIND_OF_ACTS if names & acts), None)
 
 
-def asked_slot(before: Turn | None, service: Service) -> str | None:
-    """The slot that the system's turn asks for, as annotated; for learning only."""
-    frame = before.frame(service.name) if before else None
-    if frame is None:
-        return None
-    return next((act.slot for act in frame.acts if act.name == "REQUEST" and act.slot in service.slots), None)
-
-
-def category_spans(service: Service, acts: Sequence, text: str) -> list[tuple[int, int, str]]:
-    """Where the values of categorical slots stand, which the dataset does not mark."""
-    spans: list[tuple[int, int, str]] = []
-    for act in acts:
+def annotated_spans(service: Service, frame: Frame, text: str) -> tuple[tuple[int, int, str], ...]:
+    """Where values of the service's slots stand; those of categorical slots the dataset does not mark."""
+    spans = [span for span in frame.spans if span[2] in service.slots]
+    for act in frame.acts:
         slot = service.slots.get(act.slot)
         if slot is None or not slot.categorical or not act.values:
             continue
-        names = [act.values[0], *((_NUMBER_WORDS[act.values[0]],) if act.values[0] in _NUMBER_WORDS else ())]
-        for name in names:
+        value = act.values[0]
+        for name in (value, *([_NUMBER_WORDS[value]] if value in _NUMBER_WORDS else [])):
             found = re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE)
             if found is not None:
                 spans.append((found.start(), found.end(), act.slot))
                 break
-    return spans
+    return tuple(spans)
+
+
+def _asked_slot(before: Turn | None, service: Service) -> str | None:
+    """The slot that the system's turn asks for, as annotated; for learning only."""
+    frame = before.frame(service.name) if before else None
+    acts = frame.acts if frame else ()
+    return next((act.slot for act in acts if act.name == "REQUEST" and act.slot in service.slots), None)

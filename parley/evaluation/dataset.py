@@ -1,94 +1,157 @@
 """Schema-guided dialogues as files hold them: services, dialogues, turns, frames.
 
-Reads what is there and ignores what it does not know; judging and learning are elsewhere.
+Reads what is there and ignores what it does not know; scoring and learning are elsewhere.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
 
 import orjson
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo
 
 from orchestrator.errors import InvalidInput
 
 NO_INTENT = "NONE"
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaSlot:
-    name: str
-    description: str
-    categorical: bool
-    values: tuple[str, ...]
+def _objects(value: Any) -> list[dict[str, Any]]:
+    items = value if isinstance(value, list) else [value]
+    return [item for item in items if isinstance(item, dict)]
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaIntent:
-    """`slots`: required and optional ones."""
-
-    name: str
-    description: str
-    slots: tuple[str, ...]
+def _by_name(value: Any) -> dict[str, dict[str, Any]]:
+    return {str(item.get("name", "")): item for item in _objects(value)}
 
 
-@dataclass(frozen=True, slots=True)
-class Service:
-    name: str
-    description: str
-    slots: dict[str, SchemaSlot]
-    intents: dict[str, SchemaIntent]
+def _texts(value: Any) -> tuple[str, ...]:
+    return tuple(map(str, value)) if isinstance(value, list | tuple | dict) else ()
+
+
+def _slot_values(value: Any) -> dict[str, tuple[str, ...]]:
+    values = value.items() if isinstance(value, dict) else ()
+    return {str(slot): _texts(texts) for slot, texts in values if _texts(texts)}
+
+
+def _rows(value: Any) -> tuple[dict[str, str], ...]:
+    return tuple({str(name): str(cell) for name, cell in row.items()} for row in _objects(value))
+
+
+def _spans(value: Any) -> tuple[tuple[int, int, str], ...]:
+    places = (
+        (slot.get("start"), slot.get("exclusive_end"), slot.get("slot", "")) for slot in _objects(value)
+    )
+    return tuple(
+        (start, end, str(slot))
+        for start, end, slot in places
+        if isinstance(start, int) and isinstance(end, int) and 0 <= start < end
+    )
+
+
+Text = Annotated[str, BeforeValidator(lambda value: value if isinstance(value, str) else "")]
+Texts = Annotated[tuple[str, ...], BeforeValidator(_texts)]
+Flag = Annotated[bool, BeforeValidator(bool)]
+Objects = BeforeValidator(_objects)
+
+
+class _Record(BaseModel):
+    """A JSON object; a member that is missing or of another type has its default."""
+
+    model_config = ConfigDict(frozen=True)
+
+
+class SchemaSlot(_Record):
+    name: Text = ""
+    description: Text = ""
+    categorical: Flag = Field(default=False, validation_alias="is_categorical")
+    values: Texts = Field(default=(), validation_alias="possible_values")
+
+
+class SchemaIntent(_Record):
+    name: Text = ""
+    description: Text = ""
+    required_slots: Texts = ()
+    optional_slots: Texts = ()
+
+
+class Service(_Record):
+    name: Text = Field(default="", validation_alias="service_name")
+    description: Text = ""
+    slots: Annotated[dict[str, SchemaSlot], BeforeValidator(_by_name)] = {}
+    intents: Annotated[dict[str, SchemaIntent], BeforeValidator(_by_name)] = {}
 
     @property
     def tracked(self) -> list[SchemaSlot]:
         """The slots that some intent takes, which are those that a dialogue state can hold."""
-        taken = {name for intent in self.intents.values() for name in intent.slots}
+        taken = {name for one in self.intents.values() for name in (*one.required_slots, *one.optional_slots)}
         return [slot for slot in self.slots.values() if slot.name in taken]
 
 
-@dataclass(frozen=True, slots=True)
-class Act:
-    name: str
-    slot: str = ""
-    values: tuple[str, ...] = ()
-    canonical: tuple[str, ...] = ()
+class Act(_Record):
+    name: Text = Field(default="", validation_alias="act")
+    slot: Text = ""
+    values: Texts = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """What was annotated for one service in one turn; `intent` and `state` are None without annotation."""
+class State(_Record):
+    """The annotated state after a user's turn: what is wanted, known and asked."""
 
-    service: str
-    acts: tuple[Act, ...] = ()
-    spans: tuple[tuple[int, int, str], ...] = ()
-    intent: str | None = None
-    state: dict[str, tuple[str, ...]] | None = None
-    requested: tuple[str, ...] = ()
-    results: tuple[dict[str, str], ...] = ()
+    active_intent: Text = ""
+    slot_values: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_slot_values)] = {}
+    requested_slots: Texts = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
-    user: bool
-    text: str
-    frames: tuple[Frame, ...] = ()
+class Frame(_Record):
+    """The annotation of one service in one turn; `spans`: start, end and slot."""
+
+    service: Text = ""
+    acts: Annotated[tuple[Act, ...], Objects] = Field(default=(), validation_alias="actions")
+    spans: Annotated[tuple[tuple[int, int, str], ...], BeforeValidator(_spans)] = Field(
+        default=(), validation_alias="slots"
+    )
+    state: Annotated[
+        State | None, BeforeValidator(lambda value: value if isinstance(value, dict) else None)
+    ] = None
+    results: Annotated[tuple[dict[str, str], ...], BeforeValidator(_rows)] = Field(
+        default=(), validation_alias="service_results"
+    )
+
+
+def _within_text(frames: tuple[Frame, ...], info: ValidationInfo) -> tuple[Frame, ...]:
+    length = len(info.data["text"])
+    return tuple(
+        frame.model_copy(update={"spans": tuple(span for span in frame.spans if span[1] <= length)})
+        for frame in frames
+    )
+
+
+class Turn(_Record):
+    speaker: Text = ""
+    text: Text = Field(default="", validation_alias="utterance")
+    frames: Annotated[tuple[Frame, ...], Objects, AfterValidator(_within_text)] = ()
+
+    @property
+    def user(self) -> bool:
+        return self.speaker.upper() == "USER"
 
     def frame(self, service: str) -> Frame | None:
         return next((frame for frame in self.frames if frame.service == service), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Dialogue:
-    identifier: str
-    services: tuple[str, ...]
-    turns: tuple[Turn, ...] = field(default=())
+class Dialogue(_Record):
+    identifier: Text = Field(default="", validation_alias="dialogue_id")
+    services: Texts = ()
+    turns: Annotated[tuple[Turn, ...], Objects] = ()
 
 
 def read_schema(path: Path) -> dict[str, Service]:
     """Read a schema file. Raises InvalidInput when it is none."""
-    services = [_service(body) for body in _objects(_load(path, "schema"))]
+    body = _parse(_read(path, "schema"))
+    if body is None:
+        raise InvalidInput(f"{path} is not JSON.", field="schema")
+    services = map(Service.model_validate, _objects(body))
     found = {service.name: service for service in services if service.name}
     if not found:
         raise InvalidInput(f"{path} names no services.", field="schema")
@@ -107,20 +170,23 @@ def read_dialogues(path: Path) -> list[Dialogue]:
 def _read_file(path: Path) -> Iterator[Dialogue]:
     content = _read(path, "dialogues")
     whole = _parse(content)
-    bodies = _objects(whole) if isinstance(whole, list | dict) else _lines(content, path)
+    bodies = _lines(content, path) if whole is None else _objects(whole)
     for index, body in enumerate(bodies):
-        yield _dialogue(body, f"{path.name}:{index}")
+        read = Dialogue.model_validate(body)
+        annotated = dict.fromkeys(frame.service for turn in read.turns for frame in turn.frames)
+        identifier = read.identifier or f"{path.name}:{index}"
+        yield read.model_copy(
+            update={"identifier": identifier, "services": read.services or tuple(annotated)}
+        )
 
 
-def _lines(content: bytes, path: Path) -> list[dict[str, Any]]:
-    bodies: list[dict[str, Any]] = []
+def _lines(content: bytes, path: Path) -> Iterator[dict[str, Any]]:
     for number, line in enumerate(content.splitlines(), 1):
         if line.strip():
             body = _parse(line)
             if not isinstance(body, dict):
                 raise InvalidInput(f"{path}, line {number}: not a JSON object.", field="dialogues")
-            bodies.append(cast("dict[str, Any]", body))
-    return bodies
+            yield body
 
 
 def _read(path: Path, what: str) -> bytes:
@@ -130,105 +196,8 @@ def _read(path: Path, what: str) -> bytes:
         raise InvalidInput(f"{path} cannot be read: {error.strerror}.", field=what) from error
 
 
-def _load(path: Path, what: str) -> Any:
-    body = _parse(_read(path, what))
-    if body is None:
-        raise InvalidInput(f"{path} is not JSON.", field=what)
-    return body
-
-
 def _parse(content: bytes) -> Any:
     try:
         return orjson.loads(content)
     except orjson.JSONDecodeError:
         return None
-
-
-def _objects(body: Any) -> list[dict[str, Any]]:
-    if isinstance(body, dict):
-        return [cast("dict[str, Any]", body)]
-    return [item for item in body if isinstance(item, dict)] if isinstance(body, list) else []
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(str(item) for item in value) if isinstance(value, list) else ()
-
-
-def _text(body: dict[str, Any], name: str) -> str:
-    value = body.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _service(body: dict[str, Any]) -> Service:
-    slots = [
-        SchemaSlot(
-            _text(slot, "name"),
-            _text(slot, "description"),
-            bool(slot.get("is_categorical")),
-            _texts(slot.get("possible_values")),
-        )
-        for slot in _objects(body.get("slots"))
-    ]
-    intents = [
-        SchemaIntent(_text(intent, "name"), _text(intent, "description"), _intent_slots(intent))
-        for intent in _objects(body.get("intents"))
-    ]
-    return Service(
-        _text(body, "service_name"),
-        _text(body, "description"),
-        {slot.name: slot for slot in slots},
-        {intent.name: intent for intent in intents},
-    )
-
-
-def _intent_slots(intent: dict[str, Any]) -> tuple[str, ...]:
-    optional = intent.get("optional_slots")
-    names = list(cast("dict[str, Any]", optional)) if isinstance(optional, dict) else list(_texts(optional))
-    return tuple(dict.fromkeys((*_texts(intent.get("required_slots")), *names)))
-
-
-def _dialogue(body: dict[str, Any], fallback: str) -> Dialogue:
-    turns = tuple(_turn(turn) for turn in _objects(body.get("turns")))
-    named = _texts(body.get("services"))
-    services = named or tuple(dict.fromkeys(frame.service for turn in turns for frame in turn.frames))
-    return Dialogue(_text(body, "dialogue_id") or fallback, services, turns)
-
-
-def _turn(body: dict[str, Any]) -> Turn:
-    text = _text(body, "utterance")
-    frames = tuple(_frame(frame, len(text)) for frame in _objects(body.get("frames")))
-    return Turn(_text(body, "speaker").upper() == "USER", text, frames)
-
-
-def _frame(body: dict[str, Any], length: int) -> Frame:
-    state = body.get("state")
-    intent, values, requested = None, None, ()
-    if isinstance(state, dict):
-        held = cast("dict[str, Any]", state)
-        intent = _text(held, "active_intent") or None
-        requested = _texts(held.get("requested_slots"))
-        raw = held.get("slot_values")
-        values = {str(k): _texts(v) for k, v in raw.items() if _texts(v)} if isinstance(raw, dict) else {}
-    acts = tuple(
-        Act(
-            _text(act, "act"),
-            _text(act, "slot"),
-            _texts(act.get("values")),
-            _texts(act.get("canonical_values")),
-        )
-        for act in _objects(body.get("actions"))
-    )
-    results = tuple(
-        {str(name): str(value) for name, value in row.items()}
-        for row in _objects(body.get("service_results"))
-    )
-    return Frame(_text(body, "service"), acts, _spans(body, length), intent, values, requested, results)
-
-
-def _spans(body: dict[str, Any], length: int) -> tuple[tuple[int, int, str], ...]:
-    spans: list[tuple[int, int, str]] = []
-    for slot in _objects(body.get("slots")):
-        start, end = slot.get("start"), slot.get("exclusive_end")
-        if isinstance(start, int) and isinstance(end, int) and 0 <= start < end <= length:
-            spans.append((start, end, _text(slot, "slot")))
-    return tuple(spans)

@@ -17,7 +17,7 @@ from orchestrator.nlu.text import clean
 from parley.evaluation.compile import TODAY
 from parley.evaluation.dataset import NO_INTENT, Service
 from parley.evaluation.metrics import Prediction
-from parley.evaluation.offers import Heard, SystemReader
+from parley.evaluation.offers import SystemReader, SystemTurn
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|,\s+(?=(?:and|but|then|also)\b)")
 _SURE = 0.5
@@ -37,31 +37,31 @@ class Tracker:
     intent: str = NO_INTENT
     state: dict[str, str] = field(default_factory=dict[str, str])
     offered: dict[str, str] = field(default_factory=dict[str, str])
-    heard: Heard = field(default_factory=Heard)
+    system: SystemTurn = field(default_factory=SystemTurn)
 
-    def hear(self, text: str) -> None:
-        """Take in what the system said to the user's last turn with this service."""
-        heard = self.heard = self.reader.read(text)
-        if heard.act == "CONFIRM" and heard.intent is not None:
-            self.intent = heard.intent
-        values = {name: value for name, value in heard.values.items() if name in self.reader.lasting}
-        match heard.act:
+    def read_system(self, text: str | None) -> None:
+        """Take in what the system said to the user's last turn; None when that was about another service."""
+        if text is None:
+            self.system = SystemTurn()
+            return
+        said = self.system = self.reader.read(text)
+        if said.act == "CONFIRM" and said.intent is not None:
+            self.intent = said.intent
+        values = {name: value for name, value in said.values.items() if name in self.reader.lasting}
+        unknown = {name: value for name, value in values.items() if name not in self.state}
+        match said.act:
             case "OFFER":
-                self.offered = {name: value for name, value in values.items() if name not in self.state}
+                self.offered = unknown
             case "CONFIRM":
                 self.offered = values
             case "REQUEST" | "OFFER_INTENT":
-                self.offered |= {name: value for name, value in values.items() if name not in self.state}
+                self.offered |= unknown
             case "NOTIFY_SUCCESS" | "REQ_MORE" | "GOODBYE":
                 self.offered = {}
             case _:
                 pass
 
-    def miss(self) -> None:
-        """Note that the system's turn was about another service."""
-        self.heard = Heard()
-
-    def follow(self, text: str) -> Prediction:
+    def read_user(self, text: str) -> Prediction:
         """Take in what the user said; the state after it."""
         text = clean(text)
         understanding = self.system1.think(text, self._situation()).understanding
@@ -72,14 +72,13 @@ class Tracker:
             and understanding.flows[0].score > share
         ):
             flow, share = str(understanding.flows[0].dact), understanding.flows[0].score
-        accepts = MessageKind.CONFIRMATION in kinds or understanding.kind is MessageKind.CONFIRMATION
         refuses = MessageKind.DENIAL in kinds
+        kinds.add(understanding.kind)
+        accepts = MessageKind.CONFIRMATION in kinds
         before = self.intent
-        self.intent = self._next_intent(
-            kinds | {understanding.kind}, flow, share, accepts=accepts, refuses=refuses
-        )
+        self.intent = self._next_intent(kinds, flow, share, accepts=accepts, refuses=refuses)
         moved = self.intent not in {before, NO_INTENT} and before != NO_INTENT
-        elsewhere = self.heard.act == "OFFER" and not moved and _BUT.search(text) is not None
+        elsewhere = self.system.act == "OFFER" and not moved and _BUT.search(text) is not None
         if (accepts or (moved and not refuses)) and self.offered and not elsewhere:
             self.state |= self.offered
             self.offered = {}
@@ -93,8 +92,8 @@ class Tracker:
 
     def _situation(self) -> Situation:
         active = self.flows.get(self.intent) or next(iter(self.flows.values()), None)
-        confirming = self.heard.act in {"OFFER", "CONFIRM", "OFFER_INTENT"}
-        asked = self.heard.asked if not confirming else None
+        confirming = self.system.act in {"OFFER", "CONFIRM", "OFFER_INTENT"}
+        asked = self.system.asked if not confirming else None
         return Situation(TODAY, active, values=dict(self.state), asked=asked, confirming=confirming)
 
     def _parts(self, text: str) -> tuple[set[MessageKind], str, float]:
@@ -114,12 +113,12 @@ class Tracker:
     def _next_intent(
         self, kinds: set[MessageKind], flow: str, share: float, *, accepts: bool, refuses: bool
     ) -> str:
-        proposed = self.heard.intent
+        proposed = self.system.intent
         if proposed is not None and accepts and not refuses and share < _VERY_SURE:
             return proposed
         if share >= _SURE:
             return flow
-        closing = self.heard.act in {"REQ_MORE", "OFFER_INTENT"} or proposed is not None
+        closing = self.system.act in {"REQ_MORE", "OFFER_INTENT"} or proposed is not None
         if closing and (refuses or (MessageKind.CHITCHAT in kinds and not accepts)):
             return NO_INTENT
         if self.intent == NO_INTENT and flow and not kinds <= _IDLE:

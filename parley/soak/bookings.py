@@ -1,4 +1,4 @@
-"""The conversations of a soak: each books one flight, is interrupted in between, and looks at the end.
+"""The conversations of a soak: each books one flight, is interrupted in between, and lists the bookings.
 
 Each has a user of its own, so that a booking made twice shows in what the assistant itself says.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 import re
+import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -24,13 +25,12 @@ CITIES = ("Oslo", "Madrid", "Paris", "Rome", "Berlin", "Vienna", "Lisbon", "Dubl
 FIRST_DAY, LAST_DAY = 2, 300
 WAIT_S = 5.0
 AGAIN_AFTER_S = 0.2
-LISTED = re.compile(r"^- [0-9A-Z]{6}:", re.MULTILINE)
-"""A line of the list of bookings."""
+LISTED = re.compile(r"^- [0-9A-Z]{6}:", re.MULTILINE)  # a line of the list of bookings
 
 
 @dataclass(slots=True)
 class Tally:
-    """What the conversations noted. `accepted`: turns the gateway took, by idempotency key."""
+    """The notes of the conversations. `accepted`: turns the gateway took, by idempotency key."""
 
     accepted: dict[str, str] = field(default_factory=dict[str, str])
     breaches: list[str] = field(default_factory=list[str])
@@ -40,14 +40,15 @@ class Tally:
 
 @dataclass(slots=True)
 class Booker:
-    """Holds one conversation after another until told to stop; a conversation begun is ended."""
+    """Holds one conversation after another; a conversation begun is ended."""
 
     client: AsyncClient
     name: str
     chance: random.Random
     tally: Tally
 
-    async def keep_booking(self, stopping: asyncio.Event) -> None:
+    async def keep_booking(self, stopping: threading.Event) -> None:
+        """Hold conversations until `stopping` is set."""
         number = 0
         while not stopping.is_set():
             number += 1
@@ -59,19 +60,21 @@ class Booker:
     async def _book(self, session: str) -> None:
         start, end, elsewhere = self.chance.sample(CITIES, 3)
         day = datetime.now(UTC).date() + timedelta(days=self.chance.randint(FIRST_DAY, LAST_DAY))
-        await self._open(session)
+        await self._insist(
+            lambda: self.client.create_session("travel", session_id=session, user_id=f"user-{session}")
+        )
         await self._say(session, 1, f"Book a flight from {start} to {end}")
         await self._say(session, 2, f"What flights are there from {start} to {elsewhere} on {day}?")
         asked = await self._say(session, 3, f"on {day}")
         booked = await self._say(session, 4, "yes") if asked["ambiguity"] is not None else asked
         shown = await self._say(session, 5, "show my bookings")
-        await self._judge(session, booked, shown)
+        await self._check(session, booked, shown)
         self.tally.conversations += 1
 
-    async def _judge(self, session: str, booked: JsonObject, shown: JsonObject) -> None:
+    async def _check(self, session: str, booked: JsonObject, shown: JsonObject) -> None:
         """Exactly what was said to be booked is there: once, in the ledger and in the airline's books."""
         expected = 1 if "book_flight" in booked["completed"] else 0
-        effects = await self._surely(lambda: self.client.effects(session))
+        effects = await self._insist(lambda: self.client.effects(session))
         done = sum(effect["tool_id"] == "flight_book" and effect["status"] == "done" for effect in effects)
         listed = len(LISTED.findall(shown["reply"]))
         if not (expected == done == listed):
@@ -80,16 +83,11 @@ class Booker:
                 f" {listed} are listed: {shown['reply']!r} after {booked['reply']!r}"
             )
 
-    async def _open(self, session: str) -> None:
-        await self._surely(
-            lambda: self.client.create_session("travel", session_id=session, user_id=f"user-{session}")
-        )
-
     async def _say(self, session: str, number: int, text: str) -> JsonObject:
         """One turn to its end, however often the gateway has to be asked."""
         key = f"{session}:{number}"
         while True:
-            turn = await self._surely(
+            turn = await self._insist(
                 lambda: self.client.submit(session, text, idempotency_key=key, wait_s=WAIT_S)
             )
             known = self.tally.accepted.setdefault(key, turn["turn_id"])
@@ -101,7 +99,7 @@ class Booker:
             raise _Broken(f"{session}: turn {number} ended as {turn['status']}")
         return turn
 
-    async def _surely(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
+    async def _insist(self, call: Callable[[], Awaitable[Answer]]) -> Answer:
         """Ask until the gateway answers."""
         while True:
             try:

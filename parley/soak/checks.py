@@ -16,8 +16,8 @@ import psycopg
 
 ANSWERED = "done"
 UNFINISHED = frozenset({"queued", "running"})
+# Entries of the ledger that say that something may have been done.
 UNCLEAR = frozenset({"started", "unknown"})
-"""Entries of the ledger that say that something may have been done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class StoredTurn:
 
 @dataclass(slots=True)
 class SessionHistory:
-    """What the store holds of one session. `answers`: answer events by turn; `effects`: (tool, status)."""
+    """One session as the store holds it. `answers`: answer events by turn; `effects`: (tool, status)."""
 
     epoch: int = 0
     turns: list[StoredTurn] = field(default_factory=list[StoredTurn])
@@ -46,8 +46,7 @@ class SessionHistory:
     effects: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
 
 
-History = dict[str, SessionHistory]
-"""By session."""
+History = dict[str, SessionHistory]  # by session
 
 
 @contextmanager
@@ -63,23 +62,17 @@ def read_history(connection: psycopg.Connection) -> History:
     history: History = defaultdict(SessionHistory)
     for session, epoch in connection.execute("SELECT session_id, epoch FROM lanes"):
         history[session].epoch = epoch
-    for row in connection.execute(
-        "SELECT turn_id, session_id, seq, status, kind, text, epoch, token"
-        " FROM turns ORDER BY session_id, seq"
-    ):
+    turns = "SELECT turn_id, session_id, seq, status, kind, text, epoch, token FROM turns ORDER BY 2, 3"
+    for row in connection.execute(turns):
         history[row[1]].turns.append(StoredTurn(*row))
-    for session, epoch in connection.execute(
-        "SELECT session_id, epoch FROM state_history ORDER BY session_id, epoch"
-    ):
+    for session, epoch in connection.execute("SELECT session_id, epoch FROM state_history ORDER BY 1, 2"):
         history[session].epochs.append(epoch)
-    for session, number, turn, kind in connection.execute(
-        "SELECT session_id, number, turn_id, type FROM events ORDER BY session_id, number"
-    ):
+    events = "SELECT session_id, number, turn_id, type FROM events ORDER BY 1, 2"
+    for session, number, turn, kind in connection.execute(events):
         history[session].event_numbers.append(number)
         history[session].answers[turn] += kind == "answer"
-    for session, tool, status in connection.execute(
-        "SELECT session_id, tool_id, status FROM effects ORDER BY session_id, at"
-    ):
+    effects = "SELECT session_id, tool_id, status FROM effects ORDER BY session_id, at"
+    for session, tool, status in connection.execute(effects):
         history[session].effects.append((tool, status))
     return dict(history)
 
@@ -101,7 +94,7 @@ def check_session(session: SessionHistory) -> list[str]:
         *_check_order([turn for turn in session.turns if turn.epoch is not None]),
         *_check_run("epochs", session.epochs, session.epoch),
         *_check_run("events", session.event_numbers, len(session.event_numbers)),
-        *(f"nobody knows whether {tool} was done" for tool, status in session.effects if status in UNCLEAR),
+        *(f"it is unknown whether {tool} was done" for tool, status in session.effects if status in UNCLEAR),
     ]
 
 

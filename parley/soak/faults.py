@@ -1,4 +1,4 @@
-"""What is done to a running stack: one function for each fault. All leave it able to recover by itself."""
+"""The faults of a soak. Each leaves the stack able to recover by itself."""
 
 from __future__ import annotations
 
@@ -14,34 +14,30 @@ import redis
 from parley.processes import Child
 from parley.stack import RunningStack
 
-LONGEST_FREEZE_S = 20.0
-"""Longer than a lease."""
+LONGEST_FREEZE_S = 20.0  # longer than a lease
 
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """What a fault is done to. `chance` decides whom it meets."""
+    """The target of a fault. `chance` decides which process it hits."""
 
     stack: RunningStack
     chance: random.Random
 
     def pick(self, prefix: str) -> Child:
-        """One of the roles whose name begins so."""
-        return self.chance.choice(
-            [child for child in self.stack.children if child.program.name.startswith(prefix)]
-        )
+        """Choose one of the children whose name begins so."""
+        return self.chance.choice([one for one in self.stack.children if one.program.name.startswith(prefix)])
 
 
-def kill_turn_worker(broken: Broken) -> None:
-    _kill(broken.pick("turns-"))
+def kill(prefix: str) -> Callable[[Broken], None]:
+    """A fault that kills one of these roles, and starts it again."""
 
+    def kill_one(broken: Broken) -> None:
+        child = broken.pick(prefix)
+        psutil.Process(child.pid).kill()
+        _restart(child)
 
-def kill_internal_worker(broken: Broken) -> None:
-    _kill(broken.pick("internal"))
-
-
-def kill_gateway(broken: Broken) -> None:
-    _kill(broken.pick("gateway"))
+    return kill_one
 
 
 def freeze_turn_worker(broken: Broken) -> None:
@@ -57,19 +53,10 @@ def flush_redis(broken: Broken) -> None:
         connection.flushall()
 
 
-def restart_redis(broken: Broken) -> None:
-    _kill(broken.pick("redis"))
-
-
 def crash_database(broken: Broken) -> None:
     """PostgreSQL's immediate shutdown: every connection breaks off, and it has to recover from its log."""
     child = broken.pick("postgres")
     psutil.Process(child.pid).send_signal(signal.SIGQUIT)
-    _restart(child)
-
-
-def _kill(child: Child) -> None:
-    psutil.Process(child.pid).kill()
     _restart(child)
 
 
@@ -80,20 +67,20 @@ def _restart(child: Child) -> None:
     child.await_ready()
 
 
+# By name: what is done, and how often beside the others.
 FAULTS: Mapping[str, tuple[Callable[[Broken], None], int]] = {
-    "turn worker killed": (kill_turn_worker, 10),
+    "turn worker killed": (kill("turns-"), 10),
     "turn worker frozen": (freeze_turn_worker, 2),
-    "housekeeping worker killed": (kill_internal_worker, 3),
-    "gateway killed": (kill_gateway, 2),
+    "housekeeping worker killed": (kill("internal"), 3),
+    "gateway killed": (kill("gateway"), 2),
     "Redis emptied": (flush_redis, 3),
-    "Redis killed": (restart_redis, 2),
+    "Redis killed": (kill("redis"), 2),
     "PostgreSQL crashed": (crash_database, 2),
 }
-"""By name: what is done, and how often beside the others."""
 
 
 def break_something(broken: Broken) -> str:
-    """One fault by chance; its name."""
+    """Cause one fault by chance, and return its name."""
     name = broken.chance.choices(list(FAULTS), [weight for _, weight in FAULTS.values()])[0]
     FAULTS[name][0](broken)
     return name

@@ -1,8 +1,8 @@
-"""What a line that begins with a slash does. Others of that form are messages: a domain may know them."""
+"""The commands that begin with a slash. Other lines of that form are messages: a domain may know them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,9 +11,9 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.errors import InvalidInput, NotFound
-from parley.terminal.conversation import Conversation, Turn
+from parley.terminal.conversation import SPEAKERS, Conversation, Turn
 from parley.terminal.show import make_table
-from parley.terminal.words import clean, plain, say_progress, say_status
+from parley.terminal.words import clean, describe_flow, describe_progress, describe_status, plain
 
 
 @dataclass(slots=True)
@@ -29,54 +29,73 @@ class Talk:
 
     @property
     def status(self) -> str:
-        return say_status(self.turn, self.progress)
+        """The status line."""
+        return describe_status(self.turn, self.progress)
+
+    @property
+    def flows(self) -> list[Turn]:
+        """The stack after the last turn, top last."""
+        return (self.turn or {}).get("flows") or []
 
     def note(self, text: str) -> None:
+        """Print a line about the conversation."""
         self.console.print(Text(text, style="dim"))
 
 
+# Does something; gives the turn that came of it, if one did.
 Command = Callable[[Talk, str], Turn | None]
-"""Does something; gives the turn that came of it, if one did."""
+COMMANDS: dict[str, tuple[Command, str]] = {}
 
 
+def _command(name: str, words: str) -> Callable[[Command], Command]:
+    """Register what a name does, with its line in the list of commands."""
+
+    def register(command: Command) -> Command:
+        COMMANDS[name] = (command, words)
+        return command
+
+    return register
+
+
+def find_command(line: str) -> tuple[Command, str] | None:
+    """The command of a line and its argument; None when the line is a message."""
+    name, _, argument = line.partition(" ")
+    known = COMMANDS.get(name)
+    return None if known is None else (known[0], argument.strip())
+
+
+@_command("/help", "this list")
 def _help(talk: Talk, _: str) -> None:
     table = Table.grid(padding=(0, 2))
-    for name, (_command, words) in COMMANDS.items():
+    rows = [
+        *((name, words) for name, (_command, words) in COMMANDS.items()),
+        ("/1, /2 …", "choose a suggested reply; where one is asked for, the number alone"),
+        ("Alt-Enter", "a new line; Enter sends"),
+    ]
+    for name, words in rows:
         table.add_row(Text(name), Text(words, style="dim"))
-    table.add_row(
-        Text("/1, /2 …"),
-        Text("choose a suggested reply; where one is asked for, the number alone", style="dim"),
-    )
-    table.add_row(Text("Alt-Enter"), Text("a new line; Enter sends", style="dim"))
     talk.console.print(table)
 
 
+@_command("/stack", "the open tasks, the present one first")
 def _stack(talk: Talk, _: str) -> None:
-    flows = _flows(talk)
-    if not flows:
+    if not talk.flows:
         talk.note("No task is open.")
-        return
-    for place, flow in enumerate(reversed(flows)):
-        reason = f", {clean(flow['reason']).replace('_', ' ')}" if flow.get("reason") else ""
-        talk.console.print(
-            Text(f"{'›' if place == 0 else ' '} {clean(flow['dact'])}: {clean(flow['state'])}{reason}")
-        )
+    for place, flow in enumerate(reversed(talk.flows)):
+        name, state = describe_flow(flow)
+        talk.console.print(Text(f"{' ' if place else '›'} {name}: {state}"))
 
 
+@_command("/slots", "what is noted for the present task")
 def _slots(talk: Talk, _: str) -> None:
-    flows = _flows(talk)
-    slots: dict[str, Any] = flows[-1]["slots"] if flows else {}
+    slots: dict[str, Any] = talk.flows[-1]["slots"] if talk.flows else {}
     if not slots:
         talk.note("No value is noted.")
-        return
     for name, value in slots.items():
         talk.console.print(Text(f"{clean(name)}: {clean(value)}"))
 
 
-def _flows(talk: Talk) -> list[Turn]:
-    return (talk.turn or {}).get("flows") or []
-
-
+@_command("/plan", "the plan and its steps")
 def _plan(talk: Talk, _: str) -> None:
     try:
         plan = talk.conversation.client.plan(talk.conversation.session_id)
@@ -84,68 +103,33 @@ def _plan(talk: Talk, _: str) -> None:
         talk.note("There is no plan.")
         return
     body = plan.get("body") or plan
-    talk.console.print(Text(f"{clean(plan.get('goal') or plan.get('dact'))}{say_progress(plan)}"))
+    talk.console.print(Text(f"{clean(plan.get('goal') or plan.get('dact'))}{describe_progress(plan)}"))
     for step in body.get("steps") or []:
-        talk.console.print(
-            Text(f"  {clean(step.get('state', ''))}: {clean(step.get('label') or step.get('name'))}")
-        )
+        name = clean(step.get("label") or step.get("name"))
+        talk.console.print(Text(f"  {clean(step.get('state', ''))}: {name}"))
 
 
-def _undo(talk: Talk, _: str) -> None:
-    """Step back to before the last turn."""
-    session = talk.conversation.client.session(talk.conversation.session_id)
-    epoch = int(session["epoch"])
-    if epoch < 2:
-        talk.note("There is nothing to step back to.")
+@_command("/page", "another page of the last table: /page 2")
+def _page(talk: Talk, argument: str) -> None:
+    frame = (talk.turn or {}).get("frame")
+    if frame is None or frame["block"]["type"] != "table":
+        talk.note("There is no table to page through.")
         return
-    talk.conversation.client.rollback(talk.conversation.session_id, epoch - 1)
-    talk.turn = None
-    talk.progress = ""
-    talk.note("Stepped back to before the last turn. What tools have done outside stays done.")
-
-
-def _approve(talk: Talk, _: str) -> Turn | None:
-    return _decide(talk, "approve")
-
-
-def _deny(talk: Talk, _: str) -> Turn | None:
-    return _decide(talk, "deny")
-
-
-def _decide(talk: Talk, decision: str) -> Turn | None:
+    if not argument.isdigit():
+        raise InvalidInput("Say which page: /page 2.", field="page")
     conversation = talk.conversation
-    waiting = conversation.client.approvals(status="pending", session_id=conversation.session_id)
-    if not waiting:
-        talk.note("Nothing waits for an approval.")
-        return None
-    newest = waiting[0]
-    return conversation.act(
-        decision, {"approval_id": newest["approval_id"], "flow_id": newest.get("flow_id")}
-    )
+    page = conversation.client.frame_page(conversation.session_id, frame["frame_id"], int(argument))
+    talk.console.print(make_table(frame["block"]["columns"], page["rows"], title=f"page {argument}"))
 
 
-def _history(talk: Talk, _: str) -> None:
-    for said in talk.conversation.client.history(talk.conversation.session_id):
-        who = {"user": "You", "agent": "Parley"}.get(str(said.get("role")), clean(said.get("role")))
-        talk.console.print(Text(f"{who}: {plain(str(said.get('content', '')))}"))
-
-
-def _new(talk: Talk, _: str) -> None:
-    talk.conversation = Conversation.begin(
-        talk.conversation.client, domain=talk.conversation.domain, session_id=None
-    )
-    talk.turn, talk.progress = None, ""
-    talk.note(f"Session {talk.conversation.session_id}.")
-
-
+@_command("/form", "fill in the form that was asked")
 def _form(talk: Talk, _: str) -> Turn | None:
     interaction = (talk.turn or {}).get("interaction") or {}
     if interaction.get("kind") != "form":
         talk.note("There is no form to fill in.")
         return None
-    values = {
-        field["name"]: value for field in interaction["fields"] if (value := _read_field(talk, field)) != ""
-    }
+    values = {field["name"]: _read_field(talk, field) for field in interaction["fields"]}
+    values = {name: value for name, value in values.items() if value != ""}
     if not values:
         talk.note("Nothing was filled in.")
         return None
@@ -164,40 +148,53 @@ def _read_field(talk: Talk, field: Turn) -> Any:
     return said
 
 
-def _page(talk: Talk, argument: str) -> None:
-    frame = (talk.turn or {}).get("frame")
-    if frame is None or frame["block"]["type"] != "table":
-        talk.note("There is no table to page through.")
+@_command("/undo", "step back to before the last turn")
+def _undo(talk: Talk, _: str) -> None:
+    client, session_id = talk.conversation.client, talk.conversation.session_id
+    epoch = int(client.session(session_id)["epoch"])
+    if epoch < 2:
+        talk.note("There is nothing to step back to.")
         return
-    if not argument.isdigit():
-        raise InvalidInput("Say which page: /page 2.", field="page")
+    client.rollback(session_id, epoch - 1)
+    talk.turn, talk.progress = None, ""
+    talk.note("Stepped back to before the last turn. What tools have done outside stays done.")
+
+
+@_command("/approve", "approve what waits for it")
+def _approve(talk: Talk, _: str) -> Turn | None:
+    return _decide(talk, "approve")
+
+
+@_command("/deny", "do not approve it")
+def _deny(talk: Talk, _: str) -> Turn | None:
+    return _decide(talk, "deny")
+
+
+def _decide(talk: Talk, decision: str) -> Turn | None:
     conversation = talk.conversation
-    page = conversation.client.frame_page(conversation.session_id, frame["frame_id"], int(argument))
-    talk.console.print(make_table(frame["block"]["columns"], page["rows"], title=f"page {argument}"))
+    waiting = conversation.client.approvals(status="pending", session_id=conversation.session_id)
+    if not waiting:
+        talk.note("Nothing waits for an approval.")
+        return None
+    payload = {"approval_id": waiting[0]["approval_id"], "flow_id": waiting[0].get("flow_id")}
+    return conversation.act(decision, payload)
 
 
+@_command("/history", "what was said in this session")
+def _history(talk: Talk, _: str) -> None:
+    for said in talk.conversation.client.history(talk.conversation.session_id):
+        who = SPEAKERS.get(str(said.get("role")), clean(said.get("role")))
+        talk.console.print(Text(f"{who}: {plain(str(said.get('content', '')))}"))
+
+
+@_command("/new", "begin another session")
+def _new(talk: Talk, _: str) -> None:
+    client, domain = talk.conversation.client, talk.conversation.domain
+    talk.conversation = Conversation.begin(client, domain=domain, session_id=None)
+    talk.turn, talk.progress = None, ""
+    talk.note(f"Session {talk.conversation.session_id}.")
+
+
+@_command("/quit", "end the conversation")
 def _quit(talk: Talk, _: str) -> None:
     talk.over = True
-
-
-COMMANDS: Mapping[str, tuple[Command, str]] = {
-    "/help": (_help, "this list"),
-    "/stack": (_stack, "the open tasks, the present one first"),
-    "/slots": (_slots, "what is noted for the present task"),
-    "/plan": (_plan, "the plan and its steps"),
-    "/page": (_page, "another page of the last table: /page 2"),
-    "/form": (_form, "fill in the form that was asked"),
-    "/undo": (_undo, "step back to before the last turn"),
-    "/approve": (_approve, "approve what waits for it"),
-    "/deny": (_deny, "do not approve it"),
-    "/history": (_history, "what was said in this session"),
-    "/new": (_new, "begin another session"),
-    "/quit": (_quit, "end the conversation"),
-}
-
-
-def find_command(line: str) -> tuple[Command, str] | None:
-    """The command of a line and its argument; None when the line is a message."""
-    name, _, argument = line.partition(" ")
-    known = COMMANDS.get(name)
-    return None if known is None else (known[0], argument.strip())

@@ -10,6 +10,7 @@ from orchestrator.client import Client
 Turn: TypeAlias = dict[str, Any]
 """A turn object."""
 
+SPEAKERS = {"user": "You", "agent": "Parley"}
 WAIT_S = 30.0
 _RUNNING = frozenset({"queued", "running"})
 
@@ -44,5 +45,5 @@ class Conversation:
 
 
 def answer_of(turn: Turn) -> str:
-    """What the user reads: the reply, or the way the turn ended without one."""
+    """Give what the user reads: the reply, or the way the turn ended without one."""
     return turn.get("reply") or f"(no answer: the turn is {turn['status']})"

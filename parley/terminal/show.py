@@ -20,9 +20,9 @@ MOST_COLUMNS = 10
 LONGEST_CELL = 40
 
 
-def show_turn(console: Console, turn: Turn, *, told: bool = False) -> None:
-    """Print everything of a turn; `told`: its words have been printed while they came."""
-    if not told:
+def show_turn(console: Console, turn: Turn, *, printed: bool = False) -> None:
+    """Print everything of a turn; `printed`: its words have been printed while they came."""
+    if not printed:
         console.print(Text(f"Parley: {plain(answer_of(turn))}"))
     for part in show_frame(turn):
         console.print(part)
@@ -31,7 +31,7 @@ def show_turn(console: Console, turn: Turn, *, told: bool = False) -> None:
 
 
 def show_frame(turn: Turn) -> Iterator[RenderableType]:
-    """What stands beside the words, unless the words say all of it."""
+    """Render the block beside the words, unless the words say all of it."""
     frame = turn.get("frame")
     block = (frame or {}).get("block")
     if frame is None or block is None:

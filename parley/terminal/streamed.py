@@ -1,5 +1,5 @@
 """Prints an answer's words while they come (RT-15), and answers that nobody waits for, such as of a task that
-went on by itself. What was told and is not the answer is printed over.
+went on by itself. Words that turn out not to be the answer are followed by the answer.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class StreamedWords:
         self._others: list[tuple[str, str]] = []
 
     def begin(self) -> None:
-        """A new turn: nothing is told yet."""
+        """A new turn: nothing is printed yet."""
         with self._lock:
             self._shown, self._open, self._busy = "", True, True
 
@@ -62,15 +62,15 @@ class StreamedWords:
         with self._lock:
             self._others.append((turn_id, reply))
             if not self._busy:
-                self._tell_others()
+                self._print_others()
 
     def finish(self) -> None:
         """Whatever was waited for has been shown: print the answers that came meanwhile."""
         with self._lock:
             self._open = self._busy = False
-            self._tell_others()
+            self._print_others()
 
-    def _tell_others(self) -> None:
+    def _print_others(self) -> None:
         for turn_id, reply in self._others:
             if turn_id not in self._waited_for:
                 self._write(f"{LEADER}{plain(reply)}\n")
@@ -92,9 +92,9 @@ class StreamedWords:
 
 
 def listen(client: Client, session_id: str, words: StreamedWords) -> None:
-    """Hear a session's tokens and answers for as long as the process lives, beside the conversation."""
+    """Follow a session's tokens and answers for as long as the process lives, beside the conversation."""
 
-    def hear() -> None:
+    def follow() -> None:
         # Without events the answers come whole; that the gateway is gone, the conversation itself says.
         with contextlib.suppress(ParleyError):
             for event in client.stream(session_id, after=None):
@@ -103,4 +103,4 @@ def listen(client: Client, session_id: str, words: StreamedWords) -> None:
                 elif event.type == "answer" and event.payload.get("reply"):
                     words.answered(str(event.turn_id), str(event.payload["reply"]))
 
-    threading.Thread(target=hear, name="streamed words", daemon=True).start()
+    threading.Thread(target=follow, name="streamed words", daemon=True).start()

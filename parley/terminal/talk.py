@@ -15,7 +15,7 @@ from parley.terminal.commands import Talk, find_command
 from parley.terminal.conversation import Conversation, Turn
 from parley.terminal.show import show_turn
 from parley.terminal.streamed import StreamedWords, listen
-from parley.terminal.words import choose_action, clean, say_progress
+from parley.terminal.words import choose_action, clean, describe_progress
 
 HISTORY = "chat_history"
 PROMPT = "You: "
@@ -47,7 +47,7 @@ def _make_prompt(data_dir: Path) -> PromptSession[str]:
 
 
 def _make_keys() -> KeyBindings:
-    """Enter sends; Alt-Enter begins a new line, and pasted lines stay together."""
+    """Let Enter send; Alt-Enter begins a new line, and pasted lines stay together."""
     keys = KeyBindings()
 
     @keys.add("enter")
@@ -62,16 +62,16 @@ def _make_keys() -> KeyBindings:
 
 
 def _take(talk: Talk, line: str, words: StreamedWords) -> None:
-    """One line of the user: a command, a number, or something said."""
+    """Carry out one line of the user: a command, a number, or something said."""
     before = talk.conversation
     try:
-        told = False
+        printed = False
         words.begin()
         turn = _answer(talk, line)
         if turn is not None:
-            told = words.end(turn)
+            printed = words.end(turn)
             _note(talk, turn)
-            show_turn(talk.console, turn, told=told)
+            show_turn(talk.console, turn, printed=printed)
     except Unavailable:
         raise
     except ParleyError as error:
@@ -99,6 +99,6 @@ def _note(talk: Talk, turn: Turn) -> None:
     if not (turn.get("flags") or {}).get("has_plan"):
         return
     try:
-        talk.progress = say_progress(talk.conversation.client.plan(talk.conversation.session_id))
+        talk.progress = describe_progress(talk.conversation.client.plan(talk.conversation.session_id))
     except NotFound:
         return

@@ -7,8 +7,8 @@ from typing import Any
 from orchestrator.res.markup import to_plain
 from orchestrator.res.wording import INVISIBLE
 
+# Questions that a bare number answers; elsewhere a number may be a value, and `/1` chooses.
 NUMBERED = frozenset({"options", "confirmation", "approval"})
-"""Questions that a bare number answers; elsewhere a number may be a value, and `/1` chooses."""
 
 
 def clean(value: Any) -> str:
@@ -33,6 +33,7 @@ def plain(message: str) -> str:
 
 
 def takes_numbers(turn: dict[str, Any]) -> bool:
+    """Say whether a bare number answers the turn's question."""
     return (turn.get("interaction") or {}).get("kind") in NUMBERED
 
 
@@ -48,22 +49,23 @@ def choose_action(turn: dict[str, Any] | None, text: str) -> dict[str, Any] | No
     return actions[int(number) - 1]
 
 
-def say_status(turn: dict[str, Any] | None, progress: str = "") -> str:
+def describe_status(turn: dict[str, Any] | None, progress: str = "") -> str:
     """The stack in one line, the task at hand first."""
     flows = (turn or {}).get("flows") or []
     if not flows:
         return "no open task"
-    names = [_say_flow(flow) for flow in reversed(flows)]
+    described = [describe_flow(flow) for flow in reversed(flows)]
+    names = [f"{name} ({state[:1].lower()}{state[1:]})" for name, state in described]
     return " ‹ ".join([*names[:4], *(["…"] if len(names) > 4 else [])]) + progress
 
 
-def _say_flow(flow: dict[str, Any]) -> str:
-    state = clean(flow["state"]).lower()
-    reason = clean(flow["reason"]).replace("_", " ") if flow.get("reason") else ""
-    return f"{clean(flow['dact'])} ({state}{', ' + reason if reason else ''})"
+def describe_flow(flow: dict[str, Any]) -> tuple[str, str]:
+    """A flow's name and its state with the reason."""
+    reason = f", {clean(flow['reason']).replace('_', ' ')}" if flow.get("reason") else ""
+    return clean(flow["dact"]), f"{clean(flow['state'])}{reason}"
 
 
-def say_progress(plan: dict[str, Any]) -> str:
+def describe_progress(plan: dict[str, Any]) -> str:
     """How far a plan is; empty when it has no steps."""
     steps = (plan.get("body") or plan).get("steps") or []
     done = sum(1 for step in steps if step.get("state") == "Completed" or step.get("done"))

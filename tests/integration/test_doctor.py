@@ -39,8 +39,8 @@ def bad_ones(found: Mapping[str, list[Finding]]) -> dict[str, Finding]:
 
 
 @pytest.fixture
-def environment(database_url: str, redis_url: str) -> dict[str, str]:
-    return {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
+def environment(empty_database_url: str, redis_url: str) -> dict[str, str]:
+    return {"DATABASE_URL": empty_database_url, "REDIS_URL": redis_url}
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def test_open_doors_and_known_passwords_are_faults(
         "PARLEY_BROKER_URL": "amqp://guest:guest@broker.invalid//",
     }
     found = bad_ones(look(tmp_path, careless, preflight=True))
-    assert {"gateway door", "remote control", "settings", "passwords", "broker"} <= set(found)
+    assert {"gateway host", "remote control", "settings", "passwords", "broker"} <= set(found)
     assert "PARLEY_LEASE_TTL_S" in found["settings"].message
     assert all(finding.remedy for finding in found.values())
     assert "guest:guest" not in " ".join(finding.message for finding in found.values())

@@ -59,7 +59,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     "no workers": (breakages.nobody_of("worker"), WORKERS, "`parley serve "),
     "no beat": (breakages.nobody_of("beat"), {"beat"}, "start one: `parley serve beat`"),
     "no gateway": (told(PARLEY_URL=f"http://{NOBODY}"), {"gateway"}, "start it (`parley serve gateway`)"),
-    "a gateway open to all": (told(PARLEY_HOST="0.0.0.0"), {"gateway door"}, "set PARLEY_AUTH=required"),
+    "a gateway open to all": (told(PARLEY_HOST="0.0.0.0"), {"gateway host"}, "set PARLEY_AUTH=required"),
     "remote control": (told(PARLEY_REMOTE_CONTROL="true"), {"remote control"}, "unset PARLEY_REMOTE_CONTROL"),
     "no broker": (
         told(PARLEY_BROKER_URL=f"amqp://parley:password@{ELSEWHERE}:1//"), {"broker"}, "start the broker",

@@ -19,7 +19,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.errors import Unavailable
 from parley.embedded import Store, open_database, open_redis
 from parley.embedded.ports import free_port
-from parley.probe import ask_server, read_pulse
+from parley.probe import ask_server, read_heartbeat
 from parley.roles import Role
 from tests.integration.chaos.fleet import ROOT, wait_until
 from tests.integration.depot import DEPOT
@@ -70,8 +70,8 @@ class System:
         """What the probe of a container says; what it complains of begins with `not`."""
         try:
             if role is Role.GATEWAY:
-                return ask_server(self.port, f"/health/{'live' if live else 'ready'}")
-            return read_pulse(self.pulse(role), live=live, now=time.time())
+                return ask_server(f"http://127.0.0.1:{self.port}/health/{'live' if live else 'ready'}")
+            return read_heartbeat(self.pulse(role), live=live, now=time.time())
         except Unavailable as error:
             return f"not well: {error}"
 
@@ -147,4 +147,4 @@ def test_a_process_that_hangs_is_not_live(system: System) -> None:
 
 def test_an_address_where_nobody_listens_is_not_well() -> None:
     with pytest.raises(Unavailable, match="does not answer"):
-        ask_server(free_port(), "/health/live")
+        ask_server(f"http://127.0.0.1:{free_port()}/health/live")

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
-
-from parley.main import app
+from parley.main import COMMANDS, load_command
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = (
@@ -78,8 +76,12 @@ def _parts(words: list[str]) -> Iterator[tuple[str, ...]]:
 
 def complaint(words: tuple[str, ...]) -> str | None:
     """What `parley` would not understand of this; None when it understands all."""
-    command: Any = typer.main.get_command(app)
     rest = [word.strip("[]") for word in words[1:] if word != "…"]
+    if not rest or rest[0].startswith("-") or re.fullmatch(r"[A-Z_|]+", rest[0]):
+        return None
+    if rest[0] not in COMMANDS:
+        return f"there is no `{rest[0]}`"
+    command: Any = load_command(rest.pop(0))
     while rest and hasattr(command, "commands") and not rest[0].startswith("-"):
         if re.fullmatch(r"[A-Z_|]+", rest[0]):
             return None  # any of them is meant

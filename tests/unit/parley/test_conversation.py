@@ -7,8 +7,8 @@ import io
 import pytest
 
 from orchestrator.errors import InputTooLarge, InvalidInput
-from parley.commands.conversation import LONGEST_LINE, decode, read_lines
 from parley.terminal.conversation import answer_of
+from parley.terminal.pipe import LONGEST_LINE, decode, read_lines
 
 
 def test_each_line_is_one_turn_also_without_a_last_line_end() -> None:

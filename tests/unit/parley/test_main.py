@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from parley.main import complete_wait, run, take_verbose
+from parley.main import COMMANDS, complete_wait, load_command, run, take_verbose
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +45,7 @@ def test_an_error_is_one_line(
 def test_verbose_shows_the_traceback_without_secrets(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RT-22: an error that quotes an address is told, and its password is not."""
+    """RT-22: an error that quotes an address is printed, and its password is not."""
     monkeypatch.setenv("PARLEY_URL", "http://ann:her-password@127.0.0.1:1")
     for verbose in (False, True):
         assert run(["sessions"], verbose=verbose) == 1
@@ -65,9 +67,26 @@ def test_wait_without_a_number_means_half_a_minute() -> None:
     assert complete_wait(["submit", "s", "--", "--wait"]) == ["submit", "s", "--", "--wait"]
 
 
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_summary_in_the_list_is_how_the_commands_own_help_begins(name: str) -> None:
+    help_of_its_own = " ".join(load_command(name).help.split())
+    assert help_of_its_own.startswith(COMMANDS[name][1])
+
+
+def test_help_imports_no_command() -> None:
+    """It has to be there at once: neither a command nor what it needs is imported."""
+    lines = "import sys; from parley.main import run; run(['--help']); print(*sys.modules, sep='\\n')"
+    printed = subprocess.run([sys.executable, "-c", lines], capture_output=True, text=True, check=True).stdout
+    modules = set(printed.split())
+    heavy = {"pydantic", "sqlalchemy", "httpx", "redis", "psycopg", "structlog", "psutil", "celery"}
+    assert "parley.main" in modules
+    assert {name for name in modules if name.startswith("parley.commands.")} | (modules & heavy) == set()
+
+
 def test_help_names_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--help"]) == 0
     printed = capsys.readouterr().out
+    assert "..." not in printed.partition("Commands:")[2]
     for command in (
         "up",
         "chat",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from parley.commands.sessions import describe_plan
+from parley.commands.gateway.sessions import describe_plan
 
 
 def test_a_plan_is_shown_with_its_progress_and_every_step() -> None:

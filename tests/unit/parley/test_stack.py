@@ -1,4 +1,4 @@
-"""The roles of a run: which, in which order, told what (RT: SIGTERM only, threads pool)."""
+"""The roles of a run: which, in which order, with what environment (RT: SIGTERM only, threads pool)."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from parley.data_folder import UpNote
 from parley.embedded import Stores
 from parley.processes import Program
-from parley.stack import Flower, StackPlan, UpNote, address_of, list_programs
+from parley.stack import Flower, StackPlan, address_of, list_programs
 
 STORES = Stores("postgresql://parley:secret-one@127.0.0.1:1/parley", "redis://:secret-two@127.0.0.1:2/0")
-FLOWER = Flower("http://127.0.0.1:5555", "parley", "secret-three")
+FLOWER = Flower(5555, "parley", "secret-three")
 
 
 def make_plan(**changes: object) -> StackPlan:

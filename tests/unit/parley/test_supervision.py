@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from parley.processes import Child, Program, log_says
-from parley.supervision import StopRequested, Watch, look, raise_if_stopped, stop_on_signals
+from parley.signals import StopRequested, raise_if_stopped, stop_on_signals
+from parley.supervision import Supervised
 
 
 def make_child(folder: Path, code: str) -> Child:
@@ -30,22 +31,22 @@ def wait_for_end(child: Child) -> None:
 def test_a_dead_child_is_started_again_after_a_growing_delay(tmp_path: Path) -> None:
     said: list[str] = []
     child = make_child(tmp_path, "raise SystemExit(3)")
-    watch = Watch(child)
+    supervised = Supervised(child)
 
     wait_for_end(child)
     first = child.pid
-    look(watch, 100.0, said.append)
-    look(watch, 100.5, said.append)
+    supervised.check(100.0, said.append)
+    supervised.check(100.5, said.append)
     assert child.pid == first
-    look(watch, 101.0, said.append)
+    supervised.check(101.0, said.append)
     assert child.pid != first
 
     wait_for_end(child)
     second = child.pid
-    look(watch, 102.0, said.append)
-    look(watch, 103.9, said.append)
+    supervised.check(102.0, said.append)
+    supervised.check(103.9, said.append)
     assert child.pid == second
-    look(watch, 104.0, said.append)
+    supervised.check(104.0, said.append)
     assert child.pid != second
     assert said[0] == "sample ended with code 3; it is started again in 1 s."
     assert said[2] == "sample ended with code 3; it is started again in 2 s."
@@ -55,10 +56,10 @@ def test_a_dead_child_is_started_again_after_a_growing_delay(tmp_path: Path) -> 
 def test_the_delay_is_short_again_after_a_steady_run(tmp_path: Path) -> None:
     said: list[str] = []
     child = make_child(tmp_path, "pass")
-    watch = Watch(child, delay_s=16.0, started_at=100.0)
+    supervised = Supervised(child, delay_s=16.0, started_at=100.0)
 
     wait_for_end(child)
-    look(watch, 500.0, said.append)
+    supervised.check(500.0, said.append)
 
     assert said == ["sample ended with code 0; it is started again in 1 s."]
     child.stop()
@@ -67,7 +68,7 @@ def test_the_delay_is_short_again_after_a_steady_run(tmp_path: Path) -> None:
 def test_a_running_child_is_left_alone(tmp_path: Path) -> None:
     child = make_child(tmp_path, "import signal; signal.pause()")
     said: list[str] = []
-    look(Watch(child), 100.0, said.append)
+    Supervised(child).check(100.0, said.append)
     assert said == []
     assert child.is_running()
     child.stop()

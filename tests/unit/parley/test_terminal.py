@@ -12,7 +12,7 @@ from parley.terminal.commands import COMMANDS, find_command
 from parley.terminal.drawing import draw
 from parley.terminal.show import show_turn
 from parley.terminal.streamed import StreamedWords
-from parley.terminal.words import choose_action, clean, plain, say_status
+from parley.terminal.words import choose_action, clean, describe_status, plain
 
 YES_NO = [{"label": "Yes", "name": "confirm", "payload": {}}, {"label": "No", "name": "deny", "payload": {}}]
 
@@ -29,9 +29,9 @@ def make_turn(**parts: Any) -> dict[str, Any]:
     return {**base, "interaction": {"kind": "none"}, "flags": {}, **parts}
 
 
-def shown(turn: dict[str, Any], *, told: bool = False) -> str:
+def shown(turn: dict[str, Any], *, printed: bool = False) -> str:
     out = io.StringIO()
-    show_turn(Console(file=out, width=100, highlight=False, markup=False), turn, told=told)
+    show_turn(Console(file=out, width=100, highlight=False, markup=False), turn, printed=printed)
     return out.getvalue()
 
 
@@ -85,10 +85,10 @@ def test_the_status_line_names_the_tasks_the_present_one_first() -> None:
         {"dact": "plan_trip", "state": "Pending", "reason": "subflow_wait"},
         {"dact": "book_flight", "state": "Active", "reason": None},
     ]
-    assert say_status(make_turn(flows=flows), " · plan 1/3") == (
+    assert describe_status(make_turn(flows=flows), " · plan 1/3") == (
         "book_flight (active) ‹ plan_trip (pending, subflow wait) · plan 1/3"
     )
-    assert say_status(None) == "no open task"
+    assert describe_status(None) == "no open task"
 
 
 # What others wrote.
@@ -173,7 +173,7 @@ def test_what_text_cannot_draw_is_named() -> None:
 # Words that come piece by piece.
 
 
-def tell(*pieces: tuple[int, str]) -> tuple[StreamedWords, list[str]]:
+def stream(*pieces: tuple[int, str]) -> tuple[StreamedWords, list[str]]:
     written: list[str] = []
     words = StreamedWords(written.append)
     words.begin()
@@ -183,28 +183,28 @@ def tell(*pieces: tuple[int, str]) -> tuple[StreamedWords, list[str]]:
 
 
 def test_pieces_are_printed_once_and_the_end_completes_them() -> None:
-    words, written = tell((0, "All "), (4, r"is \<b\>"), (0, "All "), (0, r"All is"))
+    words, written = stream((0, "All "), (4, r"is \<b\>"), (0, "All "), (0, r"All is"))
 
     assert words.end(make_turn(reply=r"All is \<b\> well.")) is True
     assert "".join(written) == "Parley: All is <b> well.\n"
 
 
 def test_what_was_taken_back_is_followed_by_the_answer() -> None:
-    words, written = tell((0, "Wrong words"), (0, ""))
+    words, written = stream((0, "Wrong words"), (0, ""))
 
     assert words.end(make_turn(reply="Right words.")) is False
     assert "".join(written) == "Parley: Wrong words …\n"
 
 
 def test_another_attempt_with_other_words_begins_anew() -> None:
-    words, written = tell((0, "One way"), (0, "Another"), (7, " way"))
+    words, written = stream((0, "One way"), (0, "Another"), (7, " way"))
 
     assert words.end(make_turn(reply="Another way.")) is True
     assert "".join(written) == "Parley: One way …\nParley: Another way.\n"
 
 
 def test_a_piece_is_missing_or_late_and_the_answer_comes_whole() -> None:
-    words, written = tell((5, "words"))
+    words, written = stream((5, "words"))
     assert words.end(make_turn(reply="Some words.")) is False
     words.take({"offset": 0, "text": "late"})
     assert written == []
@@ -212,7 +212,7 @@ def test_a_piece_is_missing_or_late_and_the_answer_comes_whole() -> None:
 
 def test_answers_that_nobody_waits_for_are_printed_after_the_one_that_is_awaited() -> None:
     """RT-15: a task that waited for something goes on in a turn of its own."""
-    words, written = tell((0, "Hello."))
+    words, written = stream((0, "Hello."))
     words.answered("turn_0", "Your report is ready.")
     words.answered("turn_1", "Hello.")
     assert words.end(make_turn()) is True

@@ -1,0 +1,124 @@
+"""The ground of every benchmark: throw-away stores, worker processes and servers, and how a command ends."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.settings import Settings
+from parley.embedded import Stores, stores
+from parley.processes import Child, Program, log_says
+from parley.roles import ONE_THREAD_EACH
+
+ROOT = Path(__file__).resolve().parents[1]
+READY_WITHIN_S = 300.0  # a worker may have to train a domain, on a machine that is busy
+
+
+@contextmanager
+def open_stores() -> Iterator[tuple[Stores, Path]]:
+    """Migrated stores, and the folder of the benchmark."""
+    with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder, stores(Path(folder)) as running:
+        migrate(running.database_url)
+        yield running, Path(folder)
+
+
+def own_stores(running: Stores, number: int) -> Stores:
+    """A database and a Redis number of its own, so that no candidate takes another's sessions."""
+    name = f"bench_{number}"
+    with psycopg.connect(running.database_url, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    base, redis_base = (url.rpartition("/")[0] for url in (running.database_url, running.redis_url))
+    own = Stores(f"{base}/{name}", f"{redis_base}/{number}")
+    migrate(own.database_url)
+    return own
+
+
+def settings_of(running: Stores) -> Settings:
+    return Settings(DATABASE_URL=running.database_url, REDIS_URL=running.redis_url)
+
+
+@contextmanager
+def run_process(
+    name: str,
+    arguments: tuple[str, ...],
+    running: Stores,
+    folder: Path,
+    ready: Callable[[str], bool],
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[psutil.Process]:
+    """Run a Python program on the stores until the block ends; gives its process once it is ready."""
+    addresses = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
+    program = Program(
+        name=name,
+        command=(sys.executable, *arguments),
+        log=folder / f"{name}.log",
+        ready=ready,
+        environment={"PYTHONPATH": str(ROOT), **ONE_THREAD_EACH, **addresses, **(environment or {})},
+        grace_s=30.0,
+    )
+    child = Child(program, folder / "bench-run")
+    child.start()
+    try:
+        child.await_ready(READY_WITHIN_S)
+        yield psutil.Process(child.pid)
+    finally:
+        child.stop()
+
+
+@contextmanager
+def run_workers(
+    running: Stores,
+    folder: Path,
+    *,
+    name: str,
+    application: str,
+    queues: str = "turns",
+    pool: str = "threads",
+    threads: int = 16,
+    count: int = 1,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[list[psutil.Process]]:
+    """Run worker processes until the block ends; gives them once all are ready."""
+    name = name.replace(" ", "")
+    worker = ("-m", "celery", "-A", application, "worker", "-P", pool, "-c", str(threads), "-Q", queues)
+    quiet = ("--without-gossip", "--without-mingle", "-l", "INFO")
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                run_process(
+                    f"{name}-{number}",
+                    (*worker, "-n", f"{name}-{number}@bench", *quiet),
+                    running,
+                    folder,
+                    log_says(" ready."),
+                    environment,
+                )
+            )
+            for number in range(count)
+        ]
+
+
+def parse(module: str, description: str | None, **options: tuple[Any, str]) -> argparse.Namespace:
+    """Read options of the command line: default and help by name; a tuple's members are the choices."""
+    parser = argparse.ArgumentParser(description=description, prog=f"python -m {module}")
+    for name, (default, text) in options.items():
+        if isinstance(default, tuple):
+            parser.add_argument(f"--{name}", nargs="*", choices=default, default=default, help=text)
+        else:
+            parser.add_argument(f"--{name}", type=type(default), default=default, help=text)
+    return parser.parse_args()
+
+
+def verdict(name: str, ratio: float, bar: float) -> bool:
+    """Print a ratio beside its bar; true when it is kept."""
+    print(f"{name}: {ratio:.2f} ({'within' if ratio <= bar else 'outside'} the bar of {bar})")
+    return ratio <= bar

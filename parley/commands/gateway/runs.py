@@ -1,0 +1,154 @@
+"""`parley runs`: Internal flows at work: list, show, start, watch, cancel, redo (IF-16)."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from orchestrator.client import Client
+from orchestrator.errors import InvalidInput
+from parley.commands.gateway import gateway_command
+from parley.output import Answer, Rows, as_lines
+
+POLL_S = 0.25
+_ENDED = {"done", "skipped", "failed", "cancelled", "blocked"}
+_COUNTED = ("done", "skipped", "failed")
+
+app = typer.Typer(help="List housekeeping runs; start, watch, cancel or redo one.", no_args_is_help=True)
+
+Run = Annotated[str, typer.Argument(help="Identifier of the run.")]
+Session = Annotated[str | None, typer.Option(help="Identifier of a session.")]
+
+
+@gateway_command(app, "list")
+def list_runs(
+    client: Client,
+    session: Session = None,
+    flow: Annotated[str | None, typer.Option(help="Only runs of this flow.")] = None,
+    status: Annotated[str | None, typer.Option(help="Only runs in this status.")] = None,
+) -> Rows:
+    """List runs, newest first."""
+    found = client.runs(session_id=session, flow=flow, status=status)
+    return Rows([_summary(run) for run in found], value=found)
+
+
+@gateway_command(app)
+def debt(client: Client) -> Rows:
+    """Show the housekeeping that is due and put off while turns have to wait, by session."""
+    found = client.housekeeping_debt()
+    return Rows(found["sessions"], value=found)
+
+
+@gateway_command(app)
+def show(
+    client: Client,
+    run: Run,
+    items: Annotated[int, typer.Option(help="How many items to show as well.")] = 0,
+) -> Answer | Rows:
+    """Show a run, and item by item what became of its inputs."""
+    found = client.run(run)
+    rows = client.run_items(run, limit=items) if items else []
+    whole = {**found, "items": rows}
+    return Rows(rows, value=whole, head=as_lines(found)) if rows else Answer(whole, as_lines(found))
+
+
+@gateway_command(app)
+def start(
+    client: Client,
+    flow: Annotated[str, typer.Argument(help="Name of the Internal flow.")],
+    session: Session = None,
+    inputs: Annotated[str, typer.Option(help="Its inputs, a JSON list.")] = "[]",
+    follow: Annotated[bool, typer.Option("--watch", help="Watch it until it ends.")] = False,
+) -> Answer:
+    """Start a flow; one that is at work on the session already is joined."""
+    started = client.start_run(flow, session_id=session, inputs=_read_list(inputs))
+    if not follow:
+        return Answer(started, started["run_id"])
+    latest = _follow(client, started["run_id"])
+    return Answer(latest, f"{started['run_id']}\n{_ending(latest)}")
+
+
+@gateway_command(app)
+def watch(client: Client, run: Run) -> Answer:
+    """Follow a run with its reruns until it ends."""
+    latest = _follow(client, run)
+    return Answer(latest, _ending(latest))
+
+
+@gateway_command(app)
+def cancel(client: Client, run: Run) -> Answer:
+    """End a run; what depends on it is left unrun."""
+    found = client.cancel_run(run)
+    return Answer(found, found["status"])
+
+
+@gateway_command(app)
+def redo(client: Client, run: Run) -> Answer:
+    """Run it once more by hand, also past the ceiling of automatic reruns."""
+    found = client.redo_run(run)
+    return Answer(found, found["run_id"])
+
+
+def _follow(client: Client, run_id: str) -> dict[str, Any]:
+    """Show a bar that fills with the items that have ended; return the latest run of the chain."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as bar:
+        shown = bar.add_task(run_id, total=None, note="")
+        while True:
+            latest = client.run(client.run(run_id)["chain"][-1])
+            counts = {name: latest["progress"][name] for name in _COUNTED}
+            bar.update(
+                shown,
+                description=f"{run_id} {_describe(latest)}",
+                total=latest["progress"]["total"] or None,
+                completed=sum(counts.values()),
+                note=", ".join(f"{count} {name}" for name, count in counts.items() if count),
+            )
+            if latest["status"] in _ENDED and latest["redo"] != "scheduled":
+                return latest
+            time.sleep(POLL_S)
+
+
+def _describe(run: dict[str, Any]) -> str:
+    rerun = "" if run["redo_count"] is None else f" (rerun {run['redo_count']})"
+    return f"{run['flow']}{rerun}: {run['status']}"
+
+
+def _ending(run: dict[str, Any]) -> str:
+    why = run["error"] or run["reason"]
+    return f"{_describe(run)}{'' if why is None else f': {why}'}"
+
+
+def _summary(run: dict[str, Any]) -> dict[str, Any]:
+    """The cells of a list."""
+    ended = sum(run["progress"][name] for name in _COUNTED)
+    return {
+        "run_id": run["run_id"],
+        "flow": run["flow"],
+        "status": run["status"],
+        "items": f"{ended}/{run['progress']['total']}",
+        "rerun": run["redo_count"],
+        "session_id": run["session_id"],
+        "why": run["error"] or run["reason"],
+    }
+
+
+def _read_list(text: str) -> list[Any]:
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise InvalidInput(f"--inputs is no JSON: {error}", field="inputs") from error
+    if not isinstance(value, list):
+        raise InvalidInput('--inputs must be a JSON list, for example ["a", "b"].', field="inputs")
+    return value

@@ -1,0 +1,130 @@
+"""`parley migrate` brings the database to the newest schema; `parley redis-acl` prints access rules for Redis."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from orchestrator.adapters.postgres.migrate import check_schema
+from orchestrator.adapters.postgres.migrate import migrate as migrate_database
+from orchestrator.adapters.postgres.roles import make_login, make_roles, tie_reader
+from orchestrator.adapters.redis.acl import USERS, write_acl_file, write_template
+from orchestrator.errors import InvalidInput, Unavailable
+from orchestrator.settings import read_variable
+from orchestrator.types import DEFAULT_TENANT, TenantId
+from parley.commands.options import DEFAULT_DATA_DIR, DataDir
+from parley.embedded import stores
+from parley.embedded.postgres import running_database
+from parley.output import say
+
+app = typer.Typer()
+
+_CHECK_EVERY_S = 1.0
+# The roles that processes log in with; the others are for people and for migrations.
+_LOGIN_ROLES = {"runtime": "parley_runtime", "gateway": "parley_gateway"}
+
+
+@contextmanager
+def open_some_database(data_dir: Path) -> Iterator[str]:
+    """Give the server that the environment names, that of the running `up`, or the folder's, started for the block."""
+    found = read_variable("PARLEY_DIRECT_DATABASE_URL") or read_variable("DATABASE_URL")
+    found = found or running_database(data_dir.resolve())
+    if found is not None:
+        yield found
+        return
+    with stores(data_dir) as running:
+        yield running.database_url
+
+
+@app.command()
+def migrate(
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    roles: Annotated[bool, typer.Option("--roles", help="Make the database's roles as well.")] = False,
+    reader: Annotated[
+        str | None, typer.Option(help="Let this login role read the rows of --tenant, and no others.")
+    ] = None,
+    login: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ROLE=FILE",
+            help="Let the user of the address in FILE log in as `runtime` or `gateway`; makes the roles as well.",
+        ),
+    ] = None,
+    tenant: Annotated[str, typer.Option(help="The tenant of --reader.")] = DEFAULT_TENANT,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; fail unless this release can use the database.")
+    ] = False,
+    wait_s: Annotated[
+        float, typer.Option("--for", min=0, help="Seconds that --check waits for another to migrate.")
+    ] = 0.0,
+) -> None:
+    """Bring the database to the newest schema.
+
+    That is DATABASE_URL, or the embedded database of the data folder (`up` does so by itself).
+    """
+    logins = [read_login(entry) for entry in login or []]
+    if reader is not None and not reader.strip():
+        raise InvalidInput("Name a login role of the database.", field="reader")
+    if check:
+        await_schema(read_variable("DATABASE_URL"), wait_s)
+        return
+    with open_some_database(data_dir) as url:
+        migrate_database(url)
+        say("The database is up to date.")
+        if roles or reader or logins:
+            made = make_roles(url)
+            say(f"Made the roles {', '.join(made)}." if made else "The roles are there.")
+        for role, address in logins:
+            say(f"{make_login(url, address, role)} logs in with the rights of {role}.")
+        if reader:
+            tie_reader(url, reader, TenantId(tenant))
+            say(f"{reader} reads the rows of {tenant}.")
+
+
+def read_login(entry: str) -> tuple[str, str]:
+    """Read role of the database and address of one `--login`. Raises InvalidInput."""
+    name, _, place = entry.partition("=")
+    role = _LOGIN_ROLES.get(name)
+    if role is None or not place:
+        raise InvalidInput(f"--login wants runtime=FILE or gateway=FILE, not {entry}.", field="login")
+    try:
+        return role, Path(place).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidInput(f"{place} cannot be read: {error}.", field="login") from error
+
+
+def await_schema(database_url: str | None, wait_s: float) -> None:
+    """Wait for the schema of this release, or a newer one. Raises InvalidInput, Unavailable."""
+    if database_url is None:
+        raise InvalidInput("--check reads DATABASE_URL; set it.", field="DATABASE_URL")
+    ends_at = time.monotonic() + wait_s
+    while True:
+        try:
+            check_schema(database_url)
+        except Unavailable:
+            if time.monotonic() >= ends_at:
+                raise
+            time.sleep(_CHECK_EVERY_S)
+        else:
+            return
+
+
+@app.command("redis-acl")
+def redis_acl(
+    template: Annotated[bool, typer.Option(help="Leave a place for each password instead.")] = False,
+) -> None:
+    """Print an ACL file for Redis (`aclfile`). The passwords, made afresh, go to standard error."""
+    if template:
+        sys.stdout.write(write_template())
+        return
+    passwords = {user.name: secrets.token_urlsafe(24) for user in USERS}
+    sys.stdout.write(write_acl_file(passwords))
+    for name, password in passwords.items():
+        say(f"{name} {password}")

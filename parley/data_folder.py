@@ -1,0 +1,88 @@
+"""A data folder belongs to one run at a time; a running `parley up` leaves its address there."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from orchestrator.errors import FolderInUse
+
+
+@contextmanager
+def hold(data_dir: Path) -> Iterator[None]:
+    """Hold the folder (made if missing) until the block ends; the kernel lets go if we are killed.
+
+    Raises:
+        FolderInUse: another process holds it; the message names its pid.
+    """
+    data_dir.mkdir(parents=True, exist_ok=True)
+    descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        if not _lock(descriptor):
+            pid = os.pread(descriptor, 32, 0).decode() or "unknown"
+            raise FolderInUse(
+                f"{data_dir} is in use by a running Parley (pid {pid}): stop that one, or choose another folder."
+            )
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def is_held(data_dir: Path) -> bool:
+    """Say whether a running process holds the folder."""
+    try:
+        descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _lock(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def trained_folder(data_dir: Path) -> Path:
+    """Where the processes of a data folder keep what they have trained."""
+    return data_dir / "trained"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpNote:
+    """The record that a running `parley up` leaves for other commands: `<data-dir>/up.json`."""
+
+    url: str
+    pid: int
+    domain: str
+    metrics: tuple[str, ...] = ()
+
+    @staticmethod
+    def path(data_dir: Path) -> Path:
+        return data_dir / "up.json"
+
+    def write(self, data_dir: Path) -> None:
+        path = self.path(data_dir)
+        path.unlink(missing_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(asdict(self)))
+
+    @classmethod
+    def read(cls, data_dir: Path) -> UpNote | None:
+        try:
+            noted = json.loads(cls.path(data_dir).read_bytes())
+            return cls(**{**noted, "metrics": tuple(noted["metrics"])})
+        except (FileNotFoundError, ValueError, KeyError, TypeError):
+            return None  # nothing runs here, or it is just being written

@@ -1,0 +1,63 @@
+"""A conversation through a pipe: each line is one turn, each answer is printed as text or as JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from orchestrator.errors import InputTooLarge, InvalidInput, ParleyError, Unavailable
+from parley.output import print_json, say
+from parley.signals import raise_if_stopped
+from parley.terminal.conversation import Conversation, answer_of
+from parley.terminal.words import plain
+
+LONGEST_LINE = 64 * 1024  # bytes; the gateway takes no larger body
+
+
+def talk_in_pipe(conversation: Conversation, stream: BinaryIO, *, as_json: bool) -> None:
+    """Submit each line as one turn; a line that cannot be one is reported, and the next is taken."""
+    for number, line in enumerate(read_lines(stream), start=1):
+        try:
+            text = decode(line)
+            if not as_json:
+                print(f"You: {text}", flush=True)
+            _print_turn(conversation.ask(text), as_json=as_json)
+        except Unavailable:
+            raise
+        except ParleyError as error:
+            _report(error, f"line {number}", as_json=as_json)
+        raise_if_stopped()
+
+
+def read_lines(stream: BinaryIO) -> Iterator[bytes]:
+    """Read lines without their end; of an over-long one only the first `LONGEST_LINE` + 1 bytes are kept."""
+    while line := stream.readline(LONGEST_LINE + 2):
+        kept = line
+        while not line.endswith(b"\n") and (line := stream.readline(LONGEST_LINE)):
+            pass
+        yield kept.rstrip(b"\r\n")
+
+
+def decode(line: bytes) -> str:
+    """Decode the text of a line. Raises InvalidInput when it is too long or not UTF-8."""
+    if len(line) > LONGEST_LINE:
+        raise InputTooLarge(f"The line is longer than {LONGEST_LINE} bytes.", field="text")
+    try:
+        return line.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"The line is not valid UTF-8 at byte {error.start}.", field="text") from None
+
+
+def _print_turn(turn: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(turn)
+    else:
+        print(f"Parley: {plain(answer_of(turn))}", flush=True)
+
+
+def _report(error: ParleyError, place: str, *, as_json: bool) -> None:
+    sys.stdout.flush()
+    if as_json:
+        print_json({"status": "rejected", "error": {"code": error.code, "message": str(error)}})
+    say(f"parley: {place}: {error}")
