@@ -1,4 +1,4 @@
-"""The choices of a policy: what the steps ask of it, and what a domain most often makes its own (PX-1)."""
+"""Answers what the steps ask of a policy: the choices that a domain most often makes its own (PX-1)."""
 
 from __future__ import annotations
 

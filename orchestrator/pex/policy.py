@@ -1,4 +1,4 @@
-"""The policy of a flow: the skeleton that every flow goes through, each step a method (PX-1).
+"""Carries a flow out by its policy: the skeleton that every flow goes through, each step a method (PX-1).
 
 Public to domains: subclass, override one step or choice. A policy holds no state of a turn; the execution does.
 """

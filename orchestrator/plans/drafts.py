@@ -16,11 +16,11 @@ from orchestrator.dialogue.specification import Binding, Family
 from orchestrator.plans.changes import free_name
 from orchestrator.types import Dact, FlowId, Json, JsonObject, new_id
 
+# A plan within a plan is refused; talk and housekeeping are nobody's step.
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
-"""A plan within a plan is refused; talk and housekeeping are nobody's step."""
 
+# Turns the words of a value into the value that the slot wants; what cannot be is left out.
 Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonObject]
-"""Turns the words of a value into the value that the slot wants; what cannot be is left out."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The policy of Plan flows: decompose at first, judge at last (PL-1, PL-3). What happens in between is the Agent's.
+"""Carries Plan flows out: decomposes at first, judges at last (PL-1, PL-3). What happens in between is the Agent's.
 
 Public to domains, as `BasePolicy` is.
 """
@@ -18,7 +18,7 @@ from orchestrator.plans.planner import Decomposed, GoalCheck, Planner
 from orchestrator.plans.recipe import BY_MODEL, apply_rules
 from orchestrator.types import Json, JsonObject
 
-LONGEST_FACT = 60  # longer values are not told in a list of what the steps have found
+LONGEST_FACT = 60  # longer values are not listed among what the steps have found
 
 
 class PlanPolicy(BasePolicy):
@@ -53,7 +53,7 @@ class PlanPolicy(BasePolicy):
         return self._stack(run, plan, found, "decomposed")
 
     async def _go_on(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> Ending:
-        """The goal is not met: more sub-flows, within the budget, else an honest end."""
+        """Add sub-flows for a goal that is not met, within the budget, else end honestly."""
         config = run.context.world.domain.config.plans
         if plan.rounds < config.max_rounds:
             found = await self.planner.decompose(plan, run.context)
@@ -91,20 +91,20 @@ class PlanPolicy(BasePolicy):
         return Stacked()
 
     def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
-        """What the plan's template can tell."""
+        """Give the plan's template what it may say."""
         run.data.update(
             {
                 "goal": plan.goal,
                 "summary": goal.summary,
                 "missing": list(goal.missing),
-                "steps": [_tell_step(step.label, step.is_done, step.outputs) for step in plan.steps],
+                "steps": [_show_step(step.label, step.is_done, step.outputs) for step in plan.steps],
                 "found": _merge(plan),
             }
         )
         run.context.changes.findings[plan.flow_id] = run.data
 
 
-def _tell_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
+def _show_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
     facts = [
         f"{name.replace('_', ' ')} {value}"
         for name, value in outputs.items()
@@ -116,18 +116,18 @@ def _tell_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
 
 
 def _merge(plan: PlanFlow) -> JsonObject:
-    """The outputs of all steps, by the step's name."""
+    """Collect the outputs of all steps, by the step's name."""
     return {step.name: step.outputs for step in plan.steps if step.outputs}
 
 
 def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
-    """Why steps were not done, but for what this turn has told already."""
-    told = {part.values.get("message") for part in context.changes.messages if isinstance(part, Remark)}
+    """Say why steps were not done, but for what this turn has said already."""
+    said = {part.values.get("message") for part in context.changes.messages if isinstance(part, Remark)}
     return [
         {"label": step.label, "why": step.note}
         for step in plan.steps
         if step.note
-        and step.note not in told
+        and step.note not in said
         and step.is_finished
         and not step.is_done
         and not step.was_dropped_by_user

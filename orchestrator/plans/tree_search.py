@@ -46,7 +46,7 @@ class Node(Generic[State]):
             node = node.parent
 
     def bound(self, exploration: float) -> float:
-        """The upper confidence bound (UCB1); infinite for what was never visited."""
+        """Compute the upper confidence bound (UCB1); infinite for what was never visited."""
         if self.visits == 0 or self.parent is None:
             return math.inf
         return self.mean + exploration * math.sqrt(math.log(self.parent.visits + 1) / self.visits)
@@ -94,7 +94,7 @@ class Tree(Generic[State]):
             above.closed = True
 
     def best(self) -> Node[State] | None:
-        """The candidate with the highest score of its own, the earliest of equals."""
+        """Find the candidate with the highest score of its own, the earliest of equals."""
         scored = [node for node in self.nodes[1:] if node.score is not None]
         return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
 

@@ -56,7 +56,7 @@ class ToolPorts:
 
 @dataclass(frozen=True, slots=True)
 class CallSetting:
-    """What the middleware of a domain works with."""
+    """The parts that the middleware of a domain works with."""
 
     domain_name: str
     config: DomainConfig

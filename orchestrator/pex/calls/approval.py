@@ -82,7 +82,7 @@ def grant(flow: BaseFlow, approval: PendingApproval) -> None:
 
 
 def drop_grant(context: TurnContext, flow: BaseFlow) -> None:
-    """A correction makes a grant void."""
+    """Make a grant void, after a correction."""
     granted = flow.notes.pop(NOTE, None)
     if granted is not None:
         context.changes.approvals.closed[granted["approval_id"]] = ApprovalStatus.VOID

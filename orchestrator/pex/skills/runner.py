@@ -1,6 +1,6 @@
 """Runs skills: the prompt, the loop over tools, its bounds, and the one way out of it (PX-5, PX-6, PX-9).
 
-What its end means for the flow is the policy's business.
+The policy decides what its end means for the flow.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The steps of a policy, in their order: one file each. The last one is taken after a failure alone (PX-1)."""
+"""Lists the steps of a policy in their order: one file each. The last one is taken after a failure alone (PX-1)."""
 
 from orchestrator.pex.steps.check import check
 from orchestrator.pex.steps.check_slots import check_slots

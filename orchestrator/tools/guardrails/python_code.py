@@ -38,7 +38,7 @@ class PythonRules:
 
     @classmethod
     def from_config(cls, section: Guardrails) -> PythonRules:
-        """The rules of a domain, from the section `guardrails` of its configuration."""
+        """Read the rules of a domain from the section `guardrails` of its configuration."""
         return cls(allowed_imports=section.allowed_imports)
 
 
@@ -107,7 +107,7 @@ def _too_deep() -> Rejected:
 
 
 def _depth(tree: ast.AST) -> int:
-    """Levels of nodes, counted without recursion."""
+    """Count levels of nodes, without recursion."""
     level: list[ast.AST] = [tree]
     depth = 0
     while level:
@@ -117,7 +117,7 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _find_function(tree: ast.Module) -> ast.FunctionDef | Rejected:
-    """The one function; around it only imports and a docstring."""
+    """Find the one function; around it may be only imports and a docstring."""
     definitions = [
         node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
     ]
@@ -183,7 +183,7 @@ def _imported_modules(tree: ast.AST) -> Iterator[str]:
 
 
 class _DropAnnotations(ast.NodeTransformer):
-    """They would be evaluated, and name what is not imported."""
+    """Drops what would be evaluated, and names what is not imported."""
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None

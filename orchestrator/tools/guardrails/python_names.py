@@ -31,8 +31,8 @@ ag_await ag_code ag_frame ag_running cr_await cr_code cr_frame cr_origin cr_runn
     f_code f_globals f_lasti f_lineno f_locals f_trace format_map func_code func_globals gi_code gi_frame
     gi_running gi_yieldfrom mro tb_frame tb_lasti tb_lineno tb_next with_traceback
     """
+# Ways from a harmless object to frames, code, classes and formatted attribute look-ups.
 FORBIDDEN_ATTRIBUTES = frozenset(_FORBIDDEN_ATTRIBUTES.split())
-"""Ways from a harmless object to frames, code, classes and formatted attribute look-ups."""
 
 NAMED_TUPLE_API = frozenset({"_asdict", "_fields", "_make", "_replace"})
 
@@ -84,7 +84,7 @@ def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[Rejected]:
 
 
 def _identifier_faults(node: ast.AST) -> Iterator[Rejected]:
-    """Names may stand in many fields of many nodes: any with two underscores in front is refused."""
+    """Refuse names with two underscores in front; they may stand in many fields of many nodes."""
     if isinstance(node, ast.Constant):
         return
     category = Category.FORBIDDEN_ATTRIBUTE if isinstance(node, ast.Attribute) else Category.FORBIDDEN_NAME
@@ -177,7 +177,7 @@ def _module_names(tree: ast.AST) -> dict[str, str]:
 
 
 def _bound_names(tree: ast.AST) -> frozenset[str]:
-    """Every name the code binds anywhere; whether it is bound in time shows when it runs."""
+    """Collect every name the code binds anywhere; whether it is bound in time shows when it runs."""
     bound: set[str] = set()
     for node in ast.walk(tree):
         match node:
@@ -200,7 +200,7 @@ def _bound_names(tree: ast.AST) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def public_names(module: str) -> frozenset[str]:
-    """What a module of the allow-list offers; the modules it has imported itself are not part of it."""
+    """List what a module of the allow-list offers, without the modules it has imported itself."""
     loaded = importlib.import_module(module)
     offered: list[str] = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if name[0] != "_"]
     return frozenset(name for name in offered if not isinstance(getattr(loaded, name), types.ModuleType))
