@@ -50,7 +50,6 @@ async def run_guarded(
     arguments: JsonObject,
     sandbox: Sandbox,
     *,
-    valid_entities: Entities | None = None,
     rules: PythonRules = DEFAULT_PYTHON,
     limits: SandboxLimits = DEFAULT_LIMITS,
 ) -> SandboxResult | Rejected:
@@ -58,7 +57,7 @@ async def run_guarded(
     code = extract_code(raw_code, Language.PYTHON)
     if isinstance(code, Rejected):
         return code
-    approved = check_python(code, valid_entities, rules)
+    approved = check_python(code, None, rules)
     if isinstance(approved, Rejected):
         return approved
     return await sandbox.run_python(approved.code, arguments, limits, imports=approved.imports)
