@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.plans.search import Judgement, Outcome, Task, search
+from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
 
 STEPS = 6
 GOALS = 4
@@ -130,7 +130,9 @@ def _edit(steps: list[int], chance: random.Random) -> Plan:
     return tuple(steps)
 
 
-async def search_tree(problem: Problem, chance: random.Random, calls: int, judge: Judge) -> Outcome[Plan]:
+async def search_tree(
+    problem: Problem, chance: random.Random, calls: int, judge: Judge
+) -> SearchResult[Plan]:
     async def expand(plan: Plan, lessons: Sequence[Sequence[str]], width: int) -> list[Plan]:
         if not plan:
             return [propose(chance) for _ in range(width)]

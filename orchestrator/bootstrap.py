@@ -62,7 +62,8 @@ from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
 from orchestrator.telemetry.metrics import count_signal
 from orchestrator.telemetry.signals import keep
-from orchestrator.tools.guardrails import GuardedPython, PythonRules
+from orchestrator.tools.guardrails.apply import GuardedPython
+from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.types import TenantId
 

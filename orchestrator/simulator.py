@@ -35,7 +35,8 @@ from orchestrator.testing.store import MemoryStore
 from orchestrator.testing.turns.events import MemoryLiveEvents
 from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.testing.wakeup import MemoryWakeup
-from orchestrator.tools.guardrails import GuardedPython, PythonRules
+from orchestrator.tools.guardrails.apply import GuardedPython
+from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
 from orchestrator.turns.result import turn_object

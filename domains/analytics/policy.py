@@ -24,8 +24,8 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput
+from orchestrator.pex.frames import make_frame
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps.results import make_frame
 from orchestrator.types import Json, JsonObject
 
 AFTER: Mapping[str, tuple[str, ...]] = {

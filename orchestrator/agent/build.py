@@ -16,12 +16,12 @@ from orchestrator.models.voter import Voter
 from orchestrator.nlu.module import NLU
 from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.readers.system1 import System1
+from orchestrator.pex.frames import FrameWriter
 from orchestrator.pex.module import PEX
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.skills.runner import SkillRunner
-from orchestrator.pex.steps.repair import ModelFrames
-from orchestrator.plans import Planner
 from orchestrator.plans.advisor import Advisor
+from orchestrator.plans.planner import Planner
 from orchestrator.plans.policy import PlanPolicy
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
@@ -60,7 +60,7 @@ def build_agent(
     """
     registry = Registry(domain.entities)
     nlu = NLU(domain, make_askers(domain, engineer), system1=system1)
-    planner = Planner(Advisor(engineer), nlu.ground)
+    planner = Planner(Advisor(engineer, nlu.ground))
     carried_out = make_policies(domain, policies, planner, engineer)
     tools = ToolRunner(Toolbox(domain.tools, services), domain, tool_ports)
     return Agent(
@@ -94,7 +94,7 @@ def make_policies(
 ) -> dict[Dact, BasePolicy]:
     """A policy for each flow; with a model they carry out skills and have frames rewritten."""
     skills = SkillRunner(domain, engineer) if engineer is not None and domain.skills else None
-    writer = ModelFrames(engineer) if engineer is not None else None
+    writer = FrameWriter(engineer) if engineer is not None else None
     policies = {dact: make_policy(own.get(dact), flow, planner) for dact, flow in domain.flows.items()}
     for policy in policies.values():
         policy.skills, policy.writer = skills, writer

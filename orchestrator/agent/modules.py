@@ -16,7 +16,7 @@ from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU
 from orchestrator.pex.module import PEX
-from orchestrator.plans import Planner
+from orchestrator.plans.planner import Planner
 from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.memory.documents import ContextSearch
 from orchestrator.ports.memory.preferences import PreferenceStore

@@ -1,4 +1,4 @@
-"""Where a tool's inputs come from in direct mode (PX-7): slots, then what earlier tools returned.
+"""Gathers a tool's inputs in direct mode (PX-7): from slots, then from what earlier tools returned.
 
 An earlier tool that returned rows offers each row's values; one row is taken, several are a choice.
 """
@@ -12,7 +12,7 @@ from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.execution import Execution
 from orchestrator.tools.toolbox import Tool
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import JsonObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,41 +47,29 @@ Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
 
 
 def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
-    values: JsonObject = {}
+    """Gather the inputs of one call; what is required and not there is looked for among rows."""
+    known, arguments = run.flow.values(), Arguments({})
     for name in tool.inputs:
         slot = use.slot_mapping.get(name, name)
-        value = run.value(slot) if slot in run.flow.spec.slots else None
+        value = known.get(slot) if slot in run.flow.spec.slots else None
         if value is None:
             value = run.data.get(name)
         if value is None and name in tool.required:
-            found = _from_rows(run, name, slot)
-            if not isinstance(found, _Value):
-                return found
-            value = found.value
+            rows = _find_rows(run.data, name)
+            if rows is None:
+                return Unfed(name)
+            if not rows:
+                return NothingFound(name)
+            if len(rows) > 1 and slot in run.flow.spec.slots:
+                return Choice(name, slot, tuple(rows))
+            value = rows[0][name]
         if value is not None:
-            values[name] = value
-    return Arguments(values)
+            arguments.values[name] = value
+    return arguments
 
 
-@dataclass(frozen=True, slots=True)
-class _Value:
-    value: Json
-
-
-def _from_rows(run: Execution, name: str, slot: str) -> _Value | Choice | NothingFound | Unfed:
-    """Look for the input among the rows that earlier tools returned."""
-    rows = find_rows(run.data, name)
-    if rows is None:
-        return Unfed(name)
-    if not rows:
-        return NothingFound(name)
-    if len(rows) == 1 or slot not in run.flow.spec.slots:
-        return _Value(rows[0][name])
-    return Choice(name, slot, tuple(rows))
-
-
-def find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
-    """The first list of rows that have `name`; an empty list when only empty lists are there; else None."""
+def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
+    """Find the first list of rows that have `name`; empty when only empty lists are there; else None."""
     empty = False
     for value in data.values():
         if not is_list(value):

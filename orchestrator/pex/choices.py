@@ -1,55 +1,100 @@
-"""What the steps ask of a flow's policy: the choices that a domain may make its own."""
+"""Answers what the steps ask of a policy: the choices that a domain most often makes its own (PX-1)."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
 from orchestrator.dialogue.frame import Frame
-from orchestrator.dialogue.specification import ToolUse
-from orchestrator.pex.arguments import Gathered
+from orchestrator.dialogue.specification import FlowSpec, ToolUse
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.arguments import Gathered, gather_arguments
 from orchestrator.pex.execution import Execution, Failed
-from orchestrator.pex.outcome import Outcome
-from orchestrator.tools.guardrails import Entities
+from orchestrator.pex.frames import FrameWriter, make_frame
+from orchestrator.pex.skill_outcome import SkillOutcome
+from orchestrator.tools.guardrails.verdict import Entities
 from orchestrator.tools.toolbox import Tool
-from orchestrator.types import Dact, JsonObject
+from orchestrator.types import Dact, Json, JsonObject
+
+SHORT_TEXT = 200  # longer texts of an earlier tool are not kept with a candidate
 
 
 class Skills(Protocol):
     """Runs skills; made in `skills`, for the whole domain."""
 
     def can_run(self, dact: Dact) -> bool:
-        """Whether the domain has a skill for this flow, and a model can be asked."""
+        """Say whether the domain has a skill for this flow, and a model can be asked."""
         ...
 
-    async def run(self, run: Execution, policy: Choices) -> Outcome:
+    async def run(self, run: Execution, policy: Choices) -> SkillOutcome:
         """Carry the flow out."""
         ...
 
 
-class Choices(Protocol):
-    """`most_choices`: how many rows are offered when the user has to choose one. `skills`: None: none run."""
+class Choices:
+    """`skills` runs the flow's skill, and `writer` chooses other forms for frames, where models can be asked."""
 
-    most_choices: int
-    skills: Skills | None
+    most_choices = 5
+    """How many rows are offered when the user has to choose one."""
 
-    def entities(self, run: Execution) -> Entities | None: ...
+    skills: Skills | None = None
+    writer: FrameWriter | None = None
 
-    def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered: ...
+    def __init__(self, spec: FlowSpec) -> None:
+        self.spec = spec
 
-    def find_fault(self, run: Execution, data: JsonObject) -> str | None: ...
+    def entities(self, run: Execution) -> Entities | None:
+        """Name the tables, with their columns, that code may use; None leaves names unchecked."""
+        return run.context.world.registry.tables or None
 
-    def summary(self, run: Execution, arguments: JsonObject) -> JsonObject: ...
+    def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
+        """Gather the inputs of one tool call."""
+        return gather_arguments(run, use, tool)
 
-    def keep(self, run: Execution) -> JsonObject: ...
+    def find_fault(self, run: Execution, data: JsonObject) -> str | None:
+        """Say why a skill's result cannot be taken, in a sentence for the model; None when it can.
 
-    def label(self, run: Execution, row: JsonObject) -> str: ...
+        `run.returned` has what the tools gave, to hold the result against.
+        """
+        del run, data
+        return None
 
-    def frame(self, run: Execution) -> Frame: ...
+    def summary(self, run: Execution, arguments: JsonObject) -> JsonObject:
+        """Give the values of the template ``<dact>_confirm``, which is shown before a yes."""
+        return {**self.keep(run), **arguments}
 
-    def outputs(self, run: Execution) -> JsonObject: ...
+    def keep(self, run: Execution) -> JsonObject:
+        """Keep what earlier tools found that is still needed after the user's yes: the short values."""
+        return {name: value for name, value in run.data.items() if is_short(value)}
 
-    def fallback(self, run: Execution, failure: Failed) -> Dact | None: ...
+    def label(self, run: Execution, row: JsonObject) -> str:
+        """Name one row when the user has to choose."""
+        del run
+        return ", ".join(str(value) for value in row.values() if is_short(value))
 
-    def summarise(self, run: Execution, tool: Tool, data: JsonObject) -> str: ...
+    def frame(self, run: Execution) -> Frame:
+        return make_frame(run)
 
-    def note_effect(self, run: Execution, tool: Tool, arguments: JsonObject, data: JsonObject) -> None: ...
+    def outputs(self, run: Execution) -> JsonObject:
+        """Give the declared outputs, from what the tools returned, else from slots of the same name."""
+        found = {name: run.data.get(name, run.value(name)) for name in self.spec.outputs}
+        return {name: value for name, value in found.items() if value is not None}
+
+    def fallback(self, run: Execution, failure: Failed) -> Dact | None:
+        """Name the flow to which this failure always leads; it bypasses the ladder (PX-16)."""
+        del run
+        return self.spec.fallback if failure.category is FailureCategory.NOT_FOUND else None
+
+    def effect_summary(self, run: Execution, data: JsonObject) -> str:
+        """Say what was done, as it goes on after "I have already": ``booked your flight (PX7K2M)``.
+
+        The verb is the YAML's option `done`; without it the task is named.
+        """
+        done = self.spec.options.get("done") or f"done this: {run.flow.title}"
+        references = [str(data[name]) for name in self.spec.outputs if isinstance(data.get(name), str)]
+        return f"{done} ({references[0]})" if references else str(done)
+
+
+def is_short(value: Json) -> bool:
+    if isinstance(value, str):
+        return len(value) <= SHORT_TEXT
+    return isinstance(value, (bool, int, float))

@@ -1,53 +1,50 @@
-"""One execution of one flow: what the steps of a policy hand to each other."""
+"""Keeps what the steps of a policy hand to each other, and names the ways in which they end."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, get_args
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.frame import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.tools.runner import ToolRunner
+from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject, ToolId
 
 
 @dataclass(slots=True)
 class Execution:
-    """`data`: what the tools returned, merged by name; later tools win.
+    """One execution of one flow. `data`: what the tools returned, merged by name; later tools win.
 
+    `answers`: what each call returned, in order. `to_approve`: the tools whose calls need an approval, and why.
     `filled`: the slots that held values when the tools were called, for `verify`.
-    `gated`: the tools whose calls need an approval, and why.
     `warning`: why the data are only a part. `code`: what a skill wrote, for the frame.
+    `noted`: what was found is in the scratchpad.
     """
 
     flow: BaseFlow
     context: TurnContext
     tools: ToolRunner
     data: JsonObject = field(default_factory=JsonObject)
-    used: list[ToolId] = field(default_factory=list[ToolId])
-    returned: list[JsonObject] = field(default_factory=list[JsonObject])
-    """What each of the tools in `used` gave."""
+    answers: list[tuple[Tool, JsonObject]] = field(default_factory=list["tuple[Tool, JsonObject]"])
     frame: Frame | None = None
     filled: frozenset[str] = frozenset()
-    gated: dict[ToolId, str] = field(default_factory=dict[ToolId, str])
+    to_approve: dict[ToolId, str] = field(default_factory=dict[ToolId, str])
     warning: str | None = None
     code: str | None = None
     by_skill: bool = False
     noted: bool = False
-    """What was found is in the scratchpad."""
 
-    def take(self, tool_id: ToolId, data: JsonObject) -> None:
-        """Keep what a tool returned for later tools, the frame and the answer."""
-        self.used.append(tool_id)
-        self.returned.append(data)
-        self.data.update(data)
+    @property
+    def returned(self) -> list[JsonObject]:
+        return [data for _, data in self.answers]
 
     @property
     def has_result(self) -> bool:
-        return bool(self.used) or self.by_skill
+        return bool(self.answers) or self.by_skill
 
     def value(self, name: str) -> Json:
         return self.flow.value(name)
@@ -55,7 +52,7 @@ class Execution:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The flow is Completed and its frame, if its family makes one, is in the world."""
+    """The flow is Completed and its frame, if its family makes one, is among the turn's changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,3 +145,5 @@ class Recover:
 
 
 Ending: TypeAlias = Completed | Partial | NeedsInput | Parked | Stacked | GaveUp | Failed | Recover
+
+ENDINGS: tuple[type, ...] = get_args(Ending)

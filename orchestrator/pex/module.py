@@ -1,4 +1,4 @@
-"""PEX: finds the active flow's policy and has it carried out. Which flow is active is the Agent's business."""
+"""PEX: finds the active flow's policy and has it carried out. Which flow is active, the Agent decides."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ class PEX:
         if isinstance(work, Failed):
             return work
         flow, policy = work
-        settle_questions(context, flow)
+        close_answered_questions(context, flow)
         run = Execution(flow, context, self._tools)
         ending = await undo_first(run) or await policy.execute(run)
         keep_latest_question(context, flow)
         return ending
 
 
-def settle_questions(context: TurnContext, flow: BaseFlow) -> None:
+def close_answered_questions(context: TurnContext, flow: BaseFlow) -> None:
     """Close the questions about slots that hold a value by now."""
     handler = context.changes.state.ambiguity
     for entry in list(handler.open):
@@ -41,7 +41,7 @@ def settle_questions(context: TurnContext, flow: BaseFlow) -> None:
 
 
 def keep_latest_question(context: TurnContext, flow: BaseFlow) -> None:
-    """Of several open questions of a flow only the latest is still meant."""
+    """Close all open questions of a flow but the latest: only that one is still meant."""
     handler = context.changes.state.ambiguity
     mine = [entry for entry in handler.open if entry.flow_id == flow.flow_id]
     for entry in mine[:-1]:

@@ -6,15 +6,16 @@ A model that fails is None here, and noted: the rules decide then.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from itertools import chain, repeat
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.models.engineer import PromptEngineer
-from orchestrator.plans import prompts
-from orchestrator.plans.drafts import Draft, Ground, Refused, check_draft
-from orchestrator.plans.search import Judgement, Outcome, Task, search
+from orchestrator.plans.drafts import Draft, Ground, Refused, catalogue, check_draft
+from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
 from orchestrator.ports.language_model import MODEL_FAILURES
 from orchestrator.types import Json, JsonObject
 
@@ -23,46 +24,87 @@ MOST_LESSONS = 9
 MOST_FAULTS = 3
 MOST_NOTES = 8
 
+DECOMPOSE, ALTERNATIVES, SCORE = "plan_decompose", "plan_alternatives", "plan_score"
+REPLAN, COMPLETE = "plan_replan", "plan_complete"
+MOST_HISTORY = 7
+
+
+def _object(required: list[str], **properties: JsonObject) -> JsonObject:
+    return {"type": "object", "properties": properties, "required": required}
+
+
+def _list(items: JsonObject) -> JsonObject:
+    return {"type": "array", "items": items}
+
+
+_TEXT: JsonObject = {"type": "string"}
+_STEPS = _list(_object(["dact"], dact=_TEXT, slots={"type": "object"}, needs=_list(_TEXT), purpose=_TEXT))
+DECOMPOSITION = _object(["steps"], steps=_STEPS)
+SEVERAL = _object(["plans"], plans=_list(DECOMPOSITION))
+SCORED = _object(
+    ["judgements"], judgements=_list(_object(["score"], score={"type": "number"}, faults=_list(_TEXT)))
+)
+REPLANNING = _object(["decision"], decision={"enum": ["keep", "change", "stop"]}, steps=_STEPS, reason=_TEXT)
+COMPLETION = _object(["complete"], complete={"type": "boolean"}, missing=_list(_TEXT), summary=_TEXT)
+
 
 class Advisor:
-    def __init__(self, engineer: PromptEngineer | None) -> None:
+    """`ground`: turns the words of a model's values into values that slots take."""
+
+    def __init__(self, engineer: PromptEngineer | None, ground: Ground) -> None:
         self._engineer = engineer
+        self._ground = ground
 
     @property
     def available(self) -> bool:
         return self._engineer is not None and self._engineer.available
 
-    async def decompose(
-        self, plan: PlanFlow, context: TurnContext, ground: Ground, room: int
-    ) -> Draft | Refused | None:
-        """A decomposition; a refused one is asked for once more, with what was wrong."""
+    def check_draft(
+        self, body: JsonObject, plan: PlanFlow, context: TurnContext, room: int
+    ) -> Draft | Refused:
+        """Judge a decomposition as a model answered it. `room`: how many steps there may be."""
+        return check_draft(body, plan, context.world.domain.flows, self._ground, room, context.now)
+
+    async def decompose(self, plan: PlanFlow, context: TurnContext, room: int) -> Draft | Refused | None:
+        """Ask for a decomposition; a refused one is asked for once more, with what was wrong."""
         problems: tuple[str, ...] = ()
         draft: Draft | Refused | None = None
         for _ in range(2):
-            question = prompts.ask_for_steps(plan, context, room, problems)
-            body = await self._ask(prompts.DECOMPOSE, question, prompts.DECOMPOSITION, context)
+            question = _ask_for_steps(plan, context, room, problems)
+            body = await self._ask(DECOMPOSE, question, DECOMPOSITION, context)
             if body is None:
                 return draft
-            draft = check_draft(body, plan, context.world.domain.flows, ground, room, context.now)
+            draft = self.check_draft(body, plan, context, room)
             if isinstance(draft, Draft):
                 return draft
             problems = draft.reasons
         return draft
 
     async def search(
-        self, first: Draft, plan: PlanFlow, context: TurnContext, ground: Ground, room: int
-    ) -> Outcome[Draft]:
+        self, first: Draft, plan: PlanFlow, context: TurnContext, room: int
+    ) -> SearchResult[Draft]:
         """Look for a better decomposition than the first (PL-5)."""
         config = context.world.domain.config.plans
+        about = {**_frame_question(context), "goal": plan.goal or context.text, "known": plan.values()}
 
         async def expand(draft: Draft, lessons: Sequence[Sequence[str]], width: int) -> list[Draft]:
-            wanted = width - 1 if draft is _NOTHING else width
-            found = await self._find_others(draft, lessons, wanted, plan, context, ground, room)
-            return [first, *found] if draft is _NOTHING else found
+            found = [first] if draft is _NOTHING else []
+            question: dict[str, Json] = {
+                **about,
+                "plan": draft.show(),
+                "max_steps": room,
+                "lessons": list(dict.fromkeys(chain.from_iterable(lessons)))[:MOST_LESSONS],
+                "wanted": width - len(found),
+            }
+            if width > len(found):
+                body = await self._ask(ALTERNATIVES, question, SEVERAL, context)
+                drafts = [self.check_draft(one, plan, context, room) for one in _objects(body, "plans")]
+                found += [draft for draft in drafts if isinstance(draft, Draft)]
+            return found
 
         async def judge(drafts: Sequence[Draft]) -> list[Judgement]:
-            question = {**self._about(plan, context), "plans": [draft.show() for draft in drafts]}
-            body = await self._ask(prompts.SCORE, question, prompts.SCORED, context)
+            question = {**about, "plans": [draft.show() for draft in drafts]}
+            body = await self._ask(SCORE, question, SCORED, context)
             entries = body["judgements"] if body is not None and is_list(body["judgements"]) else []
             found = [_read_judgement(entry) for entry in entries]
             return [*found, *repeat(Judgement(0.0), len(drafts))][: len(drafts)]
@@ -75,65 +117,30 @@ class Advisor:
             variants=config.tree_variants,
         )
 
-    async def _find_others(
-        self,
-        draft: Draft,
-        lessons: Sequence[Sequence[str]],
-        wanted: int,
-        plan: PlanFlow,
-        context: TurnContext,
-        ground: Ground,
-        room: int,
-    ) -> list[Draft]:
-        if wanted <= 0:
-            return []
-        question = {
-            **self._about(plan, context),
-            "plan": draft.show(),
-            "max_steps": room,
-            "lessons": list(dict.fromkeys(chain.from_iterable(lessons)))[:MOST_LESSONS],
-            "wanted": wanted,
-        }
-        body = await self._ask(prompts.ALTERNATIVES, question, prompts.SEVERAL, context)
-        bodies = body["plans"] if body is not None and is_list(body["plans"]) else []
-        drafts = [
-            check_draft(entry, plan, context.world.domain.flows, ground, room, context.now)
-            for entry in bodies
-            if is_object(entry)
-        ]
-        return [draft for draft in drafts if isinstance(draft, Draft)]
-
-    def _about(self, plan: PlanFlow, context: TurnContext) -> dict[str, Json]:
-        return {
-            **prompts.frame_question(context),
-            "goal": plan.goal or context.text,
-            "known": plan.values(),
-        }
-
     async def replan(
         self, plan: PlanFlow, context: TurnContext, room: int, news: Sequence[str] = ()
     ) -> JsonObject | None:
         """Ask what should become of the rest of a plan (PL-2)."""
         question: dict[str, Json] = {
-            **prompts.frame_question(context),
+            **_frame_question(context),
             "max_steps": room,
             "goal": plan.goal,
-            "done": prompts.show_steps(plan, finished=True),
-            "remaining": prompts.show_steps(plan, finished=False),
-            "result": prompts.show_findings(plan, context),
+            "done": _show_steps(plan, finished=True),
+            "remaining": _show_steps(plan, finished=False),
+            "result": _show_findings(plan, context),
             "notes": [note.text for note in await context.recall.notes.read(MOST_NOTES)],
             "news": list(news),
         }
-        return await self._ask(prompts.REPLAN, question, prompts.REPLANNING, context)
+        return await self._ask(REPLAN, question, REPLANNING, context)
 
     async def judge(self, plan: PlanFlow, context: TurnContext) -> JsonObject | None:
         """Ask whether the goal is met (PL-3)."""
         question: dict[str, Json] = {
-            "assistant": prompts.frame_question(context)["assistant"],
+            "assistant": _frame_question(context)["assistant"],
             "goal": plan.goal,
-            "done": prompts.show_steps(plan, finished=True),
+            "done": _show_steps(plan, finished=True),
         }
-        return await self._ask(prompts.COMPLETE, question, prompts.COMPLETION, context)
+        return await self._ask(COMPLETE, question, COMPLETION, context)
 
     async def _ask(
         self, prompt_id: str, question: dict[str, Json], schema: JsonObject, context: TurnContext
@@ -147,10 +154,75 @@ class Advisor:
             return None
 
 
+def _objects(body: JsonObject | None, name: str) -> list[JsonObject]:
+    """List the objects of an answer's list; what cannot be read is left out."""
+    entries = None if body is None else body.get(name)
+    return [entry for entry in entries if is_object(entry)] if is_list(entries) else []
+
+
 def _read_judgement(body: Json) -> Judgement:
-    """What cannot be read counts as nothing."""
+    """Read a judgement; what cannot be read counts as nothing."""
     if not is_object(body) or not isinstance(score := body.get("score"), int | float):
         return Judgement(0.0)
     faults = body.get("faults")
     said = [str(fault)[:300] for fault in faults] if is_list(faults) else []
     return Judgement(float(score), tuple(said[:MOST_FAULTS]))
+
+
+def _frame_question(context: TurnContext) -> dict[str, Json]:
+    """Begin a question about a plan."""
+    domain = context.world.domain
+    return {
+        "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
+        "today": datetime.fromtimestamp(context.now, UTC).strftime("%A, %Y-%m-%d"),
+        "flows": [_show_flow(flow) for flow in catalogue(domain.flows).values()],
+    }
+
+
+def _ask_for_steps(
+    plan: PlanFlow, context: TurnContext, room: int, problems: tuple[str, ...]
+) -> dict[str, Json]:
+    return {
+        **_frame_question(context),
+        "max_steps": room,
+        "utterance": plan.goal or context.text,
+        "history": [
+            {"role": message.role, "text": message.text}
+            for message in context.changes.state.history.messages[-MOST_HISTORY:]
+        ],
+        "known": plan.values(),
+        "done": _show_steps(plan, finished=True),
+        "problems": list(problems),
+    }
+
+
+def _show_steps(plan: PlanFlow, *, finished: bool) -> list[JsonObject]:
+    return [_show_step(step) for step in plan.steps if step.is_finished is finished]
+
+
+def _show_findings(plan: PlanFlow, context: TurnContext) -> list[JsonObject]:
+    """Show what the steps that ended in this turn found, or why they failed."""
+    ended = {flow.flow_id for flow in context.changes.finished}
+    return [_show_step(step) for step in plan.steps if step.flow_id in ended]
+
+
+def _show_step(step: PlanStep) -> JsonObject:
+    body: JsonObject = {"dact": step.dact, "purpose": step.label}
+    if step.is_finished:
+        body["outcome"] = "done" if step.is_done else step.note or f"not done ({step.standing})"
+        body["found"] = step.outputs
+    else:
+        body["slots"] = step.slots
+        body["needs"] = list(step.needs)
+    return body
+
+
+def _show_flow(flow: type[BaseFlow]) -> JsonObject:
+    spec = flow.spec
+    return {
+        "dact": spec.dact,
+        "intent": spec.intent,
+        "description": spec.description,
+        "slots": [{"name": name} for name in spec.slots],
+        "outputs": list(spec.outputs),
+    }

@@ -1,4 +1,4 @@
-"""Where a step's values come from: the plan's slots and what earlier steps found (FS-7)."""
+"""Gives a step's values: from the plan's slots and from what earlier steps found (FS-7)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from orchestrator.types import Json, JsonObject
 
 
 def look_up(plan: PlanFlow, binding: Binding) -> Json:
-    """The value of a binding now; None when it is not known."""
+    """Give the value of a binding now; None when it is not known."""
     if not binding.name:
         return binding.value
     if binding.step is None:
@@ -23,25 +23,23 @@ def read_bindings(step: PlanStep) -> dict[str, Binding]:
 
 
 def resolve(plan: PlanFlow, step: PlanStep) -> JsonObject:
-    """The values known by now for a step's slots."""
+    """Give the values known by now for a step's slots."""
     found = {slot: look_up(plan, binding) for slot, binding in read_bindings(step).items()}
     return {slot: value for slot, value in found.items() if value is not None}
 
 
 def inherit(plan: PlanFlow, step: PlanStep, spec: FlowSpec) -> JsonObject:
-    """Declared inputs that nobody bound, from the steps that this one needs, the latest first (FS-7)."""
-    givers = [other for other in reversed(plan.steps) if other.name in step.needs and other.outputs]
+    """Take declared inputs that nobody bound from the steps that this one needs, the latest first (FS-7)."""
     values: JsonObject = {}
-    for name in spec.inputs:
-        if name not in step.slots:
-            giver = next((other for other in givers if other.outputs.get(name) is not None), None)
-            if giver is not None:
-                values[name] = giver.outputs[name]
+    for giver in plan.steps:
+        if giver.name in step.needs:
+            found = {name: giver.outputs.get(name) for name in spec.inputs if name not in step.slots}
+            values |= {name: value for name, value in found.items() if value is not None}
     return values
 
 
 def holds(plan: PlanFlow, condition: Condition) -> bool | None:
-    """Whether a condition holds; None as long as the step that decides it has not ended."""
+    """Say whether a condition holds; None as long as the step that decides it has not ended."""
     binding = condition.binding
     if binding.step is not None:
         step = plan.step_named(binding.step)

@@ -1,19 +1,22 @@
-"""What a replanning check can decide: a closed set (PL-2), and how it is kept."""
+"""Changes of plans: what a replanning check can decide (PL-2), how it is made, kept on record and put on the stack."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, read_progress
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.plans.consistency import find_disagreements
 from orchestrator.turns.plan import PlanRevision
 from orchestrator.types import Json, JsonObject
 
 
-class Outcome(StrEnum):
+class ChangeKind(StrEnum):
     CONTINUE = "continue"
     REORDER = "reorder"
     EXPAND = "expand"
@@ -27,14 +30,14 @@ class Change:
     `matters`: the user should be told.
     """
 
-    outcome: Outcome
+    kind: ChangeKind
     steps: tuple[str, ...] = ()
     why: str = ""
     matters: bool = True
 
 
 def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
-    """Keep a revision of a plan, with the steps as they are now."""
+    """Record a revision of a plan, with the steps as they are now."""
     plan.noted += 1
     context.changes.plan_log.append(
         PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more))
@@ -42,14 +45,25 @@ def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str =
     context.log.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
 
 
-def note_pushed(context: TurnContext, flows: list[BaseFlow]) -> None:
-    """Tell that steps of a plan have become flows on the stack."""
-    for flow in flows:
+def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
+    """Put the planned steps onto the stack; a flow that waited there may be adopted as one of them."""
+    for flow in stack_steps(context.changes.state.stack, plan, context.world.domain.flows, context.now):
         context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id, plan_id=flow.plan_id)
+    check_consistency(context, plan)
+
+
+def check_consistency(context: TurnContext, plan: PlanFlow) -> None:
+    """Record where flows at work, or those that had an effect, hold other values than their plan."""
+    acted = {note.flow_id for note in context.changes.state.effects}
+    done = [flow for flow in context.changes.state.completed if flow.flow_id in acted]
+    found = find_disagreements(plan, [*done, *context.changes.state.stack.flows])
+    if found:
+        why = "; ".join(str(one) for one in found)
+        context.log.failed_check("plans", "plan_consistency", why, plan.flow_id)
 
 
 def describe(plan: PlanFlow, **more: Json) -> JsonObject:
-    """A plan as it is kept and shown."""
+    """Show a plan as it is kept and served."""
     return {
         "steps": [
             {
@@ -91,26 +105,27 @@ def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: st
         if same is not None:
             kept.append(same)
         else:
-            step.name = _free_name(plan, step.name, added)
+            step.name = free_name(step.name, (*plan.steps, *added))
             added.append(step)
         order.append((same or step).name)
     dropped = [step for step in remaining if all(step is not old for old in kept)]
     changes = [
-        Change(Outcome.PRUNE, (step.label,), why)
+        Change(ChangeKind.PRUNE, (step.label,), why)
         for step in dropped
         if drop_step(context.changes.state.stack, plan, step, why, context.now)
     ]
     if added:
         add_steps(plan, added)
-        changes.append(Change(Outcome.EXPAND, tuple(step.label for step in added), why))
+        changes.append(Change(ChangeKind.EXPAND, tuple(step.label for step in added), why))
     before = [step.name for step in kept]
     if order_steps(plan, order) and [s.name for s in remaining if s in kept] != before:
         labels = tuple(step.label for step in plan.steps if not step.is_finished)
-        changes.append(Change(Outcome.REORDER, labels, why))
+        changes.append(Change(ChangeKind.REORDER, labels, why))
     return changes
 
 
-def _free_name(plan: PlanFlow, name: str, added: list[PlanStep]) -> str:
-    taken = {step.name for step in (*plan.steps, *added)}
-    names = (name if number == 1 else f"{name}_{number}" for number in range(1, len(taken) + 2))
+def free_name(name: str, steps: Iterable[PlanStep]) -> str:
+    """Give a name that none of the steps has: the wanted one, else with a number."""
+    taken = {step.name for step in steps}
+    names = (name if number == 1 else f"{name}_{number}" for number in count(1))
     return next(free for free in names if free not in taken)

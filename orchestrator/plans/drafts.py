@@ -1,4 +1,4 @@
-"""Decompositions that a model wrote: made fit for the catalogue where they can be, else refused with reasons (PL-1)."""
+"""Judges decompositions that a model wrote: fits them to the catalogue, or refuses them with reasons (PL-1)."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.slots import Rejected
 from orchestrator.dialogue.specification import Binding, Family
+from orchestrator.plans.changes import free_name
 from orchestrator.types import Dact, FlowId, Json, JsonObject, new_id
 
+# A plan within a plan is refused; talk and housekeeping are nobody's step.
 NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL, Family.CONVERSE})
-"""A plan within a plan is refused; talk and housekeeping are nobody's step."""
 
+# Turns the words of a value into the value that the slot wants; what cannot be is left out.
 Ground: TypeAlias = Callable[[type[BaseFlow], Mapping[str, Json], float], JsonObject]
-"""Turns the words of a value into the value that the slot wants; what cannot be is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Refused:
 
 
 def catalogue(flow_types: FlowTypes) -> dict[Dact, type[BaseFlow]]:
-    """The flows that can be steps of a plan."""
+    """List the flows that can be steps of a plan."""
     return {dact: flow for dact, flow in flow_types.items() if flow.spec.family not in NO_STEPS}
 
 
@@ -64,8 +65,8 @@ def check_draft(
     try:
         ordered = check.sort()
     except CycleError as error:
-        names = " → ".join(str(name) for name in error.args[1])
-        return Refused((*check.problems, f"The steps wait for each other: {names}."))
+        circle = " → ".join(str(name) for name in error.args[1])
+        return Refused((*check.problems, f"The steps wait for each other: {circle}."))
     if not ordered:
         return Refused((*check.problems, "No step is left."))
     if len(ordered) > room:
@@ -109,20 +110,15 @@ class _DraftCheck:
             PlanStep(
                 flow_id=FlowId(new_id("flow")),
                 dact=dact,
-                name=self._name(dact),
+                name=free_name(dact, (*self.plan.steps, *self.steps)),
                 purpose=str(entry.get("purpose") or flow.spec.description)[:120],
                 slots=slots,
                 needs=tuple(map(_clean, needs)) if is_list(needs) else (),
             )
         )
 
-    def _name(self, dact: str) -> str:
-        taken = {step.name for step in (*self.plan.steps, *self.steps)}
-        names = (dact if number == 1 else f"{dact}_{number}" for number in range(1, len(taken) + 2))
-        return next(name for name in names if name not in taken)
-
     def sort(self) -> list[PlanStep]:
-        """In the model's order where the needs allow it. Raises CycleError."""
+        """Sort in the model's order where the needs allow it. Raises CycleError."""
         done = {step.name for step in self.plan.steps if step.is_done}
         for step in self.steps:
             self._check_needs(step, done)
@@ -147,7 +143,7 @@ class _DraftCheck:
         step.needs = tuple(name for name in step.needs if name in known and name != step.name)
 
     def _bind_inputs(self, step: PlanStep) -> None:
-        """An input that the step lacks comes from the plan's slot of that name, or from a step that gives it."""
+        """Bind inputs that the step lacks to the plan's slot of that name, or to a step that gives them."""
         spec = self.usable[step.dact].spec
         before = self.steps[: self.steps.index(step)]
         for name in dict.fromkeys([*spec.inputs, *spec.slots]):

@@ -14,14 +14,14 @@ from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_list
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.plans.advisor import Advisor
-from orchestrator.plans.changes import Change, Outcome, revise
-from orchestrator.plans.drafts import Draft, Ground, Refused, check_draft
+from orchestrator.plans.changes import Change, revise
+from orchestrator.plans.drafts import Draft, Refused
 from orchestrator.plans.recipe import apply_rules, count_steps, due_steps, find_missing, make_step
 from orchestrator.telemetry import SignalType
 from orchestrator.types import JsonObject
 
+# From this many steps on a decomposition is searched for under `auto` (PL-5).
 WORTH_A_TREE = 4
-"""From this many steps on a decomposition is searched for under `auto` (PL-5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Decomposed:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class GoalCheck:
     """`missing`: what of the goal is not met, for the user."""
 
     complete: bool
@@ -46,12 +46,11 @@ class Verdict:
 class Planner:
     """One per domain and process."""
 
-    def __init__(self, advisor: Advisor, ground: Ground) -> None:
+    def __init__(self, advisor: Advisor) -> None:
         self._advisor = advisor
-        self._ground = ground
 
     async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
-        """The steps of a request, or more of them for one whose goal is not met. None: nobody knows any."""
+        """Find the steps of a request, or more of them for one whose goal is not met. None: nobody knows any."""
         room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None
@@ -65,19 +64,19 @@ class Planner:
         return Decomposed(steps, "recipe") if steps else None
 
     async def _ask_for_steps(self, plan: PlanFlow, context: TurnContext, room: int) -> Decomposed | None:
-        draft = await self._advisor.decompose(plan, context, self._ground, room)
+        draft = await self._advisor.decompose(plan, context, room)
         if draft is None:
             return None
         if isinstance(draft, Refused):
-            context.log.failed_check("planning", "decomposition", " ".join(draft.reasons), plan.flow_id)
+            context.log.failed_check("plans", "decomposition", " ".join(draft.reasons), plan.flow_id)
             return None
         record: JsonObject | None = None
         if self._is_worth_a_tree(draft, context):
-            outcome = await self._advisor.search(draft, plan, context, self._ground, room)
-            record = outcome.record(Draft.show)
-            draft = outcome.best.state if outcome.best is not None else draft
+            found = await self._advisor.search(draft, plan, context, room)
+            record = found.record(Draft.show)
+            draft = found.best.state if found.best is not None else draft
             context.log.signal(
-                "planning", SignalType.PLAN, plan.flow_id, search=record["calls"], chosen=record["chosen"]
+                "plans", SignalType.PLAN, plan.flow_id, search=record["calls"], chosen=record["chosen"]
             )
         return Decomposed(draft.steps, "model", draft.problems, record)
 
@@ -88,7 +87,7 @@ class Planner:
     async def check(
         self, plan: PlanFlow, context: TurnContext, *, trouble: bool, news: Sequence[str] = ()
     ) -> list[Change]:
-        """The replanning check (PL-2): change the plan for what has been found; empty: continue.
+        """Make the replanning check (PL-2): change the plan for what has been found; empty: continue.
 
         `trouble`: a step failed or was refused, a value was corrected, or something was found
         meanwhile. `news`: what, for a model.
@@ -114,24 +113,23 @@ class Planner:
         if body["decision"] != "change":
             return []
         rest = _without(plan, remaining)
-        room += len(remaining)
-        draft = check_draft(body, rest, context.world.domain.flows, self._ground, room, context.now)
+        draft = self._advisor.check_draft(body, rest, context, room + len(remaining))
         if isinstance(draft, Refused):
-            context.log.failed_check("planning", "replanning", " ".join(draft.reasons), plan.flow_id)
+            context.log.failed_check("plans", "replanning", " ".join(draft.reasons), plan.flow_id)
             return []
         return revise(plan, context, list(draft.steps), why)
 
-    async def judge(self, plan: PlanFlow, context: TurnContext) -> Verdict:
-        """Whether the goal is met: by the steps, and by a model where one is to be asked (PL-3)."""
+    async def judge(self, plan: PlanFlow, context: TurnContext) -> GoalCheck:
+        """Check whether the goal is met: by the steps, and by a model where one is to be asked (PL-3)."""
         missing = find_missing(plan)
         asked = self._always_asks(context) or not plan.spec.recipe
         body = await self._advisor.judge(plan, context) if asked and self._may_ask(context) else None
         if body is None:
-            return Verdict(not missing, tuple(missing))
+            return GoalCheck(not missing, tuple(missing))
         named = body.get("missing")
         lacking = [str(part)[:120] for part in named] if is_list(named) else []
         complete = bool(body["complete"]) and not missing
-        return Verdict(complete, tuple(missing or lacking), str(body.get("summary") or "")[:1000])
+        return GoalCheck(complete, tuple(missing or lacking), str(body.get("summary") or "")[:1000])
 
     def _may_ask(self, context: TurnContext) -> bool:
         return context.world.domain.config.plans.model != "off" and self._advisor.available
@@ -141,11 +139,8 @@ class Planner:
 
 
 def _without(plan: PlanFlow, steps: list[PlanStep]) -> PlanFlow:
-    """The same plan with only what is over, for the names that new steps may take."""
+    """Copy the plan with only what is over, for the names that new steps may take."""
     rest = type(plan)(plan.started_at, flow_id=plan.flow_id)
     rest.slots, rest.goal = plan.slots, plan.goal
     rest.steps = [step for step in plan.steps if all(step is not other for other in steps)]
     return rest
-
-
-__all__ = ["Change", "Decomposed", "Outcome", "Planner", "Verdict"]

@@ -1,4 +1,4 @@
-"""Declared plans: their steps as they apply to one request (PL-1). No model is asked."""
+"""Applies declared plans: the steps of one request, and the rules that prune and expand them (PL-1, PL-2)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from orchestrator.dialogue.plan import add_steps, drop_step
 from orchestrator.dialogue.plan_step import ANSWERED, BOUND, PlanStep
 from orchestrator.dialogue.specification import RecipeStep
 from orchestrator.plans.bindings import holds, resolve
-from orchestrator.plans.changes import Change, Outcome
+from orchestrator.plans.changes import Change, ChangeKind
 from orchestrator.types import FlowId, new_id
 
+# The note of a plan whose steps a model chose: what is declared does not join it, and what the model
+# gave up before it was begun is not missed.
 BY_MODEL = "by_model"
-"""The note of a plan whose steps a model chose: what is declared does not join it, and what the model
-gave up before it was begun is not missed."""
 
 
 def make_step(declared: RecipeStep) -> PlanStep:
@@ -31,7 +31,7 @@ def make_step(declared: RecipeStep) -> PlanStep:
 
 
 def due_steps(plan: PlanFlow) -> list[RecipeStep]:
-    """Declared steps that should be part of the plan by now and are not; none where a model made the plan."""
+    """List declared steps that should be part of the plan by now and are not; none where a model made the plan."""
     if plan.notes.get(BY_MODEL):
         return []
     return [
@@ -44,7 +44,7 @@ def due_steps(plan: PlanFlow) -> list[RecipeStep]:
 
 
 def fails(plan: PlanFlow, declared: RecipeStep) -> bool:
-    """Whether a condition of the step is known not to hold."""
+    """Say whether a condition of the step is known not to hold."""
     return any(holds(plan, condition) is False for condition in declared.when)
 
 
@@ -53,7 +53,7 @@ def declared_step(plan: PlanFlow, name: str) -> RecipeStep | None:
 
 
 def find_missing(plan: PlanFlow) -> list[str]:
-    """Labels of what was wanted and not done; what the user gave up is not wanted any more."""
+    """Label what was wanted and not done; what the user gave up is not wanted any more."""
     wanted = {step.name for step in plan.steps} | {declared.name for declared in due_steps(plan)}
     return [label for name in _in_order(plan, wanted) if (label := _lacking(plan, name))]
 
@@ -91,7 +91,7 @@ def _prune(plan: PlanFlow, context: TurnContext) -> Change | None:
 
 
 def _is_waiting(step: PlanStep, context: TurnContext) -> bool:
-    """It has come to the top in this very round, and nothing was done for it."""
+    """Say whether it has come to the top in this very round, and nothing was done for it."""
     active = context.changes.state.stack.active
     return active is not None and active.flow_id == step.flow_id and BOUND not in active.notes
 
@@ -101,15 +101,15 @@ def _why_prune(plan: PlanFlow, step: PlanStep, context: TurnContext) -> Change |
     if failed is not None:
         needed = plan.step_named(failed)
         why = f"it needs “{needed.label if needed else failed}”, which was not done"
-        return Change(Outcome.PRUNE, (step.label,), why)
+        return Change(ChangeKind.PRUNE, (step.label,), why)
     declared = declared_step(plan, step.name)
     if declared is not None and fails(plan, declared):
-        return Change(Outcome.PRUNE, (step.label,), declared.otherwise or "it is not called for")
+        return Change(ChangeKind.PRUNE, (step.label,), declared.otherwise or "it is not called for")
     answer = _find_answer(plan, step, context)
     if answer is None:
         return None
     step.outputs = {name: copy_json(value) for name, value in answer.outputs.items()}
-    return Change(Outcome.PRUNE, (step.label,), ANSWERED, matters=False)
+    return Change(ChangeKind.PRUNE, (step.label,), ANSWERED, matters=False)
 
 
 def _has_failed(plan: PlanFlow, name: str) -> bool:
@@ -118,28 +118,21 @@ def _has_failed(plan: PlanFlow, name: str) -> bool:
 
 
 def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFlow | None:
-    """A completed flow that did the very same without changing anything: same task, same values, all known."""
+    """Find a completed flow that did the very same without changing anything: same task, same values, all known."""
     values = resolve(plan, step)
     if len(values) < len(step.slots) or not values:
         return None
     done = [*context.changes.state.completed, *(flow for flow in context.changes.finished if flow.outputs)]
+    acted = {note.flow_id for note in context.changes.state.effects}
     for flow in reversed(done):
-        same = flow.dact == step.dact and flow.spec.outputs and flow.outputs
-        if same and _had(flow, values) and not _had_effect(flow, context):
+        same = flow.dact == step.dact and flow.spec.outputs and flow.outputs and flow.flow_id not in acted
+        if same and all(same_value(flow.value(name), value) for name, value in values.items()):
             return flow
     return None
 
 
-def _had(flow: BaseFlow, values: dict[str, object]) -> bool:
-    return all(same_value(flow.value(name), value) for name, value in values.items())
-
-
-def _had_effect(flow: BaseFlow, context: TurnContext) -> bool:
-    return any(note.flow_id == flow.flow_id for note in context.changes.state.effects)
-
-
 def _expand(plan: PlanFlow, limit: int) -> Change | None:
-    """The next declared step whose conditions hold by now, if there is room for it."""
+    """Add the next declared step whose conditions hold by now, if there is room for it."""
     due = due_steps(plan)
     if not due or count_steps(plan) >= limit:
         return None
@@ -148,16 +141,16 @@ def _expand(plan: PlanFlow, limit: int) -> Change | None:
     step = make_step(due[0])
     add_steps(plan, [step])
     _move_before_later_ones(plan, step, earlier)
-    return Change(Outcome.EXPAND, (step.label,))
+    return Change(ChangeKind.EXPAND, (step.label,))
 
 
 def _move_before_later_ones(plan: PlanFlow, step: PlanStep, earlier: set[str]) -> None:
-    """Where the recipe has it: before the planned steps that the recipe declares after it."""
+    """Put it where the recipe has it: before the planned steps that the recipe declares after it."""
     plan.steps.remove(step)
     later = (i for i, other in enumerate(plan.steps) if not other.is_finished and other.name not in earlier)
     plan.steps.insert(next(later, len(plan.steps)), step)
 
 
 def count_steps(plan: PlanFlow) -> int:
-    """Sub-flows that count towards the budget: all but those given up before they were begun."""
+    """Count the sub-flows of the budget: all but those given up before they were begun."""
     return sum(not step.was_never_begun for step in plan.steps)

@@ -1,6 +1,6 @@
-"""What a tool call passes on its way out and back, as a list of small wrappers around the transport.
+"""Wraps tool calls on their way out and back, in the order of `MIDDLEWARE`.
 
-The list is `wrap_calls`. The input is checked, and the journal asked, before any of it (`tools`).
+The input is checked, and the journal asked, before any of it (`runner`).
 """
 
 from __future__ import annotations
@@ -9,27 +9,26 @@ import asyncio
 import hashlib
 import math
 import random
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Protocol, TypeAlias
 
 import orjson
 
 from orchestrator.dialogue.json_values import holds_nul
-from orchestrator.domain.configuration import DomainConfig, Resilience
+from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.services import ToolCall
 from orchestrator.errors import FailureCategory
 from orchestrator.ports.tools import RateLimits, ToolCache, ToolTransport
 from orchestrator.telemetry import get_logger
 from orchestrator.tools.in_process import InProcessCache, InProcessRateLimits, SharedStore
-from orchestrator.tools.orphaned_calls import Strays
-from orchestrator.tools.toolbox import Tool, ToolData, ToolError
-from orchestrator.types import JsonObject
+from orchestrator.tools.orphaned_calls import OrphanedCalls
+from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError
+from orchestrator.types import JsonObject, ToolId
 
 _log = get_logger(__name__)
-
-Outcome: TypeAlias = ToolData | ToolError
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +42,7 @@ class ToolRequest:
         return self.tool.spec
 
 
-Handler: TypeAlias = Callable[[ToolRequest], Awaitable[Outcome]]
-
-
-class Wrapper(Protocol):
-    async def __call__(self, request: ToolRequest, inner: Handler) -> Outcome:
-        """Answer the request, usually by handing it to `inner`."""
-        ...
+Handler: TypeAlias = Callable[[ToolRequest], Awaitable[ToolAnswer]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,43 +54,42 @@ class ToolPorts:
     cache: ToolCache = field(default_factory=InProcessCache)
 
 
-def wrap_calls(
-    carry: Handler, ports: ToolPorts, config: DomainConfig, domain_name: str, strays: Strays
-) -> Handler:
-    """The way of a call, outermost first.
+@dataclass(frozen=True, slots=True)
+class CallSetting:
+    """The parts that the middleware of a domain works with."""
 
-    The limit counts what really goes out: each attempt, and nothing that the cache knows. The
-    time-out is that of one attempt.
-    """
-    wrappers: Sequence[Wrapper] = (
-        UseCache(ports.cache, domain_name),
-        Retry(config.resilience),
-        LimitRate(ports.limits, domain_name),
-        StopWaiting(strays),
-        CheckOutput(config.network.max_output_bytes),
-    )
-    handler = carry
-    for wrapper in reversed(wrappers):
-        handler = _around(wrapper, handler)
+    domain_name: str
+    config: DomainConfig
+    ports: ToolPorts
+    orphans: OrphanedCalls
+
+
+class Middleware(Protocol):
+    async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
+        """Answer the request, usually by handing it to `inner`."""
+        ...
+
+
+def wrap_calls(transport: Handler, setting: CallSetting) -> Handler:
+    """Put the middleware around what makes one attempt."""
+    handler = transport
+    for middleware in reversed(MIDDLEWARE):
+        handler = partial(middleware(setting), inner=handler)
     return handler
 
 
-def _around(wrapper: Wrapper, inner: Handler) -> Handler:
-    return lambda request: wrapper(request, inner)
-
-
-class UseCache:
-    """Answers of idempotent tools are kept for `cache_ttl_ms`; errors never.
+class Cache:
+    """Keep answers of idempotent tools for `cache_ttl_ms`; errors never.
 
     A tool that sees private data has a cache per user; without a user it has none.
     """
 
-    def __init__(self, cache: ToolCache, domain_name: str) -> None:
-        self._cache = cache
-        self._domain_name = domain_name
+    def __init__(self, setting: CallSetting) -> None:
+        self._cache = setting.ports.cache
+        self._domain_name = setting.domain_name
         self._store = SharedStore("tool cache", "every call goes out")
 
-    async def __call__(self, request: ToolRequest, inner: Handler) -> Outcome:
+    async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
         if not spec.idempotent or not spec.cache_ttl_ms:
             return await inner(request)
@@ -126,12 +118,12 @@ async def _nothing() -> None:
 
 
 class Retry:
-    """Idempotent tools are tried again after errors that may pass, with exponential backoff and jitter."""
+    """Try idempotent tools again after errors that may pass, with exponential backoff and jitter."""
 
-    def __init__(self, resilience: Resilience) -> None:
-        self._resilience = resilience
+    def __init__(self, setting: CallSetting) -> None:
+        self._resilience = setting.config.resilience
 
-    async def __call__(self, request: ToolRequest, inner: Handler) -> Outcome:
+    async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         outcome = await inner(request)
         for number in range(request.spec.max_retries if request.spec.idempotent else 0):
             if not (isinstance(outcome, ToolError) and outcome.retryable):
@@ -148,16 +140,16 @@ class Retry:
         return max(random.uniform(0, longest), asked_for_s or 0.0)
 
 
-class LimitRate:
-    """At most `rate_limit_rpm` attempts a minute, of all workers together; of this one when nobody counts."""
+class RateLimit:
+    """Allow `rate_limit_rpm` attempts a minute of all workers together; of this one when nobody counts."""
 
-    def __init__(self, limits: RateLimits, domain_name: str) -> None:
-        self._limits = limits
+    def __init__(self, setting: CallSetting) -> None:
+        self._limits = setting.ports.limits
         self._own = InProcessRateLimits()
-        self._domain_name = domain_name
+        self._domain_name = setting.domain_name
         self._store = SharedStore("rate limits", "each process counts for itself")
 
-    async def __call__(self, request: ToolRequest, inner: Handler) -> Outcome:
+    async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         rpm = request.spec.rate_limit_rpm
         if rpm is None:
             return await inner(request)
@@ -177,43 +169,43 @@ class LimitRate:
         )
 
 
-class StopWaiting:
-    """Waits for `timeout_ms`, even for work that does not end when it is cancelled.
+class TimeOut:
+    """Wait for `timeout_ms`, even for work that does not end when it is cancelled.
 
     A tool of which too many given-up calls still run is not called.
     """
 
-    def __init__(self, strays: Strays) -> None:
-        self._strays = strays
+    def __init__(self, setting: CallSetting) -> None:
+        self._orphans = setting.orphans
 
-    async def __call__(self, request: ToolRequest, inner: Handler) -> Outcome:
+    async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
-        if self._strays.too_many(spec.tool_id):
+        if self._orphans.too_many(spec.tool_id):
             return ToolError(FailureCategory.TIMEOUT, f"{spec.name} does not answer at the moment.")
         future = asyncio.ensure_future(inner(request))
         try:
             done, _ = await asyncio.wait((future,), timeout=spec.timeout_ms / 1000)
         except asyncio.CancelledError:
-            self._let_go(request, future)
+            self._abandon(request.spec.tool_id, future)
             raise
         if done and not future.cancelled():
             return future.result()
-        self._let_go(request, future)
+        self._abandon(request.spec.tool_id, future)
         return ToolError(FailureCategory.TIMEOUT, f"{spec.name} did not answer in time.", undecided=True)
 
-    def _let_go(self, request: ToolRequest, future: asyncio.Future[Outcome]) -> None:
-        """Cancel what can be cancelled, and let the rest go on."""
+    def _abandon(self, tool_id: ToolId, future: asyncio.Future[ToolAnswer]) -> None:
+        """Cancel what can be cancelled; the rest goes on as an orphan."""
         future.cancel()
-        self._strays.add(request.spec.tool_id, future)
+        self._orphans.add(tool_id, future)
 
 
-class CheckOutput:
-    """What a tool says must fit its schema and be of a size that can be kept (PX-8)."""
+class OutputCheck:
+    """Turn an answer away that does not fit its schema or is too large to be kept (PX-8)."""
 
-    def __init__(self, max_bytes: int) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, setting: CallSetting) -> None:
+        self._max_bytes = setting.config.network.max_output_bytes
 
-    async def __call__(self, request: ToolRequest, inner: Handler) -> Outcome:
+    async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         outcome = await inner(request)
         if isinstance(outcome, ToolError):
             return outcome
@@ -238,3 +230,8 @@ class CheckOutput:
         if size > self._max_bytes:
             return f"It has {size} bytes, and {self._max_bytes} are taken in."
         return tool.check_output(data)
+
+
+# The way of a call, outermost first. The limit counts what really goes out: each attempt, and nothing that
+# the cache knows. The time-out is that of one attempt.
+MIDDLEWARE: tuple[Callable[[CallSetting], Middleware], ...] = (Cache, Retry, RateLimit, TimeOut, OutputCheck)

@@ -1,6 +1,6 @@
-"""Tool calls that go on although nobody waits for them any more, and the threads of plain methods.
+"""Counts tool calls that go on although nobody waits for them any more, and runs plain methods in threads.
 
-Both are bounded: too many strays of a tool and it is not called; too many threads and its callers wait.
+Both are bounded: too many orphaned calls of a tool and it is not called; too many threads and its callers wait.
 """
 
 from __future__ import annotations
@@ -19,34 +19,29 @@ from orchestrator.types import ToolId
 
 SHARED_THREADS = 64
 THREADS_PER_TOOL = 16
-OWN_THREADS = 4
-"""Of `THREADS_PER_TOOL`, those that a tool always gets: others that hang in theirs cannot take them."""
-STRAYS_PER_TOOL = 8
+OWN_THREADS = 4  # of these, those that a tool always gets: others that hang in theirs cannot take them
+ORPHANS_PER_TOOL = 8
 
 _log = get_logger(__name__)
 
 
-class Strays:
+class OrphanedCalls:
     """Counts the calls of each tool that were given up and have not ended."""
 
     def __init__(self) -> None:
         self._running: Counter[ToolId] = Counter()
         self._futures: set[asyncio.Future[Any]] = set()
 
-    def count(self, tool_id: ToolId) -> int:
-        """How many given-up calls of a tool still run."""
-        return self._running[tool_id]
-
     def too_many(self, tool_id: ToolId) -> bool:
-        return self._running[tool_id] >= STRAYS_PER_TOOL
+        return self._running[tool_id] >= ORPHANS_PER_TOOL
 
     def add(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
-        """Hear a given-up call out without waiting for it."""
+        """Count a given-up call until it ends, without waiting for it; log how it ended."""
         if future.done():
-            self._hear(tool_id, future)
+            self._log_failure(tool_id, future)
             return
         self._running[tool_id] += 1
-        if self._running[tool_id] == STRAYS_PER_TOOL:
+        if self._running[tool_id] == ORPHANS_PER_TOOL:
             _log.error("Too many given-up calls of a tool hang: it is not called for now.", tool=tool_id)
         self._futures.add(future)
         future.add_done_callback(lambda _: self._forget(tool_id, future))
@@ -54,9 +49,9 @@ class Strays:
     def _forget(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         self._futures.discard(future)
         self._running[tool_id] -= 1
-        self._hear(tool_id, future)
+        self._log_failure(tool_id, future)
 
-    def _hear(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
+    def _log_failure(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
         if not future.cancelled() and (error := future.exception()) is not None:
             _log.warning("A tool that nobody waited for broke.", tool=tool_id, error=error)
 
@@ -68,20 +63,20 @@ class ToolThreads:
     many calls of however many tools, keep no other tool from running.
     """
 
-    def __init__(self, strays: Strays) -> None:
-        self._strays = strays
+    def __init__(self, orphans: OrphanedCalls) -> None:
+        self._orphans = orphans
         self._running: Counter[ToolId] = Counter()
         self._waiting: deque[tuple[ToolId, asyncio.Future[None]]] = deque()
 
     async def run(self, tool_id: ToolId, work: Callable[[], object]) -> object:
-        """Run `work` in a thread. Cancelled, it returns at once and the thread becomes a stray."""
+        """Run `work` in a thread. Cancelled, it returns at once and the thread is orphaned."""
         await self._take_place(tool_id)
         future = _start(tool_id, work)
         future.add_done_callback(lambda _: self._give_back(tool_id))
         try:
             return await asyncio.shield(future)
         except asyncio.CancelledError:
-            self._strays.add(tool_id, future)
+            self._orphans.add(tool_id, future)
             raise
 
     async def _take_place(self, tool_id: ToolId) -> None:
@@ -119,25 +114,25 @@ class ToolThreads:
 
 
 def _start(tool_id: ToolId, work: Callable[[], object]) -> asyncio.Future[object]:
-    """A future for what a new thread gives; it is never cancelled, so it is done when the thread is."""
+    """Start a thread; its future is never cancelled, so it is done when the thread is."""
     loop = asyncio.get_running_loop()
     future: asyncio.Future[object] = loop.create_future()
     context = contextvars.copy_context()
 
     def run() -> None:
         try:
-            settle = partial(future.set_result, context.run(work))
+            finish = partial(future.set_result, context.run(work))
         except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
-            settle = partial(future.set_exception, _fit_for_future(error))
+            finish = partial(future.set_exception, _fit_for_future(error))
         with contextlib.suppress(RuntimeError):  # the loop is closed: nobody waits any more
-            loop.call_soon_threadsafe(settle)
+            loop.call_soon_threadsafe(finish)
 
     threading.Thread(target=run, name=f"tool {tool_id}", daemon=True).start()
     return future
 
 
 def _fit_for_future(error: BaseException) -> Exception:
-    """An exit that a tool asks for must not end the loop, and a future takes no StopIteration."""
+    """Wrap what must not reach a future: an exit would end the loop, and a future takes no StopIteration."""
     if isinstance(error, Exception) and not isinstance(error, StopIteration):
         return error
     return RuntimeError(f"The tool raised {type(error).__name__}.")

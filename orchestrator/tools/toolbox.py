@@ -1,33 +1,31 @@
-"""A domain's tools, ready to be called: schemas compiled, methods found, signatures read.
+"""Prepares a domain's tools to be called: schemas compiled, methods found, signatures read; and their answers.
 
-Made once per domain; calling is in `tools`.
+Made once per domain; calling is in `runner`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import orjson
 from jsonschema_rs import ValidationError, Validator, validator_for
 
+from orchestrator.dialogue.specification import ToolUse
 from orchestrator.domain.guarding import GuardedInput, read_guarded_inputs
 from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import ConfigurationError, FailureCategory, Problem
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import Json, JsonObject, TenantId, ToolId
 
+# Gives a tenant's service instances by class name.
 Services = Callable[[TenantId], Mapping[str, object]]
-"""Gives a tenant's service instances by class name."""
 
-MASKED = "it"
-"""What a mistake calls the value: contents are not for logs."""
-
+# Says what is wrong with a value, or None.
 Check = Callable[[Json], str | None]
-"""Says what is wrong with a value, or None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,13 @@ class Toolbox:
     def find(self, tool_id: ToolId) -> Tool | None:
         return self._tools.get(tool_id)
 
+    def find_all(self, uses: Iterable[ToolUse]) -> list[Tool]:
+        """Find the tools of a flow; those that are not in the manifest are left out."""
+        found = (self._tools.get(use.tool_id) for use in uses)
+        return [tool for tool in found if tool is not None]
+
     def method(self, tenant_id: TenantId, tool: Tool) -> BoundMethod:
-        """The tenant's implementation of a service tool. Raises ConfigurationError when there is none."""
+        """Find the tenant's implementation of a service tool. Raises ConfigurationError when there is none."""
         key = (tenant_id, tool.spec.tool_id)
         found = self._methods.get(key)
         if found is None:
@@ -97,7 +100,7 @@ def _fingerprint(spec: ToolSpec) -> str:
 
 def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: list[Problem]) -> Check:
     try:
-        validator = validator_for(schema, validate_formats=True, mask=MASKED)
+        validator = validator_for(schema, validate_formats=True, mask="it")  # contents are not for logs
     except (ValidationError, ValueError) as error:
         problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
         return lambda _: "its schema is broken"
@@ -150,10 +153,11 @@ class ToolError:
         return self.category in RETRYABLE
 
 
-ToolResult: TypeAlias = ToolData | ToolError | UnknownOutcome
+ToolAnswer: TypeAlias = ToolData | ToolError
+ToolResult: TypeAlias = ToolAnswer | UnknownOutcome
 
 
-def write_envelope(result: ToolData | ToolError) -> JsonObject:
+def write_envelope(result: ToolAnswer) -> JsonObject:
     match result:
         case ToolData(data):
             return {"ok": True, "data": data}
@@ -164,7 +168,7 @@ def write_envelope(result: ToolData | ToolError) -> JsonObject:
             }
 
 
-def read_envelope(body: Json) -> ToolData | ToolError:
+def read_envelope(body: Json) -> ToolAnswer:
     if body["ok"]:
         return ToolData(body["data"])
     error = body["error"]

@@ -1,7 +1,7 @@
-"""The lethal-trifecta gate: private data, untrusted text and a way out never meet without an approval (PX-3).
+"""Keeps private data, untrusted text and a way out from meeting without an approval: the lethal trifecta (PX-3).
 
 The three are joined over the tools of a flow and over the labels that the session carries, whichever
-turn or tool brought them in. Asking for the approval is in `approve`.
+turn or tool brought them in. Asking for the approval is in `pex/calls/approval.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from orchestrator.types import FlowId, ToolId
 
 
 def tools_to_approve(tools: Iterable[Tool], carried: Iterable[LabelSource] = ()) -> dict[ToolId, str]:
-    """The tools of a flow whose calls need an approval, and why, in words for the user.
+    """Find the tools of a flow whose calls need an approval, and why, in words for the user.
 
     Args:
         tools: all tools that the flow may use.
@@ -26,7 +26,7 @@ def tools_to_approve(tools: Iterable[Tool], carried: Iterable[LabelSource] = ())
     """
     specs = [tool.spec for tool in tools]
     sources = [*carried, *(source for spec in specs for source in _labels_of_tool(spec, 0, None))]
-    cause = _tell_cause(sources)
+    cause = _name_cause(sources)
     found: dict[ToolId, str] = {}
     for spec in specs:
         if spec.communicates_externally and cause:
@@ -37,7 +37,7 @@ def tools_to_approve(tools: Iterable[Tool], carried: Iterable[LabelSource] = ())
 
 
 def find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | None:
-    """Why this call needs an approval although the tool as such does not: a value above its bound."""
+    """Say why this call needs an approval although the tool as such does not: a value above its bound."""
     for name, bound in spec.approval_above.items():
         value = known.get(name)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and value > bound:
@@ -60,7 +60,7 @@ def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> Non
 def label_work(
     state: DialogueState, flow: BaseFlow, tools: Iterable[Tool], *, text: str, by_skill: bool
 ) -> tuple[str, ...]:
-    """The labels of what a flow found: those of all that its work can have been made from.
+    """Label what a flow found with all that its work can have been made from.
 
     A skill has read the conversation, and a value that the user did not say may come from anywhere in
     it: both have all labels of the session. What was worked out from the user's own words has those of
@@ -93,8 +93,8 @@ def _labels_of_tool(spec: ToolSpec, turn: int, flow_id: FlowId | None) -> list[L
     return [LabelSource(label, spec.name, turn, flow_id) for has, label in tagged if has]
 
 
-def _tell_cause(sources: Iterable[LabelSource]) -> str:
-    """Empty unless both kinds of data are there."""
+def _name_cause(sources: Iterable[LabelSource]) -> str:
+    """Name where both kinds of data came from; empty unless both are there."""
     found: dict[Label, list[str]] = {Label.PRIVATE: [], Label.UNTRUSTED: []}
     for source in sources:
         if source.source not in found[source.label]:

@@ -13,9 +13,11 @@ import pytest
 from orchestrator.adapters.sandbox import Layer, PythonSandbox, worker
 from orchestrator.domain.guarding import HARMLESS_MODULES
 from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
-from orchestrator.tools.guardrails import PythonRules, Rejected, run_guarded
+from orchestrator.tools.guardrails.apply import run_guarded
+from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.guardrails.python_names import SAFE_BUILTINS
-from tests.unit.pex.guardrail_samples import RULES, Sample, read_benign, read_hostile
+from orchestrator.tools.guardrails.verdict import Rejected
+from tests.unit.tools.guardrail_samples import RULES, Sample, read_benign, read_hostile
 
 HOSTILE = read_hostile("python")
 BENIGN = read_benign("python")

@@ -18,7 +18,8 @@ from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.memory.records import MemoryRecords
 from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
-from orchestrator.tools.guardrails import GuardedPython, PythonRules
+from orchestrator.tools.guardrails.apply import GuardedPython
+from orchestrator.tools.guardrails.python_code import PythonRules
 from tests.transcripts.test_transcripts import trained
 
 SKILL = "pex_skill"

@@ -242,7 +242,7 @@ def tainted(spec: Any = SPEC, **options: Any) -> Setting:
         LabelSource(Label.PRIVATE, "rows", 1),
         LabelSource(Label.UNTRUSTED, "page", 1),
     ]
-    setting.context.text = "Look into the attic, please"
+    setting.context = setting.run.context = replace(setting.context, text="Look into the attic, please")
     return setting
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.plan.edits import set_back, stack_plan_steps
+from orchestrator.agent.plan.edits import set_back
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
@@ -11,7 +11,7 @@ from orchestrator.dialogue.plan import current_plan, drop_step, order_steps
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
-from orchestrator.plans.changes import note_revision
+from orchestrator.plans.changes import note_revision, stack_plan
 
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:
@@ -63,7 +63,7 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
     note_revision(turn.context, plan, "reorder", f"the user wants {step.name} earlier")
     steps = [other.label for other in plan.steps if not other.is_finished]
     turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
-    stack_plan_steps(turn, plan)
+    stack_plan(turn.context, plan)
     _go_on(turn, started=True)
 
 

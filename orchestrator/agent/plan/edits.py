@@ -6,13 +6,12 @@ from collections.abc import Collection
 
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.plan import stack_steps
 from orchestrator.dialogue.plan_step import BOUND, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.pex.calls.approval import drop_grant
 from orchestrator.pex.calls.candidate import drop_candidate
 from orchestrator.plans.bindings import read_bindings
-from orchestrator.plans.changes import note_pushed, note_revision
+from orchestrator.plans.changes import check_consistency, note_revision, stack_plan
 from orchestrator.types import FlowId, new_id
 
 
@@ -44,6 +43,7 @@ def follow_correction(turn: RunningTurn, flow: BaseFlow, changed: Collection[str
             plan.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
             for dependent in plan.dependents(name):
                 plan.clear(dependent)
+    check_consistency(turn.context, plan)
     stale = _find_stale(turn, plan, names & plan.spec.slots.keys())
     if not stale:
         return
@@ -75,10 +75,5 @@ def _look_up_anew(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, stale: list
         step.outputs = {}
     plan.steps[place:place] = fresh
     plan.revision += 1
-    stack_plan_steps(turn, plan)
+    stack_plan(turn.context, plan)
     turn.carry_on = True
-
-
-def stack_plan_steps(turn: RunningTurn, plan: PlanFlow) -> None:
-    context = turn.context
-    note_pushed(context, stack_steps(turn.changes.state.stack, plan, context.world.domain.flows, context.now))

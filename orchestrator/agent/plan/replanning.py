@@ -10,12 +10,12 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
-from orchestrator.dialogue.plan import current_plan, stack_steps
+from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.plan_step import BOUND
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.plans.bindings import inherit, resolve
-from orchestrator.plans.changes import Change, Outcome, note_pushed, note_revision
+from orchestrator.plans.changes import Change, ChangeKind, note_revision, stack_plan
 from orchestrator.telemetry import SignalType
 
 
@@ -72,16 +72,16 @@ async def _check(
     context = turn.context
     changes = await modules.planner.check(plan, context, trouble=trouble, news=news)
     for change in changes:
-        note_revision(context, plan, change.outcome.value, change.why)
+        note_revision(context, plan, change.kind.value, change.why)
     if not changes:
-        note_revision(context, plan, Outcome.CONTINUE.value, " ".join(news))
-    outcomes = [change.outcome.value for change in changes] or [Outcome.CONTINUE.value]
+        note_revision(context, plan, ChangeKind.CONTINUE.value, " ".join(news))
+    outcomes = [change.kind.value for change in changes] or [ChangeKind.CONTINUE.value]
     context.log.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
     _void_approvals(turn, plan)
     tell_changes(turn, plan, changes)
     modules.res.start(context)  # what was given up leaves at once
     turn.plan.seen = len(context.changes.finished)
-    note_pushed(context, stack_steps(turn.changes.state.stack, plan, context.world.domain.flows, context.now))
+    stack_plan(context, plan)
 
 
 def _void_approvals(turn: RunningTurn, plan: PlanFlow) -> None:
@@ -105,16 +105,16 @@ def tell_changes(turn: RunningTurn, plan: PlanFlow, changes: Sequence[Change]) -
     turn.changes.remark(
         RemarkKind.REPLANNED,
         flow_id=plan.flow_id,
-        added=_labels(told, Outcome.EXPAND),
-        dropped=_labels(told, Outcome.PRUNE),
-        reordered=any(change.outcome is Outcome.REORDER for change in told),
+        added=_labels(told, ChangeKind.EXPAND),
+        dropped=_labels(told, ChangeKind.PRUNE),
+        reordered=any(change.kind is ChangeKind.REORDER for change in told),
         why=next((change.why for change in told if change.why), ""),
         steps=[step.label for step in plan.steps if not step.is_finished],
     )
 
 
-def _labels(changes: Sequence[Change], outcome: Outcome) -> list[str]:
-    return [label for change in changes if change.outcome is outcome for label in change.steps]
+def _labels(changes: Sequence[Change], kind: ChangeKind) -> list[str]:
+    return [label for change in changes if change.kind is kind for label in change.steps]
 
 
 def begin_step(turn: RunningTurn) -> None:
@@ -131,4 +131,4 @@ def begin_step(turn: RunningTurn) -> None:
     wanted = {name: value for name, value in values.items() if name not in flow.slots}
     problems = flow.fill_slots_by_label(wanted, turn_id=turn.work.turn_id, source=SlotSource.INHERITED)
     for problem in problems:
-        turn.context.log.failed_check("planning", "binding", problem.why, flow.flow_id)
+        turn.context.log.failed_check("plans", "binding", problem.why, flow.flow_id)

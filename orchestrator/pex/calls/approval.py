@@ -1,4 +1,4 @@
-"""Holds a call until somebody has approved exactly it (PX-17). Deciding is the Agent's uptake.
+"""Holds a call until somebody has approved exactly it (PX-17). Decisions come in as messages.
 
 A grant is a note of the flow, for one call with these arguments under this plan and policy; using it
 takes it away.
@@ -24,7 +24,7 @@ NOTE = "granted"
 
 
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: str) -> Parked | None:
-    """None when the call was granted, which uses the grant up; else the flow waits."""
+    """Let the call through when it was granted, which uses the grant up; else let the flow wait."""
     context, state = run.context, run.context.changes.state
     plan = state.stack.plan_of(run.flow)
     approval = PendingApproval(
@@ -44,7 +44,7 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
     )
     if _use_grant(run, approval):
         return None
-    if run.gated.get(tool.spec.tool_id):
+    if run.to_approve.get(tool.spec.tool_id):
         context.log.failed_check("pex", "trifecta_gate", cause, run.flow.flow_id)
     state.void_approvals(run.flow.flow_id)
     state.approvals.append(approval)
@@ -72,7 +72,7 @@ def put_to_user(context: TurnContext, approval: PendingApproval) -> None:
 
 
 def needs_operator(context: TurnContext, spec: ToolSpec) -> bool:
-    """Whether the user may not grant a call of this tool himself."""
+    """Say whether only an operator may grant a call of this tool."""
     return (spec.approval or context.world.domain.config.approvals.by) == "operator"
 
 
@@ -82,14 +82,14 @@ def grant(flow: BaseFlow, approval: PendingApproval) -> None:
 
 
 def drop_grant(context: TurnContext, flow: BaseFlow) -> None:
-    """A correction makes a grant void."""
+    """Make a grant void, after a correction."""
     granted = flow.notes.pop(NOTE, None)
     if granted is not None:
         context.changes.approvals.closed[granted["approval_id"]] = ApprovalStatus.VOID
 
 
 def bind(approval: PendingApproval) -> str:
-    """A digest of all that an approval is bound to."""
+    """Digest all that an approval is bound to."""
     bound = [
         approval.flow_id,
         approval.tool_id,
@@ -101,7 +101,7 @@ def bind(approval: PendingApproval) -> str:
 
 
 def version_policy(run: Execution, tool: Tool) -> str:
-    """A digest of the rules under which the call is made: another release of them needs another approval."""
+    """Digest the rules under which the call is made: another release of them needs another approval."""
     spec = run.flow.spec
     rules = [
         spec.dax,
@@ -116,7 +116,7 @@ def version_policy(run: Execution, tool: Tool) -> str:
 
 
 def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
-    """Whether exactly this call was granted. A grant for anything else is void."""
+    """Use the grant of exactly this call; a grant for anything else is void."""
     granted = run.flow.notes.pop(NOTE, None)
     if granted is None:
         return False

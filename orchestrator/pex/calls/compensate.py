@@ -28,7 +28,7 @@ def undo_before(flow: BaseFlow, done: FlowId) -> None:
 async def undo_first(run: Execution) -> Parked | GaveUp | None:
     """Undo what was asked to be undone; None to go on.
 
-    What cannot be undone is told, and the flow is not carried out again.
+    What cannot be undone is said, and the flow is not carried out again.
     """
     done = run.flow.notes.get(_UNDO)
     for note in [note for note in run.context.changes.state.effects if note.flow_id == done and note.stands]:
@@ -45,7 +45,7 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
 
 
 async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
-    """Undo one effect; its inputs come from the call's result and arguments. Text: why it could not be."""
+    """Undo one effect; its inputs come from the call's result and arguments. A text says why it could not be."""
     tool = run.tools.find(note.compensation) if note.compensation is not None else None
     if tool is None:
         return "This cannot be undone."
@@ -58,19 +58,17 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
 
 
 def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
-    """Why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
-    run.gated.update(tools_to_approve([tool], run.context.changes.state.intake.labels))
-    return run.gated.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
+    """Say why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
+    run.to_approve.update(tools_to_approve([tool], run.context.changes.state.intake.labels))
+    return run.to_approve.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
 
 
 async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject) -> str | None:
-    context, undone = run.context, note.fingerprint or None
-    outcome = await run.tools.call(context, note.flow_id, tool, inputs, compensates=undone)
+    undone = note.fingerprint or None
+    outcome = await run.tools.call(run.context, note.flow_id, tool, inputs, compensates=undone)
     if isinstance(outcome, UnknownOutcome):
-        settled = await settle_by_query(
-            context, run.tools, note.flow_id, tool, inputs, outcome, compensates=undone
-        )
-        outcome = settled or outcome
+        answer = await settle_by_query(run, note.flow_id, tool, inputs, outcome, compensates=undone)
+        outcome = answer or outcome
     match outcome:
         case ToolData():
             note.status = EffectStatus.COMPENSATED

@@ -1,4 +1,4 @@
-"""Direct mode (PX-7): the flow's tools in order, each at most once, with the user's yes where one is needed."""
+"""Carries a flow out in direct mode (PX-7): its tools in order, each at most once, with the user's yes."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from orchestrator.dialogue.specification import ToolUse
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.arguments import Arguments, Choice, NothingFound, Unfed
 from orchestrator.pex.calls.candidate import Candidate, read_candidate
-from orchestrator.pex.calls.guarded_call import carry
+from orchestrator.pex.calls.guarded_call import call_guarded
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
-from orchestrator.tools.guardrails import Rejected
+from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
+from orchestrator.types import JsonObject
 
 
 async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
@@ -44,7 +45,7 @@ async def _use(
         if not isinstance(gathered, Arguments):
             return _without_arguments(run, policy, gathered)
         arguments = gathered.values
-    match await carry(run, policy, tool, arguments, agreed):
+    match await call_guarded(run, policy, tool, arguments, agreed):
         case ToolData():
             return None
         case ToolError() as error:
@@ -73,20 +74,17 @@ def _without_arguments(
 
 def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInput:
     """Offer the rows as options for the slot that they would fill (partial ambiguity)."""
+    rows = choice.rows[: policy.most_choices]
+    about: JsonObject = {"flow_id": run.flow.flow_id, "slot": choice.slot}
     options = [
-        Option(
-            label=policy.label(run, row),
-            action_name="fill_slot",
-            payload={"flow_id": run.flow.flow_id, "slot": choice.slot, "value": row[choice.name]},
-        )
-        for row in choice.rows[: policy.most_choices]
+        Option(policy.label(run, row), "fill_slot", {**about, "value": row[choice.name]}) for row in rows
     ]
     run.context.changes.findings[run.flow.flow_id] = run.data
     run.context.changes.state.ambiguity.declare(
         Level.PARTIAL,
         flow_id=run.flow.flow_id,
         slot=choice.slot,
-        candidates=[row[choice.name] for row in choice.rows[: policy.most_choices]],
+        candidates=[row[choice.name] for row in rows],
         options=options,
         turn_id=run.context.ids.turn_id,
         metadata={"about": "rows"},

@@ -1,26 +1,59 @@
-"""Guardrails on the way to a tool: inputs that take code get only what was judged and written anew (PX-10)."""
+"""Calls a tool of a flow unless something forbids it: guardrails, the user's yes, an approval (PX-10, PX-17)."""
 
 from __future__ import annotations
 
 from typing import TypeAlias
 
-from orchestrator.dialogue.ambiguity import Level
 from orchestrator.pex.calls.approval import hold_for_approval
-from orchestrator.pex.calls.candidate import Candidate, drop_candidate, fingerprint, write_candidate
-from orchestrator.pex.calls.unknown_outcome import settle_unknown
+from orchestrator.pex.calls.candidate import Candidate, ask_to_confirm, drop_candidate
+from orchestrator.pex.calls.effects import note_effect
+from orchestrator.pex.calls.unknown_outcome import find_out
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
-from orchestrator.tools.guardrails import Entities, Rejected, SqlRules, apply_guardrails
-from orchestrator.tools.toolbox import Tool, ToolData, ToolError
+from orchestrator.tools.guardrails.apply import apply_guardrails
+from orchestrator.tools.guardrails.sql import SqlRules
+from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
 from orchestrator.tools.trifecta import find_bound_exceeded
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.types import JsonObject
 
+GuardedAnswer: TypeAlias = ToolAnswer | Rejected | NeedsInput | Parked
 
-def guard_arguments(
-    run: Execution, tool: Tool, arguments: JsonObject, entities: Entities | None
+
+async def call_guarded(
+    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
+) -> GuardedAnswer:
+    """Call a tool, unless somebody has to say yes first.
+
+    Args:
+        run: of the flow.
+        policy: of the flow.
+        tool: one of the flow's.
+        arguments: fit or unfit, as they were gathered or written.
+        confirmed: the candidate that the user has agreed to, if this is its call.
+    """
+    if confirmed is None:
+        guarded = _guard_arguments(run, policy, tool, arguments) if tool.guarded else arguments
+        if isinstance(guarded, Rejected):
+            return guarded
+        arguments = guarded
+        if run.flow.spec.confirm and not tool.spec.idempotent:
+            return ask_to_confirm(run, policy, tool, arguments)
+    if not tool.spec.idempotent and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
+        return NeedsInput()
+    cause = run.to_approve.get(tool.spec.tool_id)
+    if cause is None:
+        cause = find_bound_exceeded(tool.spec, {**run.data, **arguments})
+    if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
+        return parked
+    return await _call(run, policy, tool, arguments, again=confirmed is not None and confirmed.again)
+
+
+def _guard_arguments(
+    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject
 ) -> JsonObject | Rejected:
-    """The arguments with approved code in place of what was written, or the first rejection."""
+    """Put approved code in place of what was written, or give the first rejection."""
     guarded = dict(arguments)
     for one in tool.guarded:
         code = arguments.get(one.name)
@@ -29,7 +62,7 @@ def guard_arguments(
         verdict = apply_guardrails(
             code,
             one.language,
-            entities,
+            policy.entities(run),
             python=run.tools.python_rules,
             sql=SqlRules(statements=one.statements),
         )
@@ -41,75 +74,16 @@ def guard_arguments(
     return guarded
 
 
-Carried: TypeAlias = ToolData | ToolError | Rejected | NeedsInput | Parked
-
-
-async def carry(
-    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
-) -> Carried:
-    """Call a tool, unless somebody has to say yes first.
-
-    Args:
-        run: of the flow.
-        policy: of the flow.
-        tool: one of the flow's.
-        arguments: fit or unfit, as they were gathered or written.
-        confirmed: the candidate that the user has agreed to, if this is its call.
-    """
-    if confirmed is None:
-        guarded = guard_arguments(run, tool, arguments, policy.entities(run))
-        if isinstance(guarded, Rejected):
-            return guarded
-        arguments = guarded
-        if run.flow.spec.confirm and not tool.spec.idempotent:
-            return ask_to_confirm(run, policy, tool, arguments)
-    if not tool.spec.idempotent and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
-        return NeedsInput()
-    cause = run.gated.get(tool.spec.tool_id)
-    if cause is None:
-        cause = find_bound_exceeded(tool.spec, {**run.data, **arguments})
-    if cause is not None:
-        parked = hold_for_approval(run, tool, arguments, cause)
-        if parked is not None:
-            return parked
-    return await _call(run, policy, tool, arguments, again=confirmed is not None and confirmed.again)
-
-
-def make_candidate(
-    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, confirmed: bool = False
-) -> Candidate:
-    """The call as it is shown to the user, with what is still needed after the yes."""
-    return Candidate(
-        tool_id=tool.spec.tool_id,
-        arguments=arguments,
-        data=policy.keep(run),
-        slots=fingerprint(run.flow),
-        confirmed=confirmed,
-    )
-
-
-def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
-    """Show what is about to be done and wait for a yes (AM-3)."""
-    write_candidate(run.flow, make_candidate(run, policy, tool, arguments))
-    run.context.changes.findings[run.flow.flow_id] = run.data
-    run.context.changes.state.ambiguity.declare(
-        Level.CONFIRMATION,
-        flow_id=run.flow.flow_id,
-        turn_id=run.context.ids.turn_id,
-        metadata={"about": "candidate", "shown": policy.summary(run, arguments)},
-    )
-    return NeedsInput()
-
-
 async def _call(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, again: bool
-) -> ToolData | ToolError | NeedsInput:
+) -> ToolAnswer | NeedsInput:
     result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
     if isinstance(result, UnknownOutcome):
-        result = await settle_unknown(run, policy, tool, arguments, result)
+        result = await find_out(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):
-        run.take(tool.spec.tool_id, result.data)
+        run.answers.append((tool, result.data))
+        run.data.update(result.data)
         if not tool.spec.idempotent:
             drop_candidate(run.flow)
-            policy.note_effect(run, tool, arguments, result.data)
+            note_effect(run, policy, tool, arguments, result.data)
     return result

@@ -1,4 +1,4 @@
-"""The three tools that every skill has besides its flow's: history, notes and preferences, slots (PX-5).
+"""Answers the three tools that every skill has besides its flow's: history, notes and preferences, slots (PX-5).
 
 Each gives out copies as JSON. Nothing here changes the state, the stack, a frame or a question; the
 one thing a skill can write is a note.
@@ -100,17 +100,14 @@ async def _read_notes(context: TurnContext) -> JsonObject:
 
 
 async def _read_preferences(context: TurnContext, words: str) -> JsonObject:
-    found = (
-        []
-        if context.recall.preferences is None
-        else (await context.recall.preferences.find(words))[:PREFERENCES_READ]
-    )
+    preferences = context.recall.preferences
+    found = [] if preferences is None else (await preferences.find(words))[:PREFERENCES_READ]
     for preference in found:
         join_labels(context.changes.state, preference.labels, "what is remembered of you")
-    told = [
+    shown = [
         {"about": one.key, "text": one.text, "value": one.value, "why": one.source.value} for one in found
     ]
-    return {"preferences": copy_json(told)}
+    return {"preferences": copy_json(shown)}
 
 
 async def _read_documents(context: TurnContext, question: str) -> JsonObject:
@@ -130,7 +127,7 @@ async def write_note(
 ) -> None:
     """Leave a note, with the labels of what it was made from."""
     state, flow = run.context.changes.state, run.flow
-    tools = [tool for use in flow.spec.tools if (tool := run.tools.find(use.tool_id)) is not None]
+    tools = run.tools.find_all(flow.spec.tools)
     labels = label_work(state, flow, tools, text=run.context.text, by_skill=by_skill or run.by_skill)
     await run.context.recall.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels, kind))
 

@@ -1,6 +1,6 @@
 """Runs skills: the prompt, the loop over tools, its bounds, and the one way out of it (PX-5, PX-6, PX-9).
 
-What its end means for the flow is the policy's business.
+The policy decides what its end means for the flow.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from orchestrator.models.structured import Shape, ToolsAnswer
 from orchestrator.models.templates import encode_data
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution
-from orchestrator.pex.outcome import (
+from orchestrator.pex.skill_outcome import (
     FINISH,
     Failure,
     Interrupted,
-    Outcome,
+    SkillOutcome,
     Success,
     define_finish,
     find_fault,
@@ -30,10 +30,12 @@ from orchestrator.pex.outcome import (
     read_outcome,
 )
 from orchestrator.pex.skills.calls import Calls
-from orchestrator.pex.skills.reflect import Clock, SkillTimedOut, find_faults, worth_reflecting
+from orchestrator.pex.skills.time_limit import Clock, SkillTimedOut
 from orchestrator.ports.language_model import MODEL_FAILURES, ChatMessage, ChatRole, ToolDefinition
 from orchestrator.telemetry import SignalType
-from orchestrator.tools.guardrails import Rejected, apply_guardrails
+from orchestrator.tools.guardrails.apply import apply_guardrails
+from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
 
 PROMPT = "pex_skill"
@@ -48,20 +50,21 @@ class SkillRunner:
     def __init__(self, domain: Domain, engineer: PromptEngineer) -> None:
         self._domain = domain
         self._engineer = engineer
-        self._endings = {dact: define_finish(skill) for dact, skill in domain.skills.items()}
-        self._shapes = {dact: Shape(ending.parameters) for dact, ending in self._endings.items()}
+        self._finishes = {dact: define_finish(skill) for dact, skill in domain.skills.items()}
+        self._shapes = {dact: Shape(finish.parameters) for dact, finish in self._finishes.items()}
 
     def can_run(self, dact: Dact) -> bool:
         """See `Skills`."""
         return dact in self._domain.skills and self._engineer.can_answer(PROMPT)
 
-    async def run(self, run: Execution, policy: Choices) -> Outcome:
+    async def run(self, run: Execution, policy: Choices) -> SkillOutcome:
         """See `Skills`. Raises what ends a turn from outside."""
         dact = run.flow.dact
         skill = self._domain.skills[dact]
-        clock = Clock(self._allowed_s(run, skill), run.context.call.deadline)
-        calls = Calls.of(run, policy, skill, clock)
-        loop = _Loop(run, policy, skill, self._engineer, calls, self._endings[dact], self._shapes[dact])
+        found = {tool_id: run.tools.find(tool_id) for tool_id in skill.tools}
+        tools: dict[str, Tool] = {name: tool for name, tool in found.items() if tool is not None}
+        calls = Calls(run, policy, tools, self._start_clock(run, tools))
+        loop = _Loop(run, policy, skill, self._engineer, calls, self._finishes[dact], self._shapes[dact])
         try:
             outcome = await loop.go()
         except SkillTimedOut:
@@ -83,30 +86,30 @@ class SkillRunner:
         )
         return outcome
 
-    def _allowed_s(self, run: Execution, skill: SkillSpec) -> float:
-        """The sum of its tools' time-outs, with what the model itself may take."""
-        found = [run.tools.find(tool_id) for tool_id in skill.tools]
-        tools_ms = sum(tool.spec.timeout_ms for tool in found if tool is not None)
-        return (tools_ms + self._domain.config.resilience.skill_overhead_ms) / 1000
+    def _start_clock(self, run: Execution, tools: dict[str, Tool]) -> Clock:
+        """Allow the sum of the tools' time-outs, with what the model itself may take."""
+        tools_ms = sum(tool.spec.timeout_ms for tool in tools.values())
+        allowed_s = (tools_ms + self._domain.config.resilience.skill_overhead_ms) / 1000
+        return Clock(allowed_s, run.context.call.deadline)
 
 
 @dataclass(slots=True)
 class _Loop:
-    """One run: ask, make the calls, tell their results, until the skill ends."""
+    """One run: ask, make the calls, report their results, until the skill ends."""
 
     run: Execution
     policy: Choices
     skill: SkillSpec
     engineer: PromptEngineer
     calls: Calls
-    ending: ToolDefinition
+    finish: ToolDefinition
     shape: Shape
     transcript: list[ChatMessage] = field(default_factory=list[ChatMessage])
     rounds: int = 0
     draft: Success | None = None
     """A good result that is being revised: it stands when the revision comes to nothing."""
 
-    async def go(self) -> Outcome:
+    async def go(self) -> SkillOutcome:
         agreed = await self.calls.make_agreed()
         if isinstance(agreed, Interrupted):
             return agreed
@@ -129,8 +132,8 @@ class _Loop:
         return self.draft or Failure(FailureCategory.SERVER_ERROR, NOT_NOW)
 
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
-        """The next step; None when a revision failed and the draft stands."""
-        offered = (self.ending,) if last else (*self.calls.definitions, self.ending)
+        """Ask for the next step; None when a revision failed and the draft stands."""
+        offered = (self.finish,) if last else (*self.calls.definitions, self.finish)
         context, clock = self.run.context, self.calls.clock
         call = context.call.for_flow(self.run.flow.flow_id)
         try:
@@ -157,7 +160,7 @@ class _Loop:
             self.transcript.append(tool_result(request.id, result))
         return None
 
-    async def _end(self, answer: ToolsAnswer, body: JsonObject) -> Outcome | None:
+    async def _end(self, answer: ToolsAnswer, body: JsonObject) -> SkillOutcome | None:
         """Take the end, or send it back: once for its criteria, and while it has a fault."""
         outcome = read_outcome(body)
         if not isinstance(outcome, Success):
@@ -166,17 +169,17 @@ class _Loop:
         if fault is not None:
             self._send_back(answer, [fault])
             return None
-        if self.draft is not None or not worth_reflecting(self.skill):
+        if self.draft is not None or not _is_worth_reflecting(self.skill):
             return outcome
         self.draft = outcome
-        faults = await find_faults(self.run, self.skill, self.engineer, self.calls.clock, outcome.data)
+        faults = await _find_faults(self.run, self.skill, self.engineer, self.calls.clock, outcome.data)
         if not faults:
             return outcome
         self._send_back(answer, faults)
         return None
 
     def _find_fault(self, data: JsonObject) -> str | None:
-        """Why a result cannot be taken: its code, what it claims, or what the policy finds."""
+        """Say why a result cannot be taken: its code, what it claims, or what the policy finds."""
         rejected = self._judge_code(data)
         if rejected is not None:
             return f"{rejected.category.value}: {rejected.message}"
@@ -185,14 +188,14 @@ class _Loop:
         return self.policy.find_fault(self.run, data)
 
     def _claims_too_much(self) -> bool:
-        """Whether a task that changes something is said to be done, and no call changed anything."""
+        """Say whether a task that changes something is said to be done, and no call changed anything."""
         if self.run.flow.spec.family not in CHANGING:
             return False
         changes = any(not tool.spec.idempotent for tool in self.calls.tools.values())
         return changes and not self.calls.changed
 
     def _judge_code(self, data: JsonObject) -> Rejected | None:
-        """Code among the results is shown, never run; it is judged all the same, and written anew."""
+        """Judge code among the results, and write it anew, although it is shown and never run."""
         code = data.get("code")
         if self.skill.language is None or not isinstance(code, str):
             return None
@@ -208,12 +211,16 @@ class _Loop:
         return None
 
     def _send_back(self, answer: ToolsAnswer, faults: list[str]) -> None:
-        told: JsonObject = {"accepted": False, "faults": list(faults), "next": "correct this, then finish"}
+        feedback: JsonObject = {
+            "accepted": False,
+            "faults": list(faults),
+            "next": "correct this, then finish",
+        }
         self.transcript.append(answer.reply)
         if answer.calls:
-            self.transcript.append(tool_result(answer.calls[0].id, told))
+            self.transcript.append(tool_result(answer.calls[0].id, feedback))
         else:
-            self.transcript.append(ChatMessage(ChatRole.USER, encode_data(told)))
+            self.transcript.append(ChatMessage(ChatRole.USER, encode_data(feedback)))
 
     def _variables(self, agreed: JsonObject | None) -> dict[str, Json]:
         context, flow = self.run.context, self.run.flow
@@ -231,3 +238,40 @@ class _Loop:
             "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
             "done": [] if agreed is None else [agreed],
         }
+
+
+REFLECT_PROMPT = "pex_reflect"
+REFLECT_SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["good", "faults"],
+    "properties": {
+        "good": {"type": "boolean"},
+        "faults": {"type": "array", "maxItems": 5, "items": {"type": "string", "maxLength": 300}},
+    },
+}
+
+
+def _is_worth_reflecting(skill: SkillSpec) -> bool:
+    return skill.reflect and bool(skill.criteria)
+
+
+async def _find_faults(
+    run: Execution, skill: SkillSpec, engineer: PromptEngineer, clock: Clock, data: JsonObject
+) -> list[str]:
+    """Find what is to be corrected; empty when the result is good, or when nobody could judge it."""
+    variables = {
+        "task": skill.description,
+        "criteria": list(skill.criteria),
+        "utterance": run.context.text,
+        "slots": run.flow.values(),
+        "result": data,
+    }
+    call = run.context.call.for_flow(run.flow.flow_id)
+    try:
+        async with clock.limit():
+            verdict = await engineer.structured(REFLECT_PROMPT, variables, REFLECT_SCHEMA, call)
+    except (*MODEL_FAILURES, SkillTimedOut) as error:
+        why = f"The result could not be judged: {error or 'its time was over'}"
+        run.context.log.failed_check("pex", "reflection", why, run.flow.flow_id)
+        return []
+    return [] if verdict["good"] else [str(fault) for fault in verdict["faults"]]

@@ -1,0 +1,12 @@
+"""Lists the steps of a policy in their order: one file each. The last one is taken after a failure alone (PX-1)."""
+
+from orchestrator.pex.steps.check import check
+from orchestrator.pex.steps.check_slots import check_slots
+from orchestrator.pex.steps.complete import complete
+from orchestrator.pex.steps.invoke import invoke
+from orchestrator.pex.steps.recover import recover
+from orchestrator.pex.steps.results import results
+from orchestrator.pex.steps.review import review
+from orchestrator.pex.steps.verify import verify
+
+STEPS = (check, review, check_slots, invoke, results, complete, verify, recover)

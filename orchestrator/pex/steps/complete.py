@@ -1,4 +1,4 @@
-"""The end of a flow that did what it is for: outputs kept, state set, flags set (PX-14)."""
+"""Completes a flow that did what it is for: outputs kept, state set, flags set (PX-14)."""
 
 from __future__ import annotations
 
@@ -31,19 +31,22 @@ async def complete(run: Execution, policy: Choices) -> None:
 
 
 async def _reflect(run: Execution) -> None:
-    """Three sentences on what was done, what was found and how it ended; not the raw data (PX-14)."""
+    """Note in three sentences what was done, what was found and how it ended; not the raw data (PX-14)."""
     flow = run.flow
     what = flow.spec.description or flow.title
     given = ", ".join(f"{name} {value}" for name, value in flow.values().items() if value is not None)
     found = ", ".join(f"{name} {_sum_up(value)}" for name, value in run.data.items())
     end = "It is done." if run.warning is None else f"It is not complete: {run.warning}"
-    await write_note(run, f"{what}: {given or 'nothing was given'}"[:LONGEST_SNIPPET], NoteKind.RESULT)
-    await write_note(run, f"{what} found: {found or 'nothing'}"[:LONGEST_SNIPPET], NoteKind.RESULT)
-    await write_note(run, f"{what}: {end}"[:LONGEST_SNIPPET], NoteKind.RESULT)
+    for sentence in (
+        f"{what}: {given or 'nothing was given'}",
+        f"{what} found: {found or 'nothing'}",
+        f"{what}: {end}",
+    ):
+        await write_note(run, sentence[:LONGEST_SNIPPET], NoteKind.RESULT)
 
 
 def _sum_up(value: Json) -> str:
-    """Counts for lists and objects; short values as they are."""
+    """Count lists and objects; give short values as they are."""
     if is_list(value):
         return f"({len(value)} rows)"
     if is_object(value):

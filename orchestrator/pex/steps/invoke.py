@@ -1,4 +1,4 @@
-"""Which way a flow is carried out: its tools in order, or a skill (PX-5, PX-7)."""
+"""Carries a flow out: by its tools in order, or by a skill (PX-5, PX-7)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.direct import call_in_order
 from orchestrator.pex.choices import Choices, Skills
 from orchestrator.pex.execution import Ending, Execution, Failed
-from orchestrator.pex.outcome import Failure, Interrupted, Success, Uncertain
+from orchestrator.pex.skill_outcome import Failure, Interrupted, Success, Uncertain
 from orchestrator.pex.skills.components import write_note
-from orchestrator.types import Json, JsonObject, ToolId
+from orchestrator.types import Json, JsonObject
 
 
 def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
-    """DIRECT or SKILL; None when the flow needs a model and none can be asked.
+    """Choose DIRECT or SKILL; None when the flow needs a model and none can be asked.
 
     Under `auto` a flow is carried out directly when its slots map completely onto its tools' inputs,
     or when there is no skill for it.
@@ -29,7 +29,7 @@ def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
 
 
 def maps_completely(run: Execution) -> bool:
-    """Whether every required input has a slot, a flow input or an earlier tool's output to come from."""
+    """Say whether every required input has a slot, a flow input or an earlier tool's output to come from."""
     spec = run.flow.spec
     known = {*spec.slots, *spec.inputs}
     for use in spec.tools:
@@ -41,7 +41,7 @@ def maps_completely(run: Execution) -> bool:
 
 
 def _output_names(schema: Json) -> set[str]:
-    """Names of what a tool gives, also of the rows in its lists."""
+    """Name what a tool gives, also in the rows of its lists."""
     if not is_object(schema):
         return set()
     names: set[str] = set()
@@ -79,7 +79,8 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
             run.warning = message
             return None
         case Failure(category, message, _, retryable):
-            return Failed(category, message, retryable=retryable and not _had_effect(run))
+            unchanged = all(tool.spec.idempotent for tool, _ in run.answers)
+            return Failed(category, message, retryable=retryable and unchanged)
         case Uncertain(reason, context):
             return Failed(FailureCategory.VALIDATION_ERROR, reason, uncertain=True, evidence=context)
         case Interrupted(ending):
@@ -87,18 +88,9 @@ async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
 
 
 def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
-    """What a tool that changed something returned for an output counts more than what the model says of it."""
-    told = dict(data)
-    for tool_id, returned in zip(run.used, run.returned, strict=True):
-        if _changes(run, tool_id):
-            told |= {name: returned[name] for name in run.flow.spec.outputs if name in returned}
-    return told
-
-
-def _had_effect(run: Execution) -> bool:
-    return any(_changes(run, tool_id) for tool_id in run.used)
-
-
-def _changes(run: Execution, tool_id: ToolId) -> bool:
-    tool = run.tools.find(tool_id)
-    return tool is not None and not tool.spec.idempotent
+    """Put what a tool that changed something returned for an output before what the model says of it."""
+    merged = dict(data)
+    for tool, returned in run.answers:
+        if not tool.spec.idempotent:
+            merged |= {name: returned[name] for name in run.flow.spec.outputs if name in returned}
+    return merged

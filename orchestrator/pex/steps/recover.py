@@ -1,4 +1,4 @@
-"""What to do when a flow could not be carried out (PX-16). It chooses and returns; the Agent acts.
+"""Chooses what to do when a flow could not be carried out (PX-16), and returns; the Agent acts.
 
 The ladder: retry once, gather context, re-route, ask the user. A hard-coded fallback bypasses it. A
 value that a tool turned away is asked for again, which is the user's rung reached early because
@@ -14,10 +14,11 @@ from orchestrator.errors import FailureCategory
 from orchestrator.pex.calls.candidate import drop_candidate
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Recover, Recovery, Rung
+from orchestrator.pex.steps.review import ask_for
 from orchestrator.telemetry import SignalType
 
+# In a flow's notes: the values with which context was gathered for it.
 GATHERED = "gathered"
-"""In a flow's notes: the values with which context was gathered for it."""
 
 ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_ERROR})
 
@@ -49,8 +50,8 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
 
 
 def _next_rung(run: Execution) -> Recovery:
-    """Beyond the retry: each rung once in a turn, and gathering only where somebody gathers, and only
-    once with the same values.
+    """Climb beyond the retry: each rung once in a turn, gathering only where somebody gathers, and once
+    with the same values.
     """
     known = run.flow.notes.get(GATHERED)
     if run.context.recall.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):
@@ -68,14 +69,14 @@ def _climb(run: Execution, rung: Recovery) -> bool:
 
 
 def _values_of_user(run: Execution) -> list[str]:
-    """Filled slots that the user could have meant otherwise."""
+    """Name filled slots that the user could have meant otherwise."""
     given = (SlotSource.USER, SlotSource.INHERITED, SlotSource.MEMORY)
     return [name for name, slot in run.flow.slots.items() if slot.source in given]
 
 
 def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
     """Say what was wrong; ask for the one value anew, or which of several to change."""
-    flow, state = run.flow, run.context.changes.state
+    flow = run.flow
     run.context.changes.remark(
         RemarkKind.FAILED, dact=flow.spec.dact, category=failure.category.value, message=failure.message
     )
@@ -84,27 +85,16 @@ def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
     if len(names) == 1:
         flow.clear(names[0])
         run.filled = frozenset()
-        state.ambiguity.declare(
-            Level.SPECIFIC, flow_id=flow.flow_id, slot=names[0], turn_id=run.context.ids.turn_id
-        )
-    else:
-        state.ambiguity.declare(
-            Level.PARTIAL,
-            flow_id=flow.flow_id,
-            options=change_options(run, names),
-            turn_id=run.context.ids.turn_id,
-            metadata={"about": "change"},
-        )
-    return NeedsInput()
-
-
-def change_options(run: Execution, names: list[str]) -> list[Option]:
-    flow_id = run.flow.flow_id
-    return [
-        Option(
-            label=f"Change the {name.replace('_', ' ')}",
-            action_name="change_slot",
-            payload={"flow_id": flow_id, "slot": name},
-        )
+        return ask_for(run, names[0])
+    options = [
+        Option(f"Change the {name.replace('_', ' ')}", "change_slot", {"flow_id": flow.flow_id, "slot": name})
         for name in names
     ]
+    run.context.changes.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=flow.flow_id,
+        options=options,
+        turn_id=run.context.ids.turn_id,
+        metadata={"about": "change"},
+    )
+    return NeedsInput()

@@ -1,4 +1,4 @@
-"""Slot review (PX-4): fill what can be filled without asking, then ask for the first slot that is missing."""
+"""Reviews the slots (PX-4): fills what can be filled without asking, then asks for the first that is missing."""
 
 from __future__ import annotations
 
@@ -13,22 +13,26 @@ from orchestrator.tools.trifecta import join_labels
 
 async def review(run: Execution) -> NeedsInput | None:
     """Fill from what the flow can find itself; a slot still missing becomes the open question."""
-    flow, state = run.flow, run.context.changes.state
+    flow = run.flow
     if run.context.recall.recent_turns is not None and flow.needs_to_think():
         await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
     await _recall(run)
     missing = flow.missing()
     if missing:
-        state.ambiguity.declare(
-            Level.SPECIFIC, flow_id=flow.flow_id, slot=missing[0].name, turn_id=run.context.ids.turn_id
-        )
-        return NeedsInput()
+        return ask_for(run, missing[0].name)
     run.filled = frozenset(flow.slots)
     return None
 
 
+def ask_for(run: Execution, slot: str) -> NeedsInput:
+    run.context.changes.state.ambiguity.declare(
+        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.context.ids.turn_id
+    )
+    return NeedsInput()
+
+
 async def _recall(run: Execution) -> None:
-    """Fill from what is remembered of the user, when a flow begins; what was assumed is told.
+    """Fill from what is remembered of the user, when a flow begins; what was assumed is said.
 
     Slots that need no value are filled only with what the user said themselves.
     """
@@ -54,9 +58,8 @@ def _assume(run: Execution, found: dict[str, Preference]) -> None:
     flow, context = run.flow, run.context
     values = {name: preference.value for name, preference in found.items()}
     flow.fill_slots_by_label(values, turn_id=context.ids.turn_id, source=SlotSource.MEMORY)
-    taken = [name for name in found if name in flow.slots]
+    taken = {name: flow.slots[name].value for name in found if name in flow.slots}
     for name in taken:
-        join_labels(context.changes.state, found[name].labels, "what is remembered of you")
+        join_labels(run.context.changes.state, found[name].labels, "what is remembered of you")
     if taken:
-        told = {name: flow.slots[name].value for name in taken}
-        context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=told)
+        context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=taken)

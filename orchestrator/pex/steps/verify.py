@@ -1,4 +1,4 @@
-"""Five checks after a flow was carried out (PX-15). What is done stays done: a fault is recorded and flagged."""
+"""Verifies a flow that was carried out (PX-15). What is done stays done: a fault is recorded and flagged."""
 
 from __future__ import annotations
 
@@ -9,23 +9,19 @@ from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.steps.results import FRAMED
 
+# What a stack must be, but for the one thing that has a verification of its own.
 STRUCTURE = tuple(check for check in invariants.CHECKS if check is not invariants.check_duplicates)
-"""What a stack must be, but for the one thing that has a check of its own."""
 
 
-def verify(run: Execution) -> list[str]:
-    """Run the checks; gives the names of those that did not hold."""
-    faults: list[str] = []
-    for name, find_fault in CHECKS:
+def verify(run: Execution) -> None:
+    for find_fault in VERIFICATIONS:
         fault = find_fault(run)
         if fault is not None:
-            run.context.log.failed_check("pex", name, fault, run.flow.flow_id)
+            run.context.log.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
             run.context.changes.state.flags.has_issues = True
-            faults.append(name)
-    return faults
 
 
-def _state_consistent(run: Execution) -> str | None:
+def state_consistent(run: Execution) -> str | None:
     if run.context.changes.state.stack.get(run.flow.flow_id) is not run.flow:
         return "The flow has left the stack while it was carried out."
     flows = run.context.changes.state.stack.flows
@@ -33,12 +29,12 @@ def _state_consistent(run: Execution) -> str | None:
     return next(broken, None)
 
 
-def _slots_intact(run: Execution) -> str | None:
+def slots_intact(run: Execution) -> str | None:
     lost = run.filled - run.flow.slots.keys()
     return f"Slots were lost: {', '.join(sorted(lost))}." if lost else None
 
 
-def _output_well_formed(run: Execution) -> str | None:
+def output_well_formed(run: Execution) -> str | None:
     if not run.has_result:
         return None
     if run.flow.spec.family not in FRAMED:
@@ -49,12 +45,12 @@ def _output_well_formed(run: Execution) -> str | None:
     return None
 
 
-def _no_duplicate_flows(run: Execution) -> str | None:
+def no_duplicate_flows(run: Execution) -> str | None:
     twice = invariants.check_duplicates(run.context.changes.state.stack.flows)
     return twice[0] if twice else None
 
 
-def _flags_coherent(run: Execution) -> str | None:
+def flags_coherent(run: Execution) -> str | None:
     state = run.context.changes.state
     waiting = any(flow.standing.state is FlowState.PENDING for flow in state.stack.flows)
     if state.flags.keep_going and not waiting:
@@ -64,10 +60,10 @@ def _flags_coherent(run: Execution) -> str | None:
     return None
 
 
-CHECKS: tuple[tuple[str, Callable[[Execution], str | None]], ...] = (
-    ("state_consistent", _state_consistent),
-    ("slots_intact", _slots_intact),
-    ("output_well_formed", _output_well_formed),
-    ("no_duplicate_flows", _no_duplicate_flows),
-    ("flags_coherent", _flags_coherent),
+VERIFICATIONS: tuple[Callable[[Execution], str | None], ...] = (
+    state_consistent,
+    slots_intact,
+    output_well_formed,
+    no_duplicate_flows,
+    flags_coherent,
 )

@@ -9,14 +9,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Iterator
-from typing import assert_never
 
-from orchestrator.tools.guardrails.python_code import PythonRules, check_python
-from orchestrator.tools.guardrails.sql import SqlRules, check_sql
-from orchestrator.tools.guardrails.verdict import Category, Entities, Language, Rejected, Verdict
+from orchestrator.domain.guarding import Language
+from orchestrator.tools.guardrails.verdict import Category, Rejected
 
-MAX_TEXT_CHARACTERS = 100_000
-"""Of a model's whole answer; the code in it is bounded by its own rules."""
+MAX_TEXT_CHARACTERS = 100_000  # of a model's whole answer; the code in it is bounded by its own rules
 
 _FENCE = re.compile(
     r"^[ \t]*+(`{3,}+|~{3,}+)[ \t]*+([\w+-]*+)[^\n]*+\n(.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)",
@@ -43,7 +40,7 @@ _LABELS = {
 
 
 def extract_code(raw: str, language: Language) -> str | Rejected:
-    """The code in a model's answer: the first fenced block of the language, else what is no prose."""
+    """Find the code in a model's answer: the first fenced block of the language, else what is no prose."""
     if len(raw) > MAX_TEXT_CHARACTERS:
         return Rejected(Category.TOO_LARGE, f"The answer has more than {MAX_TEXT_CHARACTERS} characters.")
     text = raw.replace("\r\n", "\n").replace("\r", "\n")
@@ -62,7 +59,7 @@ def extract_code(raw: str, language: Language) -> str | Rejected:
 
 
 def activate_guardrails(raw_code: str, trigger_phrase: str) -> tuple[str, ...]:
-    """The blocks that a trigger phrase opens in an answer of prose and code, in order.
+    """Find the blocks that a trigger phrase opens in an answer of prose and code, in order.
 
     A phrase such as ``<sql>`` is closed by ``</sql>``, one that starts with backquotes by as many
     backquotes. After any other phrase the next fenced block is meant, or without one the text up to
@@ -107,7 +104,7 @@ def _strip_prose(text: str, language: Language) -> str:
 
 
 def _python_of(text: str) -> str:
-    """From the first line that starts like Python; up to the last paragraph with which it parses."""
+    """Cut from the first line that starts like Python to the last paragraph with which it parses."""
     start = _PYTHON_START.search(text)
     if start is None or _parses(text):
         return text
@@ -116,7 +113,7 @@ def _python_of(text: str) -> str:
 
 
 def _sql_of(text: str) -> str:
-    """From the first line that starts like SQL; up to the first paragraph that starts like a sentence."""
+    """Cut from the first line that starts like SQL to the first paragraph that starts like a sentence."""
     lines = text.split("\n")
     start = next((at for at, line in enumerate(lines) if _SQL_START.match(line)), None)
     if start is None or not lines[0].strip().rstrip(":").count(" "):
@@ -137,7 +134,7 @@ def _looks_like_code(line: str) -> bool:
 
 
 def _shortened(code: str) -> Iterable[str]:
-    """The code, then without its last paragraphs, one more each time, at most twenty."""
+    """Give the code, then without its last paragraphs, one more each time, at most twenty."""
     yield code
     gaps = [match.start() for match in re.finditer(r"\n[ \t]*\n", code)]
     for gap in reversed(gaps[-20:]):
@@ -152,40 +149,3 @@ def _parses(text: str) -> bool:
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True
-
-
-DEFAULT_PYTHON = PythonRules()
-DEFAULT_SQL = SqlRules()
-
-
-def apply_guardrails(
-    raw_code: str,
-    language: Language,
-    valid_entities: Entities | None,
-    *,
-    python: PythonRules = DEFAULT_PYTHON,
-    sql: SqlRules = DEFAULT_SQL,
-) -> Verdict:
-    """Judge the code in a model's answer (PX-10).
-
-    Args:
-        raw_code: code, with or without fences and prose around it.
-        language: what it must be.
-        valid_entities: tables with their columns; None leaves names unchecked, {} allows none.
-        python: the rules of the domain.
-        sql: the rules of the tool.
-
-    Returns:
-        Approved code, written anew: only that text may be run. Or why it is rejected, in a
-        sentence for the model.
-    """
-    code = extract_code(raw_code, language)
-    if isinstance(code, Rejected):
-        return code
-    match language:
-        case Language.PYTHON:
-            return check_python(code, valid_entities, python)
-        case Language.SQL:
-            return check_sql(code, valid_entities, sql)
-        case _:
-            assert_never(language)

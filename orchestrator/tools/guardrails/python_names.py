@@ -1,9 +1,19 @@
-"""The names that guarded Python may and may not use: data, no logic."""
+"""Judges the names that guarded Python uses: imports, attributes, built-ins, keys of tables.
+
+Names are allowed by lists; whatever is on none of them and not bound by the code itself is refused.
+"""
 
 from __future__ import annotations
 
 import ast
+import builtins
+import importlib
+import keyword
+import string
+import types
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
 
 from orchestrator.tools.guardrails.verdict import Category, Entities, Rejected, find_nearest
 
@@ -21,8 +31,8 @@ ag_await ag_code ag_frame ag_running cr_await cr_code cr_frame cr_origin cr_runn
     f_code f_globals f_lasti f_lineno f_locals f_trace format_map func_code func_globals gi_code gi_frame
     gi_running gi_yieldfrom mro tb_frame tb_lasti tb_lineno tb_next with_traceback
     """
+# Ways from a harmless object to frames, code, classes and formatted attribute look-ups.
 FORBIDDEN_ATTRIBUTES = frozenset(_FORBIDDEN_ATTRIBUTES.split())
-"""Ways from a harmless object to frames, code, classes and formatted attribute look-ups."""
 
 NAMED_TUPLE_API = frozenset({"_asdict", "_fields", "_make", "_replace"})
 
@@ -37,6 +47,163 @@ REPAIRS = {
     "setattr": "Use a dict.",
     "type": "Use isinstance().",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """`modules`: what each imported module is called in the code. `bound`: every name that the code binds.
+
+    `dotted`: what stands before a dot. `allowed`: modules that may be imported.
+    """
+
+    modules: dict[str, str]
+    bound: frozenset[str]
+    dotted: frozenset[ast.expr]
+    allowed: tuple[str, ...]
+
+
+def read_scope(tree: ast.Module, allowed: tuple[str, ...]) -> Scope:
+    dotted = frozenset(node.value for node in ast.walk(tree) if isinstance(node, ast.Attribute))
+    return Scope(_module_names(tree), _bound_names(tree), dotted, allowed)
+
+
+def find_name_faults(node: ast.AST, scope: Scope) -> Iterator[Rejected]:
+    """Find the names of one node that may not be used."""
+    yield from _identifier_faults(node)
+    match node:
+        case ast.Import() | ast.ImportFrom():
+            yield from _import_faults(node, scope.allowed)
+        case ast.Attribute():
+            yield from _attribute_faults(node, scope.modules)
+        case ast.Name(ctx=ast.Load(), id=name) if name in scope.modules and node not in scope.dotted:
+            yield Rejected(Category.FORBIDDEN_NAME, f"Use {name} only with a dot, such as {name}.name.")
+        case ast.Name():
+            yield from _name_faults(node, scope.bound)
+        case _:
+            pass
+
+
+def _identifier_faults(node: ast.AST) -> Iterator[Rejected]:
+    """Refuse names with two underscores in front; they may stand in many fields of many nodes."""
+    if isinstance(node, ast.Constant):
+        return
+    category = Category.FORBIDDEN_ATTRIBUTE if isinstance(node, ast.Attribute) else Category.FORBIDDEN_NAME
+    for _, name in ast.iter_fields(node):
+        if isinstance(name, str) and name.startswith("__"):
+            yield Rejected(category, f"{name} is not allowed: no name may start with two underscores.")
+
+
+def _import_faults(node: ast.Import | ast.ImportFrom, allowed: tuple[str, ...]) -> Iterator[Rejected]:
+    wanted = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or "."]
+    for name in wanted:
+        if name not in allowed or (isinstance(node, ast.ImportFrom) and node.level):
+            yield Rejected(
+                Category.FORBIDDEN_IMPORT,
+                f"{name} cannot be imported. Allowed are: {', '.join(allowed) or 'none'}.",
+            )
+            return
+        if isinstance(node, ast.Import) and "." in name:
+            yield Rejected(
+                Category.FORBIDDEN_IMPORT, f"Write `from {name} import …` with the names you need."
+            )
+    if isinstance(node, ast.ImportFrom) and node.module in allowed:
+        for alias in node.names:
+            if alias.name not in public_names(node.module):
+                yield Rejected(
+                    Category.FORBIDDEN_IMPORT,
+                    f"{alias.name} cannot be imported from {node.module}. Import public names one by one.",
+                )
+
+
+def _attribute_faults(node: ast.Attribute, modules: dict[str, str]) -> Iterator[Rejected]:
+    name = node.attr
+    if name in FORBIDDEN_ATTRIBUTES or (name.startswith("_") and name not in NAMED_TUPLE_API):
+        yield Rejected(Category.FORBIDDEN_ATTRIBUTE, f"The attribute {name} is not allowed.")
+    elif isinstance(node.value, ast.Name) and node.value.id in modules:
+        module = modules[node.value.id]
+        if name not in public_names(module):
+            nearest = find_nearest(name, public_names(module))
+            yield Rejected(Category.FORBIDDEN_ATTRIBUTE, f"{module} has no public {name}.", nearest)
+    elif name == "format":
+        yield from _format_faults(node.value)
+
+
+def _format_faults(receiver: ast.expr) -> Iterator[Rejected]:
+    match receiver:
+        case ast.Constant(value=str(template)):
+            yield from _template_faults(template)
+        case _:
+            yield Rejected(
+                Category.FORBIDDEN_ATTRIBUTE, "format() is allowed on a literal text only; use an f-string."
+            )
+
+
+def _template_faults(template: str) -> Iterator[Rejected]:
+    """`"{0.__class__}".format(x)` reads attributes without writing a dot in code."""
+    try:
+        pieces = list(string.Formatter().parse(template))
+    except ValueError as error:
+        yield Rejected(Category.SYNTAX, f"A format text is malformed: {error}.")
+        return
+    for _, field, specification, _ in pieces:
+        if field and ("." in field or "[" in field):
+            yield Rejected(
+                Category.FORBIDDEN_ATTRIBUTE, f"The format field {{{field}}} is not allowed; use an f-string."
+            )
+        if specification and "{" in specification:
+            yield from _template_faults(specification)
+
+
+def _name_faults(node: ast.Name, bound: frozenset[str]) -> Iterator[Rejected]:
+    name = node.id
+    if name in bound or name in SAFE_BUILTINS or name.startswith("__"):
+        return
+    if hasattr(builtins, name) or keyword.issoftkeyword(name):
+        repair = REPAIRS.get(name, "Do without it.")
+        yield Rejected(Category.FORBIDDEN_NAME, f"{name} is not allowed. {repair}")
+        return
+    nearest = find_nearest(name, bound | SAFE_BUILTINS)
+    hint = f" Did you mean {nearest}?" if nearest else " Make it a parameter, or import it."
+    yield Rejected(Category.FORBIDDEN_NAME, f"{name} in line {node.lineno} is not defined.{hint}", nearest)
+
+
+def _module_names(tree: ast.AST) -> dict[str, str]:
+    return {
+        alias.asname or alias.name: alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+
+
+def _bound_names(tree: ast.AST) -> frozenset[str]:
+    """Collect every name the code binds anywhere; whether it is bound in time shows when it runs."""
+    bound: set[str] = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.arg(arg=name) | ast.FunctionDef(name=name):
+                bound.add(name)
+            case ast.alias(name=name, asname=alias):
+                bound.add(alias or name)
+            case (
+                ast.ExceptHandler(name=str(name))
+                | ast.MatchAs(name=str(name))
+                | ast.MatchStar(name=str(name))
+            ):
+                bound.add(name)
+            case ast.MatchMapping(rest=str(name)):
+                bound.add(name)
+            case _:
+                pass
+    return frozenset(bound)
+
+
+@lru_cache(maxsize=64)
+def public_names(module: str) -> frozenset[str]:
+    """List what a module of the allow-list offers, without the modules it has imported itself."""
+    loaded = importlib.import_module(module)
+    offered: list[str] = getattr(loaded, "__all__", None) or [name for name in dir(loaded) if name[0] != "_"]
+    return frozenset(name for name in offered if not isinstance(getattr(loaded, name), types.ModuleType))
 
 
 def find_unknown_keys(tree: ast.Module, entities: Entities) -> Iterator[Rejected]:

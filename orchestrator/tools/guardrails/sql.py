@@ -15,13 +15,13 @@ from sqlglot.dialects.dialect import Dialect
 from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
+from orchestrator.domain.guarding import Statement
 from orchestrator.tools.guardrails import sql_names as functions
 from orchestrator.tools.guardrails.sql_limits import TooMuchWork, find_growth, parse
 from orchestrator.tools.guardrails.sql_names import check_names
-from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected, Statement
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected
 
-MAX_BRACKETS = 60
-"""Nested; the parser calls itself for each."""
+MAX_BRACKETS = 60  # nested; the parser calls itself for each
 
 
 READ_ONLY = frozenset({Statement.SELECT})
@@ -82,11 +82,11 @@ _ROOTS: dict[type[exp.Expr], Statement] = {
     exp.Drop: Statement.DROP_TABLE,
 }
 
-_NEVER: tuple[type[exp.Expr], ...] = (
-    *(exp.Command, exp.Attach, exp.Detach, exp.Copy, exp.Set, exp.SetItem, exp.Use, exp.Pragma, exp.Install),
-    *(exp.Transaction, exp.Commit, exp.Rollback, exp.Kill, exp.LoadData, exp.Export, exp.Grant, exp.Into),
-    *(exp.Lock, exp.Analyze, exp.Cache, exp.Uncache, exp.Refresh, exp.SessionParameter, exp.Show, exp.Merge),
-)
+_FORBIDDEN = """
+Command Attach Detach Copy Set SetItem Use Pragma Install Transaction Commit Rollback Kill LoadData Export Grant
+    Into Lock Analyze Cache Uncache Refresh SessionParameter Show Merge
+    """
+_NEVER: tuple[type[exp.Expr], ...] = tuple(getattr(exp, name) for name in _FORBIDDEN.split())
 
 _CHANGING = (
     exp.Insert,

@@ -1,4 +1,4 @@
-"""How large a value a statement may make of small ones by a number that it names.
+"""Bounds what a statement may cost: the values it makes by a number it names, and the work of the parser.
 
 A database's memory limit does not count what one call of `repeat`, `lpad` or `range` builds, nor can
 it be interrupted meanwhile: four gigabytes come of twenty letters. What grows by concatenation, in
@@ -21,14 +21,13 @@ from sqlglot.tokenizer_core import Token
 
 from orchestrator.tools.guardrails.verdict import Category, Rejected
 
-MOST = 10_000
-"""Characters or elements of one value, of which a database holds 2,048 at a time."""
+MOST = 10_000  # characters or elements of one value, of which a database holds 2,048 at a time
 _UNKNOWN = MOST + 1
 _WIDTH = re.compile(r"\d{3,}")
 
 
 def find_growth(tree: exp.Expr) -> Rejected | None:
-    """Whether some value might become too large.
+    """Find out whether some value might become too large.
 
     What multiplies does so along calls within calls, and from query to query; lists also beside each
     other, for one may be made for each element of another. What pads a text does not multiply.
@@ -47,7 +46,7 @@ def find_growth(tree: exp.Expr) -> Rejected | None:
 
 
 def _growth(calls: list[exp.Expr]) -> int:
-    """Within one query."""
+    """Multiply what grows within one query."""
     lists = prod(_factor(call) for call in calls if _name(call) in _LISTS)
     return max(lists, *(prod(_factors_around(call)) for call in calls))
 
@@ -61,7 +60,7 @@ def _too_large(what: str) -> Rejected:
 
 
 def _factors_around(node: exp.Expr) -> Iterator[int]:
-    """Of a call and of the calls that it is in, up to its query."""
+    """List the factors of a call and of the calls that it is in, up to its query."""
     inner: exp.Expr | None = node
     while inner is not None and not isinstance(inner, exp.Select):
         if _name(inner) not in _PADDING:
@@ -70,7 +69,7 @@ def _factors_around(node: exp.Expr) -> Iterator[int]:
 
 
 def _factor(node: exp.Expr) -> int:
-    """How many times larger than its inputs the result of a call may be; 1 for all but a few."""
+    """Say how many times larger than its inputs the result of a call may be; 1 for all but a few."""
     if isinstance(node.parent, exp.Table):
         return 1  # rows, one after another
     size = _SIZES.get(_name(node))
@@ -82,7 +81,7 @@ def _name(node: exp.Expr) -> str:
 
 
 def _number(node: object) -> int:
-    """A literal, or the literal that `least` bounds an expression with."""
+    """Read a literal, or the literal that `least` bounds an expression with."""
     match node:
         case exp.Cast(this=inner) | exp.Paren(this=inner):
             return _number(inner)
@@ -97,7 +96,7 @@ def _number(node: object) -> int:
 
 
 def _elements(node: exp.Expr) -> int:
-    """Of a list from one number to another."""
+    """Count the elements of a list from one number to another."""
     start, end, step = (node.args.get(name) for name in ("start", "end", "step"))
     if step is not None and not isinstance(step, exp.Literal):
         return _UNKNOWN
@@ -105,13 +104,13 @@ def _elements(node: exp.Expr) -> int:
 
 
 def _replaced(node: exp.Expr) -> int:
-    """Each place of a pattern may become as long as what replaces it."""
+    """Measure what replaces a pattern: each place of it may become as long."""
     new = node.args.get("replacement")
     return len(new.this) if isinstance(new, exp.Literal) else 1 if new is None else _UNKNOWN
 
 
 def _formatted(node: exp.Expr) -> int:
-    """A width in a format is the number that it is padded to."""
+    """Find the largest width in a format: its result is padded to that."""
     pattern = node.this if isinstance(node, exp.Format) else next(iter(node.expressions), None)
     if not isinstance(pattern, exp.Literal) or "{:{" in pattern.this or "*" in pattern.this:
         return _UNKNOWN
@@ -138,8 +137,7 @@ _PADDING = frozenset({"pad", "format", "printf"})
 _LISTS = frozenset({"generateseries", "list_resize", "array_resize"})
 
 
-STEPS_PER_TOKEN = 12
-"""Ordinary statements take up to three; a step takes some ten microseconds."""
+STEPS_PER_TOKEN = 12  # ordinary statements take up to three; a step takes some ten microseconds
 STEPS_AT_LEAST = 500
 
 
@@ -148,7 +146,7 @@ class TooMuchWork(Exception):
 
 
 def parse(tokens: list[Token], code: str, dialect: str) -> list[exp.Expr]:
-    """The statements of a text.
+    """Parse the statements of a text.
 
     Raises:
         ParseError: it is no valid SQL.

@@ -1,4 +1,4 @@
-"""Checks the tables and columns that a statement names against those that exist (NL-7's registry).
+"""Checks the tables and columns that a statement names (NL-7's registry); lists the functions that it may call.
 
 Tables exactly, for they decide what can be reached: a name is a table unless a WITH makes it
 something else just there. Columns by name, for the sake of a sentence that repairs.
@@ -14,7 +14,7 @@ from orchestrator.tools.guardrails.verdict import Category, Entities, Rejected, 
 
 
 def check_names(tree: exp.Expr, entities: Entities | None) -> frozenset[str] | Rejected:
-    """The base tables of a statement, spelt as registered, or the first name that is not known.
+    """Name the base tables of a statement, spelt as registered, or the first that is not known.
 
     With no registry (None) every plain name is taken, and none that is qualified or a file.
     """
@@ -54,7 +54,7 @@ def _created_table(tree: exp.Expr) -> exp.Expr | None:
 
 
 def _is_named_by_with(table: exp.Table) -> bool:
-    """Whether a WITH around a table name gives that name, where it stands, to a query.
+    """Say whether a WITH around a table name gives that name, where it stands, to a query.
 
     Inside a WITH only the earlier names count. A recursive one knows itself as well, but the
     database reads its first half before the name exists: there it is the real table.
@@ -116,14 +116,14 @@ def _is_plain_name(name: str) -> bool:
     return bool(name) and all(letter.isalnum() or letter in "_ -" for letter in name)
 
 
+# They give their results columns whose names are not in the statement.
 _MAKE_COLUMNS = (exp.Pivot, exp.Describe, exp.Summarize, exp.Unnest, exp.Lateral, exp.Anonymous)
-"""What gives its result columns whose names are not in the statement."""
 
 
 def _find_unknown_column(
     tree: exp.Expr, tables: Mapping[str, set[str]], entities: Entities
 ) -> Rejected | None:
-    """The first column that is neither in a table the statement reads nor made by the statement."""
+    """Find the first column that is neither in a table the statement reads nor made by the statement."""
     columns_of = {called: _columns_of(keys, entities) for called, keys in tables.items()}
     reachable = {key: column for columns in columns_of.values() for key, column in columns.items()}
     own = _names_made_inside(tree) | set(tables)
@@ -149,7 +149,7 @@ def _columns_of(keys: Iterable[str], entities: Entities) -> dict[str, str]:
 
 
 def _names_made_inside(tree: exp.Expr) -> set[str]:
-    """Aliases of columns and tables, names of WITH, parameters of lambdas, fields."""
+    """Collect aliases of columns and tables, names of WITH, parameters of lambdas, fields."""
     made = {node.alias.lower() for node in tree.find_all(exp.Alias, exp.CTE, exp.Subquery) if node.alias}
     for node in tree.find_all(exp.TableAlias):
         made.update(column.name.lower() for column in node.columns)
@@ -196,22 +196,10 @@ _REFUSED = """ai_agg ai_classify ai_embed ai_generate ai_similarity ai_summarize
     current_transaction current_user current_user_id current_version dynamic_identifier host next_value_for
     read_csv read_parquet session_user to_file
     """
-REFUSED = frozenset(_REFUSED.split())
-"""Known to the parser, and none of a query's business."""
+REFUSED = frozenset(_REFUSED.split())  # known to the parser, and none of a query's business
 
 TABLE_FUNCTIONS = frozenset({"range", "generate_series", "unnest", "repeat", "json_each"})
 
-FILE_FUNCTION_WORDS = (
-    "read_",
-    "scan",
-    "glob",
-    "sniff",
-    "parquet",
-    "_csv",
-    "_json",
-    "query",
-    "sqlite",
-    "postgres",
-    "mysql",
-)
-"""What names of functions that read files, addresses, other databases, or text as SQL have in them."""
+# Parts of the names of functions that read files, addresses, other databases, or text as SQL.
+_FILE_FUNCTIONS = "read_ scan glob sniff parquet _csv _json query sqlite postgres mysql"
+FILE_FUNCTION_WORDS = tuple(_FILE_FUNCTIONS.split())

@@ -1,4 +1,4 @@
-"""What the guardrails say of a piece of code: a closed set of records, never an exception."""
+"""Holds the verdicts of the guardrails on code: a closed set of records, never an exception."""
 
 from __future__ import annotations
 
@@ -9,25 +9,14 @@ from typing import TypeAlias
 
 from rapidfuzz import fuzz, process, utils
 
-from orchestrator.domain.guarding import Language, Statement
+from orchestrator.domain.guarding import Statement
 
-__all__ = [
-    "ApprovedPython",
-    "ApprovedSql",
-    "Category",
-    "Entities",
-    "Language",
-    "Rejected",
-    "Statement",
-    "Verdict",
-]
-
+# What code may name: the tables, each with its columns. A table of a schema is ``schema.table``.
 Entities: TypeAlias = Mapping[str, Collection[str]]
-"""What code may name: the tables, each with its columns. A table of a schema is ``schema.table``."""
 
 
 class Category(StrEnum):
-    """Why code is rejected."""
+    """The reasons for which code is rejected."""
 
     EMPTY = "empty"
     TOO_LARGE = "too_large"
@@ -86,14 +75,14 @@ class ApprovedSql:
     tables: frozenset[str]
 
 
-Verdict: TypeAlias = ApprovedPython | ApprovedSql | Rejected
+GuardrailVerdict: TypeAlias = ApprovedPython | ApprovedSql | Rejected
 
 
 NEAR_ENOUGH = 70.0
 
 
 def find_nearest(name: str, known: Iterable[str]) -> str | None:
-    """The most similar known name, or None when none is similar."""
+    """Find the most similar known name; None when none is similar."""
     found = process.extractOne(
         name, sorted(known), scorer=fuzz.ratio, processor=utils.default_process, score_cutoff=NEAR_ENOUGH
     )

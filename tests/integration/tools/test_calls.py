@@ -16,7 +16,7 @@ from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.domain.services import ToolFailure
 from orchestrator.errors import FailureCategory
 from orchestrator.tools.middleware import ToolPorts
-from orchestrator.tools.orphaned_calls import SHARED_THREADS, STRAYS_PER_TOOL, THREADS_PER_TOOL
+from orchestrator.tools.orphaned_calls import ORPHANS_PER_TOOL, SHARED_THREADS, THREADS_PER_TOOL
 from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, schema, service_tool, until
@@ -247,17 +247,17 @@ async def test_tools_that_hang_are_called_a_bounded_number_of_times(things: Thin
     ]
     caller = caller_of(things, *tools)
 
-    results = [await caller.call("thing_hang") for _ in range(STRAYS_PER_TOOL + 5)]
+    results = [await caller.call("thing_hang") for _ in range(ORPHANS_PER_TOOL + 5)]
 
     assert {result.category for result in results if isinstance(result, ToolError)} == {
         FailureCategory.TIMEOUT
     }
-    assert things.called == STRAYS_PER_TOOL
+    assert things.called == ORPHANS_PER_TOOL
     assert things.ended == 0
-    assert await caller.call("thing_count") == ToolData({"count": STRAYS_PER_TOOL + 1})
+    assert await caller.call("thing_count") == ToolData({"count": ORPHANS_PER_TOOL + 1})
 
     things.release.set()
-    await until(lambda: things.ended == STRAYS_PER_TOOL)
+    await until(lambda: things.ended == ORPHANS_PER_TOOL)
     assert isinstance(await _eventually(caller, "thing_hang"), ToolData)
 
 

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.pex.execution import Completed, Ending, Execution, Partial
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps.verify import CHECKS
+from orchestrator.pex.steps.verify import VERIFICATIONS
 from tests.unit.pex.setting import SPEC, make_setting
 
 
@@ -33,10 +33,11 @@ class MakesNoFrame(BasePolicy):
 
 
 class FormlessFrame(BasePolicy):
-    async def repair(self, run: Execution) -> Ending | None:
+    async def results(self, run: Execution) -> Ending | None:
+        ending = await super().results(run)
         assert run.frame is not None
         run.frame.display_type = ""
-        return None
+        return ending
 
 
 class MakesNoNote(BasePolicy):
@@ -101,8 +102,8 @@ CASES = [
 
 
 def test_every_verification_has_its_row() -> None:
-    assert {case.name for case in CASES} == {name for name, _ in CHECKS}
-    assert len(CHECKS) == 5
+    assert {case.name for case in CASES} == {verification.__name__ for verification in VERIFICATIONS}
+    assert len(VERIFICATIONS) == 5
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)

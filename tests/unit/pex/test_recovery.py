@@ -25,7 +25,8 @@ def climb(setting: Setting, failure: Failed, times: int) -> list[Recovery]:
 
 def test_the_ladder_is_climbed_in_order_and_each_rung_once() -> None:
     setting = make_setting()
-    setting.context.recall.can_gather = True
+    context = setting.run.context
+    setting.run.context = replace(context, recall=replace(context.recall, can_gather=True))
 
     assert climb(setting, UNCERTAIN, 5) == [
         Recovery.RETRY,

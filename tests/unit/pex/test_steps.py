@@ -10,11 +10,47 @@ from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.specification import Family, ToolUse
 from orchestrator.pex.calls.candidate import confirm_candidate
-from orchestrator.pex.execution import Completed, NeedsInput
+from orchestrator.pex.execution import (
+    ENDINGS,
+    Completed,
+    Failed,
+    GaveUp,
+    NeedsInput,
+    Parked,
+    Partial,
+    Recover,
+    Stacked,
+)
+from orchestrator.pex.steps import STEPS
 from orchestrator.tools.toolbox import Toolbox
 from orchestrator.tools.trifecta import join_labels, tools_to_approve
 from orchestrator.types import ToolId
 from tests.unit.pex.setting import SPEC, TAKE, make_setting
+
+
+async def test_the_steps_are_taken_in_their_order_and_each_is_the_policys_own() -> None:
+    """PX-1: `recover` comes after a failure alone."""
+    taken: list[str] = []
+    setting = make_setting()
+
+    def watch(name: str) -> None:
+        own = getattr(setting.policy, name)
+
+        async def step(*arguments: object) -> object:
+            taken.append(name)
+            return await own(*arguments)
+
+        setattr(setting.policy, name, step)
+
+    for step in STEPS:
+        watch(step.__name__)
+    await setting.policy.execute(setting.run)
+
+    assert taken == ["check", "review", "check_slots", "invoke", "results", "complete", "verify"]
+
+
+def test_the_endings_are_a_closed_set() -> None:
+    assert set(ENDINGS) == {Completed, Partial, NeedsInput, Parked, Stacked, GaveUp, Failed, Recover}
 
 
 async def test_a_task_without_a_frame_leaves_notes() -> None:

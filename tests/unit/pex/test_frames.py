@@ -7,8 +7,8 @@ from typing import Any
 
 from orchestrator.dialogue.frame import Frame
 from orchestrator.pex.execution import Completed, Execution, Failed
+from orchestrator.pex.frames import FrameWriter, find_fault, repair
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps.repair import find_fault, repair
 from orchestrator.types import JsonObject
 from tests.unit.pex.setting import Setting, Things, make_setting
 
@@ -24,16 +24,13 @@ def framed(setting: Setting, data: Any = None, **attributes: Any) -> Frame:
 
 
 @dataclass
-class Author:
+class Author(FrameWriter):
     """Chooses as it is told; counts how often it is asked."""
 
     choice: JsonObject | None
     asked: list[str] = field(default_factory=list)
 
-    def can_write(self) -> bool:
-        return True
-
-    async def write(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
+    async def choose(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
         self.asked.append(fault)
         return self.choice
 

@@ -1,20 +1,116 @@
 """Language Agent Tree Search (PL-5): select, expand, evaluate and reflect, back-propagate, within a budget of calls.
 
 The candidates are whatever the task's functions make of them; they may ask a model. All children of a node
-are made by one call and judged by one call, faults and all, so that few calls see many candidates.
+are made by one call and judged by one call, faults and all, so that few calls see many candidates. Nothing
+here knows of dialogue.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
-from orchestrator.plans.search.tree import Budget, Node, Tree
-
 State = TypeVar("State")
-CALLS_PER_NODE = 2
-"""One that expands it, one that judges what came of it."""
+CALLS_PER_NODE = 2  # one that expands it, one that judges what came of it
+
+
+@dataclass(slots=True, eq=False)
+class Node(Generic[State]):
+    """`score`: of this candidate itself, 0 … 1, None until it was evaluated. `total`: the sum of all scores
+    at and below it, `visits` how many they are. `faults`: what is wrong with it, the worst first.
+    `closed`: nothing below it is left to be looked at.
+    """
+
+    number: int
+    state: State
+    parent: Node[State] | None = None
+    children: list[Node[State]] = field(default_factory=list["Node[State]"])
+    score: float | None = None
+    visits: int = 0
+    total: float = 0.0
+    faults: tuple[str, ...] = ()
+    expanded: bool = False
+    closed: bool = False
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.visits if self.visits else 0.0
+
+    def path(self) -> Iterator[Node[State]]:
+        """This node and all above it, nearest first."""
+        node: Node[State] | None = self
+        while node is not None:
+            yield node
+            node = node.parent
+
+    def bound(self, exploration: float) -> float:
+        """Compute the upper confidence bound (UCB1); infinite for what was never visited."""
+        if self.visits == 0 or self.parent is None:
+            return math.inf
+        return self.mean + exploration * math.sqrt(math.log(self.parent.visits + 1) / self.visits)
+
+
+class Tree(Generic[State]):
+    """Nodes in the order in which they were made; the first one is the root, which is no candidate."""
+
+    def __init__(self, root: State) -> None:
+        self.nodes: list[Node[State]] = [Node(0, root)]
+
+    @property
+    def root(self) -> Node[State]:
+        return self.nodes[0]
+
+    def add(self, parent: Node[State], state: State) -> Node[State]:
+        node = Node(len(self.nodes), state, parent)
+        parent.children.append(node)
+        self.nodes.append(node)
+        return node
+
+    def select(self, exploration: float) -> Node[State] | None:
+        """Go down from the root by upper confidence bound to a node that was not expanded; None: all are."""
+        node = self.root
+        while node.expanded:
+            open_children = [child for child in node.children if not child.closed]
+            if not open_children:
+                return None
+            node = max(open_children, key=lambda child: (child.bound(exploration), -child.number))
+        return None if node.closed else node
+
+    def propagate(self, node: Node[State], score: float) -> None:
+        """Let everything above a node know its score."""
+        node.score = score
+        for above in node.path():
+            above.visits += 1
+            above.total += score
+
+    def close(self, node: Node[State]) -> None:
+        """Never select this node again, nor those above it that have nothing else to offer."""
+        node.closed = True
+        for above in node.path():
+            if above is not node and not all(child.closed for child in above.children):
+                return
+            above.closed = True
+
+    def best(self) -> Node[State] | None:
+        """Find the candidate with the highest score of its own, the earliest of equals."""
+        scored = [node for node in self.nodes[1:] if node.score is not None]
+        return max(scored, key=lambda node: (node.score or 0.0, -node.number), default=None)
+
+
+@dataclass(slots=True)
+class Budget:
+    limit: int
+    spent: int = 0
+
+    @property
+    def left(self) -> int:
+        return self.limit - self.spent
+
+    def spend(self) -> None:
+        """Count one call; whoever spends has looked at what is left."""
+        self.spent += 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +123,7 @@ class Judgement:
 
 @dataclass(frozen=True)
 class Task(Generic[State]):
-    """What is searched.
+    """The thing that is searched.
 
     `expand(state, lessons, width)`: at most `width` candidates that follow from a state; from the
     root's state the first ones. `lessons`: the faults of the state and of those that it was made
@@ -42,7 +138,7 @@ class Task(Generic[State]):
 
 
 @dataclass(frozen=True)
-class Outcome(Generic[State]):
+class SearchResult(Generic[State]):
     """`best`: None when the calls did not suffice for one candidate."""
 
     tree: Tree[State]
@@ -50,7 +146,7 @@ class Outcome(Generic[State]):
     budget: Budget
 
     def record(self, describe: Callable[[State], Any]) -> dict[str, Any]:
-        """The whole search as JSON: nodes, scores, visits and the choice. `describe`: a state as JSON."""
+        """Give the whole search as JSON: nodes, scores, visits and the choice. `describe`: a state as JSON."""
         return {
             "calls": self.budget.spent,
             "limit": self.budget.limit,
@@ -78,7 +174,7 @@ async def search(
     variants: int = 4,
     exploration: float = 0.05,
     good_enough: float = 1.0,
-) -> Outcome[State]:
+) -> SearchResult[State]:
     """Find the best candidate.
 
     Args:
@@ -92,9 +188,9 @@ async def search(
     tree, budget = Tree(task.root), Budget(calls)
     run = _Search(task, tree, budget, {task.key(task.root)})
     while budget.left >= CALLS_PER_NODE and (node := tree.select(exploration)) is not None:
-        if await run.look_below(node, width if node is tree.root else variants) >= good_enough:
+        if await run.explore(node, width if node is tree.root else variants) >= good_enough:
             break
-    return Outcome(tree, tree.best(), budget)
+    return SearchResult(tree, tree.best(), budget)
 
 
 @dataclass(slots=True)
@@ -104,7 +200,7 @@ class _Search(Generic[State]):
     budget: Budget
     seen: set[Hashable]
 
-    async def look_below(self, node: Node[State], width: int) -> float:
+    async def explore(self, node: Node[State], width: int) -> float:
         """Expand a node and judge its new children. Returns the best score among them."""
         self.budget.spend()
         lessons = [above.faults for above in node.path() if above.faults]

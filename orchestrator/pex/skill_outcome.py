@@ -1,4 +1,4 @@
-"""How a skill ends: once, with success, failure or uncertain, in a form that a schema enforces (PX-6)."""
+"""Reads how a skill ends: once, with success, failure or uncertain, in a form that a schema enforces (PX-6)."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ class Interrupted:
     ending: Ending
 
 
-Outcome: TypeAlias = Success | Failure | Uncertain | Interrupted
+SkillOutcome: TypeAlias = Success | Failure | Uncertain | Interrupted
 
 
 def define_finish(skill: SkillSpec) -> ToolDefinition:
-    """The tool with which a skill ends; its parameters are the contract."""
+    """Define the tool with which a skill ends; its parameters are the contract."""
     data = skill.result or {"type": "object"}
     return ToolDefinition(
         FINISH,
@@ -99,7 +99,7 @@ def _requires(outcome: Literal["success", "failure", "uncertain"], *names: str) 
 
 
 def find_fault(answer: ToolsAnswer, shape: Shape) -> str | None:
-    """Why an answer is neither a step nor an end."""
+    """Say why an answer is neither a step nor an end."""
     ends = sum(call.name == FINISH for call in answer.calls)
     if ends > 1:
         return f"{FINISH} can be called only once"
@@ -114,14 +114,14 @@ def find_fault(answer: ToolsAnswer, shape: Shape) -> str | None:
 
 
 def read_end(answer: ToolsAnswer) -> JsonObject | None:
-    """The arguments of `finish`, or the same written as text; None for a step."""
+    """Read the arguments of `finish`, or the same written as text; None for a step."""
     if not answer.calls:
         return read_json(answer.text)
     return answer.calls[0].arguments if answer.calls[0].name == FINISH else None
 
 
 def read_outcome(body: JsonObject) -> Success | Failure | Uncertain:
-    """From the contract's form, valid by its schema, to a value."""
+    """Turn the form of the contract, valid by its schema, into a value."""
     match body["outcome"]:
         case "success":
             return Success(body["data"], tuple(body.get("scratchpad_entries", ())))

@@ -10,8 +10,7 @@ import yaml
 
 from benchmarks.search import PROBLEMS, compare
 from orchestrator.adapters.domains.folder import DEFAULTS
-from orchestrator.plans.search import Judgement, Outcome, Task, search
-from orchestrator.plans.search.tree import Tree
+from orchestrator.plans.tree_search import Judgement, SearchResult, Task, Tree, search
 
 Word = str
 
@@ -96,7 +95,7 @@ async def test_ends_when_nothing_is_left_to_look_at() -> None:
 
 
 async def test_the_record_tells_the_tree_scores_visits_and_choice() -> None:
-    outcome: Outcome[str] = await search(word_task("cab", []), calls=20)
+    outcome: SearchResult[str] = await search(word_task("cab", []), calls=20)
     record = orjson.loads(orjson.dumps(outcome.record(lambda word: {"word": word})))
     assert record["calls"] == outcome.budget.spent
     assert record["nodes"][0]["parent"] is None

@@ -8,21 +8,21 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from orchestrator.domain.guarding import Language, Statement
 from orchestrator.errors import InvalidInput
-from orchestrator.tools.guardrails import (
-    ApprovedPython,
-    ApprovedSql,
-    Category,
-    Language,
-    PythonRules,
-    Rejected,
-    SqlRules,
-    Statement,
-    activate_guardrails,
-    apply_guardrails,
-    database_settings,
+from orchestrator.tools.guardrails.apply import apply_guardrails
+from orchestrator.tools.guardrails.extraction import activate_guardrails
+from orchestrator.tools.guardrails.python_code import PythonRules
+from orchestrator.tools.guardrails.sql import SqlRules, database_settings
+from orchestrator.tools.guardrails.verdict import ApprovedPython, ApprovedSql, Category, Rejected
+from tests.unit.tools.guardrail_samples import (
+    ENTITIES,
+    RULES,
+    Sample,
+    make_database,
+    read_benign,
+    read_hostile,
 )
-from tests.unit.pex.guardrail_samples import ENTITIES, RULES, Sample, make_database, read_benign, read_hostile
 
 HOSTILE_PYTHON = read_hostile("python")
 HOSTILE_SQL = read_hostile("sql")

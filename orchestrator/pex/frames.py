@@ -1,0 +1,181 @@
+"""Makes the frame of a flow's results, and repairs one that cannot be shown (PX-12, AG-6 tier 1).
+
+What can be mended is mended first; then a model may choose another form; a plain one is the last. A
+model chooses how the data are shown, never what they are: they stay those that the tools returned.
+"""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.errors import FailureCategory
+from orchestrator.models.engineer import PromptEngineer
+from orchestrator.pex.execution import Execution, Failed, Rung
+from orchestrator.ports.language_model import MODEL_FAILURES
+from orchestrator.telemetry import SignalType
+from orchestrator.types import Json, JsonObject
+
+SHOWN_ROWS = 512
+DISPLAY_TYPES = ("table", "chart", "card", "list", "form", "confirmation", "toast")
+OF_ROWS = frozenset({"table", "chart", "list"})
+
+
+def make_frame(run: Execution) -> Frame:
+    """Make a table when the data hold a list of rows, else a card."""
+    frame = Frame(
+        frame_id=f"frame_{run.flow.flow_id.removeprefix('flow_')}",
+        flow_id=run.flow.flow_id,
+        data=run.data,
+        display_name=run.flow.spec.description,
+        source=[str(tool.spec.tool_id) for tool, _ in run.answers],
+    )
+    table = find_rows(run.data)
+    if table is not None:
+        frame.display_type = "table"
+        frame.data = table[:SHOWN_ROWS]
+        frame.rows = len(table)
+        frame.table_id = run.data.get("table_id")
+        if len(table) > SHOWN_ROWS and frame.table_id is None:
+            frame.warning = f"Only the first {SHOWN_ROWS} of {len(table)} rows are kept."
+    return frame
+
+
+def find_rows(data: JsonObject) -> list[JsonObject] | None:
+    """Find the first list of objects that is not empty."""
+    return next((value for value in data.values() if is_list(value) and value and is_object(value[0])), None)
+
+
+async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
+    """Make a faulty frame showable, in a few attempts; Failed when that did not work."""
+    frame = run.frame
+    if frame is None:
+        return None
+    attempts = run.context.world.domain.config.resilience.repair_attempts
+    while (fault := find_fault(frame)) is not None and attempts > 0:
+        attempts -= 1
+        how = _mend(run, frame)
+        if how is None and attempts and writer is not None:
+            how = await writer.redraw(run, frame, fault)
+        how = how or _show_plainly(run, frame)
+        if how is None:
+            break
+        run.context.log.signal(
+            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.REPAIR, how=how, fault=fault
+        )
+    if fault is None:
+        return None
+    run.context.log.failed_check("pex", "frame", fault, run.flow.flow_id)
+    run.context.changes.frames.pop(run.flow.flow_id, None)
+    run.frame = None
+    return Failed(FailureCategory.SERVER_ERROR, "I have a result, but I cannot show it.")
+
+
+def find_fault(frame: Frame) -> str | None:
+    """Say why a frame cannot be shown."""
+    if frame.error is not None:
+        return frame.error
+    if frame.data is None:
+        return "it has no data"
+    if frame.display_type not in DISPLAY_TYPES:
+        return f"there is no display type {frame.display_type!r}"
+    if frame.display_type == "chart" and is_object(frame.data):
+        return None  # a chart's specification carries its own rows
+    if frame.display_type in OF_ROWS and _plain_type(frame.data) != "table":
+        return f"a {frame.display_type} needs a list of rows"
+    if frame.display_type == "chart" and frame.chart_type is None:
+        return "a chart needs a chart type"
+    if is_list(frame.data) and len(frame.data) > SHOWN_ROWS:
+        return f"it has more than {SHOWN_ROWS} rows"
+    return None
+
+
+def _plain_type(data: Json) -> str:
+    return "table" if is_list(data) and all(is_object(row) for row in data) else "card"
+
+
+def _mend(run: Execution, frame: Frame) -> str | None:
+    """Mend one thing and name it: lost data, a page too long, a display type that there is not."""
+    if frame.data is None and run.data:
+        frame.data = find_rows(run.data) or run.data
+        return "take_data"
+    if is_list(frame.data) and len(frame.data) > SHOWN_ROWS:
+        frame.rows = frame.rows or len(frame.data)
+        frame.data = frame.data[:SHOWN_ROWS]
+        return "cut_page"
+    if frame.data is not None and frame.display_type not in DISPLAY_TYPES:
+        frame.display_type = _plain_type(frame.data)
+        return "name_type"
+    return None
+
+
+def _show_plainly(run: Execution, frame: Frame) -> str | None:
+    """Show as a table or card what cannot be shown as it was meant to be, and say so."""
+    if frame.display_type == "chart" and is_object(frame.data):
+        frame.data = (find_rows(run.data) or [])[:SHOWN_ROWS] or frame.data
+    plain = _plain_type(frame.data)
+    if frame.data is None or (frame.display_type == plain and frame.error is None):
+        return None
+    if plain == "card" and not is_object(frame.data):
+        frame.data = {"value": frame.data}
+    if frame.error is not None:
+        frame.warning = frame.warning or f"This is shown as a {plain}: {frame.error}"
+    frame.display_type, frame.chart_type, frame.error = plain, None, None
+    return "plain"
+
+
+PROMPT = "pex_redraw"
+SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["display_type"],
+    "properties": {
+        "display_type": {"enum": list(DISPLAY_TYPES)},
+        "field": {"type": ["string", "null"]},
+        "display_name": {"type": "string", "maxLength": 120},
+        "chart_type": {"type": ["string", "null"]},
+    },
+}
+
+
+class FrameWriter:
+    """Has a model choose another form for the data that there are."""
+
+    def __init__(self, engineer: PromptEngineer) -> None:
+        self._engineer = engineer
+
+    async def redraw(self, run: Execution, frame: Frame, fault: str) -> str | None:
+        """Change a frame as the model says; None when there is no usable answer."""
+        chosen = await self.choose(run, frame, fault)
+        field = None if chosen is None else chosen.get("field")
+        data = run.data.get(field) if field is not None else run.data or None
+        if chosen is None or data is None:
+            return None
+        frame.data, frame.error = data, None
+        frame.display_type = chosen["display_type"]
+        frame.chart_type = chosen.get("chart_type")
+        frame.display_name = chosen.get("display_name") or frame.display_name
+        return "replace"
+
+    async def choose(self, run: Execution, frame: Frame, fault: str) -> JsonObject | None:
+        """Ask for ``{display_type, field, display_name?, chart_type?}``."""
+        if not self._engineer.can_answer(PROMPT):
+            return None
+        variables: dict[str, Json] = {
+            "task": run.flow.spec.description or run.flow.title,
+            "display_types": list(DISPLAY_TYPES),
+            "fault": fault,
+            "frame": {"display_type": frame.display_type, "chart_type": frame.chart_type},
+            "fields": {name: _describe(value) for name, value in run.data.items()},
+        }
+        try:
+            call = run.context.call.for_flow(run.flow.flow_id)
+            return await self._engineer.structured(PROMPT, variables, SCHEMA, call)
+        except MODEL_FAILURES as error:
+            run.context.log.failed_check("pex", "redraw", f"{error.code}: {error}", run.flow.flow_id)
+            return None
+
+
+def _describe(value: Json) -> Json:
+    """Describe a value by its shape with an example: enough to choose how it is shown."""
+    if is_list(value):
+        return {"rows": len(value), "first": value[:2]}
+    return value if isinstance(value, (int, float, bool)) else str(value)[:200]

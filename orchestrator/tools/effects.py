@@ -1,0 +1,50 @@
+"""Describes what a call that is not idempotent is about to do, for the journal and the ledger (RT-9, RT-10)."""
+
+from __future__ import annotations
+
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.tools.toolbox import Tool, ToolError, read_envelope
+from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
+from orchestrator.types import FlowId, Json, JsonObject
+
+
+def make_effect(
+    context: TurnContext,
+    flow_id: FlowId,
+    tool: Tool,
+    arguments: JsonObject,
+    *,
+    again: bool = False,
+    compensates: str | None = None,
+) -> Effect:
+    """Describe the effect of a call for a flow. A step that is planned anew is the same flow instance."""
+    flow = context.changes.state.stack.get(flow_id)
+    instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
+    return Effect(
+        fingerprint=fingerprint_effect(tool.spec.tool_id, arguments, instance, defaults=_defaults(tool)),
+        flow_id=flow_id,
+        tool_id=tool.spec.tool_id,
+        arguments=arguments,
+        slots={} if flow is None else flow.values(),
+        judge=judge_effect,
+        again=again,
+        compensates=compensates,
+    )
+
+
+def judge_effect(envelope: Json) -> LedgerStatus:
+    """Read the envelope of a finished call: what became of its effect."""
+    result = read_envelope(envelope)
+    if not isinstance(result, ToolError):
+        return LedgerStatus.DONE
+    return LedgerStatus.UNKNOWN if result.undecided else LedgerStatus.FAILED
+
+
+def _defaults(tool: Tool) -> JsonObject:
+    properties: JsonObject = tool.spec.input_schema.get("properties", {})
+    return {
+        name: schema["default"]
+        for name, schema in properties.items()
+        if is_object(schema) and "default" in schema
+    }
