@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from domains.analytics.calendar import SCHEDULES, last_due
+from domains.analytics.tools.schedules import SCHEDULES, last_due
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
 from orchestrator.errors import NotFound, SessionClosed
 from orchestrator.types import Json, SessionId, TenantId

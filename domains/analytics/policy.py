@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from rapidfuzz import fuzz
 
 from domains.analytics.catalogue import TABLES, other_names, tables_with
-from domains.analytics.questions_back import (
+from domains.analytics.clarification import (
     ask,
     names_no_table,
     offer_choices,

@@ -6,9 +6,9 @@ import re
 from typing import ClassVar
 
 from domains.analytics.catalogue import MEASURES_BY_MONTH, nearest_measure, tables_with
-from domains.analytics.conditions import MONTHS
+from domains.analytics.clarification import own_columns
 from domains.analytics.policy import fill_category, fill_own_names
-from domains.analytics.questions_back import own_columns
+from domains.analytics.statements.conditions import MONTHS
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.pex.ending import Ending, NeedsInput

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from domains.analytics.clarification import ask, names_no_table
 from domains.analytics.policy import TablePolicy, fill_category, fill_quoted
-from domains.analytics.questions_back import ask, names_no_table
 from domains.analytics.staging import Staging, choose_staging
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Ending, Failed, Recover, Recovery

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from domains.analytics.clarification import ask
 from domains.analytics.policy import TablePolicy
-from domains.analytics.questions_back import ask
 from orchestrator.pex.ending import Ending
 from orchestrator.pex.execution import Execution
 

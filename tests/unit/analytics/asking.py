@@ -12,8 +12,8 @@ from typing import Any
 import yaml
 
 from domains.analytics.catalogue import GROUPS, tables_with
-from domains.analytics.conditions import parse_condition
-from domains.analytics.workspace import Sheet, Workspace
+from domains.analytics.statements.conditions import parse_condition
+from domains.analytics.store.workspace import Sheet, Workspace
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.domain.services import ToolFailure
 from orchestrator.nlu.situation import PastFlow, Situation

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from domains.analytics.calendar import last_due
+from domains.analytics.tools.schedules import last_due
 
 MADE = "2026-01-31 10:30"  # a Saturday
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from domains.analytics.catalogue import GROUPS, OTHER_VALUES, TABLES, columns, groups, tables, tables_with
-from domains.analytics.engine import BASE, engine
-from domains.analytics.sql import quote
+from domains.analytics.statements.parts import quote
+from domains.analytics.store.engine import BASE, engine
 
 
 @pytest.mark.parametrize("name", TABLES)

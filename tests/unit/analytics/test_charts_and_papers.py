@@ -12,8 +12,8 @@ import orjson
 import pytest
 from jsonschema import Draft7Validator
 
-from domains.analytics.charts import SCHEMA
-from domains.analytics.papers import write_text
+from domains.analytics.tools.charts import SCHEMA
+from domains.analytics.tools.exports import write_text
 from orchestrator.domain.services import ToolFailure
 from tests.unit.analytics.factories import Office, a_call
 

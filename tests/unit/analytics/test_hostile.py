@@ -7,10 +7,10 @@ import asyncio
 import duckdb
 import pytest
 
-from domains.analytics.engine import Engine
-from domains.analytics.formulas import write_formula
-from domains.analytics.sql import Values, quote
-from domains.analytics.workspace import Workspace
+from domains.analytics.statements.formulas import write_formula
+from domains.analytics.statements.parts import Values, quote
+from domains.analytics.store.engine import Engine
+from domains.analytics.store.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.testing.records import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call

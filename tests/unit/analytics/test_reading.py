@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from domains.analytics.conditions import parse_condition
-from domains.analytics.engine import engine
-from domains.analytics.sql import Values
 from domains.analytics.staging import Staging, choose_staging
-from domains.analytics.workspace import Workspace
+from domains.analytics.statements.conditions import parse_condition
+from domains.analytics.statements.parts import Values
+from domains.analytics.store.engine import engine
+from domains.analytics.store.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.testing.records import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call

@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from domains.analytics import workspace as workspaces
-from domains.analytics.engine import Engine, engine
-from domains.analytics.workspace import Workspace
+from domains.analytics.store import workspace as workspaces
+from domains.analytics.store.engine import Engine, engine
+from domains.analytics.store.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from tests.unit.analytics.factories import Office, a_call
 

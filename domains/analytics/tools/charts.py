@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from domains.analytics.conditions import parse_condition
-from domains.analytics.measures import group_of, measure_of, number_of, time_of
-from domains.analytics.showing import about
-from domains.analytics.sql import Column, Values, quote, to_objects
-from domains.analytics.workspace import Sheet, Workspace, fold
+from domains.analytics.statements.conditions import parse_condition
+from domains.analytics.statements.measures import group_of, measure_of, number_of, time_of
+from domains.analytics.statements.parts import Column, Values, quote, to_objects
+from domains.analytics.store.workspace import Sheet, Workspace, fold
+from domains.analytics.tools.display import about
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 

@@ -15,8 +15,8 @@ import orjson
 from rapidfuzz import fuzz, process
 
 from domains.analytics.catalogue import TABLES
-from domains.analytics.engine import BASE, Recipe, Rows, engine
-from domains.analytics.sql import Column, quote_all
+from domains.analytics.statements.parts import Column, quote_all
+from domains.analytics.store.engine import BASE, Recipe, Rows, engine
 from orchestrator.domain.services import FailureCategory, Records, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domains.analytics.sql import Column, quote
-from domains.analytics.workspace import Sheet, fold
+from domains.analytics.statements.parts import Column, quote
+from domains.analytics.store.workspace import Sheet, fold
 from orchestrator.domain.services import FailureCategory, ToolFailure
 
 FUNCTIONS: Mapping[str, str] = {

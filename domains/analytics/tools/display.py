@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from domains.analytics.sql import Column, to_json, to_objects
-from domains.analytics.workspace import PAGE_ROWS, Sheet, Workspace
+from domains.analytics.statements.parts import Column, to_json, to_objects
+from domains.analytics.store.workspace import PAGE_ROWS, Sheet, Workspace
 from orchestrator.types import Json, JsonObject
 
 MOST_LINES = 6

@@ -9,8 +9,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.expressions.core import Expression
 
-from domains.analytics.sql import Values, quote
-from domains.analytics.workspace import Sheet
+from domains.analytics.statements.parts import Values, quote
+from domains.analytics.store.workspace import Sheet
 from orchestrator.domain.services import FailureCategory, ToolFailure
 
 _LONGEST = 300

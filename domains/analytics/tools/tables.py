@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from domains.analytics.catalogue import TABLES
-from domains.analytics.conditions import Condition, parse_condition
-from domains.analytics.measures import among, measure_of, number_of, phrase_of, time_of
-from domains.analytics.questions import Question, column_with, write_question
-from domains.analytics.showing import about, answer, describe_columns, describe_rows, show_sheet, show_value
-from domains.analytics.sql import Column, Values, quote, to_objects
-from domains.analytics.workspace import Sheet, Workspace, fold
+from domains.analytics.statements.conditions import Condition, parse_condition
+from domains.analytics.statements.measures import among, measure_of, number_of, phrase_of, time_of
+from domains.analytics.statements.parts import Column, Values, quote, to_objects
+from domains.analytics.statements.question import Question, column_with, write_question
+from domains.analytics.store.workspace import Sheet, Workspace, fold
+from domains.analytics.tools.display import (
+    about,
+    answer,
+    describe_columns,
+    describe_rows,
+    show_sheet,
+    show_value,
+)
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import duckdb
 
 from domains.analytics.catalogue import TABLES, BaseTable, path_of
-from domains.analytics.sql import Column, quote
+from domains.analytics.statements.parts import Column, quote
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import Json
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from domains.analytics.conditions import parse_condition, read_value
-from domains.analytics.formulas import check_name, split_formula, write_formula
-from domains.analytics.showing import show_value
-from domains.analytics.sql import Column, Values, quote
-from domains.analytics.steps import Workbench, once
-from domains.analytics.workspace import Sheet, Workspace
+from domains.analytics.statements.conditions import parse_condition, read_value
+from domains.analytics.statements.formulas import check_name, split_formula, write_formula
+from domains.analytics.statements.parts import Column, Values, quote
+from domains.analytics.store.steps import ChangingService, once
+from domains.analytics.store.workspace import Sheet, Workspace
+from domains.analytics.tools.display import show_value
 from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 
@@ -20,7 +20,7 @@ MOST_PARTS = 12
 _NUMBER = "row_number() OVER () AS __n"
 
 
-class Workshop(Workbench):
+class Edits(ChangingService):
     """Changes the tables of a workspace one by one, and takes changes back."""
 
     async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from statistics import median
 
-from domains.analytics.conditions import MONTHS
-from domains.analytics.measures import measure_of, number_of, phrase_of, time_of
-from domains.analytics.showing import about, describe_rows, show_value
-from domains.analytics.sql import Values, quote
-from domains.analytics.workspace import Sheet, Workspace
+from domains.analytics.statements.conditions import MONTHS
+from domains.analytics.statements.measures import measure_of, number_of, phrase_of, time_of
+from domains.analytics.statements.parts import Values, quote
+from domains.analytics.store.workspace import Sheet, Workspace
+from domains.analytics.tools.display import about, describe_rows, show_value
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 
@@ -63,7 +63,7 @@ class Move:
         return f"{show_value(self.before)} to {show_value(self.after)}{share}"
 
 
-class Changes(Service):
+class MonthChanges(Service):
     """Compares months, and looks for what a change is made of."""
 
     async def compare(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-from domains.analytics.conditions import Clause, Condition, parse_condition
-from domains.analytics.measures import group_of, measure_of
-from domains.analytics.sql import Column, Values, quote, quote_all
-from domains.analytics.workspace import Sheet, Workspace, fold
+from domains.analytics.statements.conditions import Clause, Condition, parse_condition
+from domains.analytics.statements.measures import group_of, measure_of
+from domains.analytics.statements.parts import Column, Values, quote, quote_all
+from domains.analytics.store.workspace import Sheet, Workspace, fold
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import JsonObject
 

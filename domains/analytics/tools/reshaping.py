@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from domains.analytics.formulas import check_name
-from domains.analytics.measures import measure_of
-from domains.analytics.questions import Question, write_question
-from domains.analytics.sql import Values, quote, quote_all
-from domains.analytics.steps import Workbench, once
-from domains.analytics.workspace import Made, Sheet, Workspace, fold
+from domains.analytics.statements.formulas import check_name
+from domains.analytics.statements.measures import measure_of
+from domains.analytics.statements.parts import Values, quote, quote_all
+from domains.analytics.statements.question import Question, write_question
+from domains.analytics.store.steps import ChangingService, once
+from domains.analytics.store.workspace import Made, Sheet, Workspace, fold
 from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
 
@@ -18,7 +18,7 @@ MOST_PARTS = 12
 MOST_PIVOTED = 30
 
 
-class Joinery(Workbench):
+class Reshaping(ChangingService):
     """Makes tables of tables."""
 
     async def preview_merge(

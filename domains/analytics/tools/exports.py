@@ -8,11 +8,11 @@ import io
 
 import orjson
 
-from domains.analytics.calendar import SCHEDULES
-from domains.analytics.questions import Question, write_question
-from domains.analytics.showing import about, show_value
-from domains.analytics.sql import Values, quote, to_objects
-from domains.analytics.workspace import Sheet, Workspace, owner_of
+from domains.analytics.statements.parts import Values, quote, to_objects
+from domains.analytics.statements.question import Question, write_question
+from domains.analytics.store.workspace import Sheet, Workspace, owner_of
+from domains.analytics.tools.display import about, show_value
+from domains.analytics.tools.schedules import SCHEDULES
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
 
@@ -24,7 +24,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet would carry out when a cell of text begins with it."""
 
 
-class Papers(Service):
+class Exports(Service):
     """Exports and reports."""
 
     async def export(

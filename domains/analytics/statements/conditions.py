@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from domains.analytics.sql import Column, Values, quote
-from domains.analytics.workspace import Sheet
+from domains.analytics.statements.parts import Column, Values, quote
+from domains.analytics.store.workspace import Sheet
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import Json
 

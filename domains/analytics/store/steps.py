@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from functools import wraps
 
 from domains.analytics.catalogue import TABLES
-from domains.analytics.formulas import check_name
-from domains.analytics.showing import show_sheet
-from domains.analytics.sql import Values
-from domains.analytics.workspace import Made, Sheet, Workspace
+from domains.analytics.statements.formulas import check_name
+from domains.analytics.statements.parts import Values
+from domains.analytics.store.workspace import Made, Sheet, Workspace
+from domains.analytics.tools.display import show_sheet
 from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 
@@ -20,7 +20,7 @@ def once(change: Change) -> Change:
     """Answer a repeated attempt of a call from the step that the first one added."""
 
     @wraps(change)
-    async def attempt(self: Workbench, *, call: ToolCall, **inputs: Json) -> JsonObject:
+    async def attempt(self: ChangingService, *, call: ToolCall, **inputs: Json) -> JsonObject:
         workspace = await Workspace.open(self.records, call)
         earlier = workspace.done_by(call.idempotency_key)
         if earlier is not None:
@@ -30,7 +30,7 @@ def once(change: Change) -> Change:
     return attempt
 
 
-class Workbench(Service):
+class ChangingService(Service):
     """What all services that change tables share."""
 
     async def replace(self, call: ToolCall, table: str, sql: str, values: Values, action: str) -> JsonObject:
