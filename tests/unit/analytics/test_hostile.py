@@ -172,7 +172,7 @@ def test_a_statement_without_end_is_interrupted() -> None:
 
 
 async def test_a_result_without_bounds_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("domains.analytics.engine.MOST_ROWS", 1000)
+    monkeypatch.setattr("domains.analytics.store.engine.MOST_ROWS", 1000)
     with pytest.raises(ToolFailure, match="more than 1,000 rows"):
         await Office().joinery.merge(table="seattle", other_table="san_francisco", call=a_call())
 

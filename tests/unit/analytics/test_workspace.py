@@ -77,7 +77,7 @@ async def test_another_process_rebuilds_every_table(monkeypatch: pytest.MonkeyPa
 
 async def test_dropped_tables_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     office = Office()
-    monkeypatch.setattr("domains.analytics.engine.KEPT_CELLS", 1)
+    monkeypatch.setattr("domains.analytics.store.engine.KEPT_CELLS", 1)
     await carry_out(office, BY_NAME["filter"])
     await carry_out(office, BY_NAME["deduplicate"])
     found = await office.tables.aggregate(table="cars", call=a_call())
