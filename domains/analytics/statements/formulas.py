@@ -10,7 +10,7 @@ from sqlglot.errors import SqlglotError
 from sqlglot.expressions.core import Expression
 
 from domains.analytics.statements.parts import Values, quote
-from domains.analytics.store.workspace import Sheet
+from domains.analytics.store.sheet import Sheet
 from orchestrator.domain.services import FailureCategory, ToolFailure
 
 _LONGEST = 300

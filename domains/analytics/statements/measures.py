@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from domains.analytics.statements.parts import Column, quote
-from domains.analytics.store.workspace import Sheet, fold
+from domains.analytics.store.sheet import Sheet, fold
 from orchestrator.domain.services import FailureCategory, ToolFailure
 
 FUNCTIONS: Mapping[str, str] = {

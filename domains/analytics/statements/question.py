@@ -1,4 +1,4 @@
-"""A question about one table as a statement: for its answer, and for what is saved or exported of it."""
+"""Write a question about one table as a statement: for its answer, and for what is saved or exported of it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass, fields
 from domains.analytics.statements.conditions import Clause, Condition, parse_condition
 from domains.analytics.statements.measures import group_of, measure_of
 from domains.analytics.statements.parts import Column, Values, quote, quote_all
-from domains.analytics.store.workspace import Sheet, Workspace, fold
+from domains.analytics.store.sheet import Sheet, fold
+from domains.analytics.store.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import JsonObject
 
@@ -29,20 +30,19 @@ class Question:
 
     @classmethod
     def of(cls, said: JsonObject) -> Question:
-        """From the slots of a flow; those that are no part of a question are left out."""
+        """Take it from the slots of a flow; those that are no part of a question are left out."""
         known = {one.name for one in fields(cls)}
         kept = {name: value for name, value in said.items() if name in known and value is not None}
         return cls(**{**kept, "columns": tuple(kept.get("columns") or ())})
 
 
 async def write_question(workspace: Workspace, sheet: Sheet, asked: Question, values: Values) -> str:
-    """The statement, over `in0`; what was said goes into `values`.
+    """Write the statement, over `in0`; what was said goes into `values`.
 
     Raises:
         ToolFailure: not_found for a column that is not there, validation_error for what makes no sense.
     """
-    read = parse_condition(asked.condition, sheet) if asked.condition else None
-    where = write_where(read, await held_by(workspace, sheet, asked.value), values)
+    where = await write_where(workspace, sheet, asked.condition, asked.value, values)
     limit = f" LIMIT {int(asked.limit)}" if asked.limit is not None else ""
     if asked.function is not None:
         return _write_measure(sheet, asked, where) + limit
@@ -55,7 +55,7 @@ async def write_question(workspace: Workspace, sheet: Sheet, asked: Question, va
 
 
 def _write_measure(sheet: Sheet, asked: Question, where: str) -> str:
-    """One number, or one per group: the greatest first unless ascending is said, periods in their order."""
+    """Write one number, or one per group: the greatest first unless ascending is said, periods in their order."""
     measure = measure_of(sheet, asked.function or "count", asked.column)
     label = quote(fold(f"{asked.function}_{asked.column}" if asked.column else f"{asked.function}"))
     groups = [group_of(sheet, name) for name in (asked.by, asked.also_by) if name is not None]
@@ -72,20 +72,18 @@ def _write_measure(sheet: Sheet, asked: Question, where: str) -> str:
     return f"{sql} GROUP BY {places} ORDER BY {order}"
 
 
-def write_where(condition: Condition | None, one: Clause | None, values: Values) -> str:
-    """Both together as the restriction of a statement; empty when there is neither."""
-    parts = [f"({condition.write(values)})"] if condition else []
-    parts += [Condition((((one,),),)).write(values)] if one else []
-    return f" WHERE {' AND '.join(parts)}" if parts else ""
-
-
-async def held_by(workspace: Workspace, sheet: Sheet, value: str | None) -> Clause | None:
-    """The clause that a value alone stands for: the text column in which it occurs."""
-    return None if value is None else Clause(await column_with(workspace, sheet, value), "=", value)
+async def write_where(
+    workspace: Workspace, sheet: Sheet, condition: str | None, value: str | None, values: Values
+) -> str:
+    """Write the restriction to a condition and to a value that some column of text holds; empty without both."""
+    clauses = parse_condition(condition, sheet).clauses if condition else ()
+    if value is not None:
+        clauses = (*clauses, Clause(await column_with(workspace, sheet, value), "=", (value,)))
+    return f" WHERE {Condition(clauses).write(values)}" if clauses else ""
 
 
 async def column_with(workspace: Workspace, sheet: Sheet, value: str) -> Column:
-    """The text column in which a value occurs.
+    """Find the text column in which a value occurs.
 
     Raises:
         ToolFailure: validation_error when none has it.

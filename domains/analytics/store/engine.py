@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 
 import duckdb
 
-from domains.analytics.catalogue import TABLES, BaseTable, path_of
+from domains.analytics.catalogue import TABLES, BaseTable
 from domains.analytics.statements.parts import Column, quote
+from domains.analytics.store.sheet import BASE
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import Json
 
@@ -24,7 +25,6 @@ MOST_ROWS = 1_000_000
 KEPT_CELLS = 20_000_000
 """Derived tables beyond this are dropped, the least recently used first; they can be made again."""
 LONGEST_S = 8.0
-BASE = "base:"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ class Engine:
         )
         self._connection.execute(
             f"CREATE TABLE base.{quote(table.name)} AS SELECT {columns} FROM {reader}($path)",  # noqa: S608
-            {"path": path_of(table)},
+            {"path": table.path},
         )
 
     def make(self, node: str, recipes: Mapping[str, Recipe]) -> tuple[tuple[Column, ...], int]:

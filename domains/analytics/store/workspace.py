@@ -12,12 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import orjson
-from rapidfuzz import fuzz, process
 
 from domains.analytics.catalogue import TABLES
-from domains.analytics.statements.parts import Column, quote_all
-from domains.analytics.store.engine import BASE, Recipe, Rows, engine
-from orchestrator.domain.services import FailureCategory, Records, ToolCall, ToolFailure
+from domains.analytics.statements.parts import Column
+from domains.analytics.store.engine import Recipe, Rows, engine
+from domains.analytics.store.sheet import BASE, Sheet, base_sheets, fold, suggest
+from orchestrator.domain.services import FailureCategory, Records, Service, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 
 STEPS, RECIPES = "steps", "recipes"
@@ -25,56 +25,9 @@ MOST_STEPS = 500
 MOST_ATTEMPTS = 20
 PAGE_ROWS = 512
 MOST_TOLD = 100
-NEAR = 70.0
 _CACHED_RECIPES = 10_000
 _recipes: dict[str, Recipe] = {}
 """Recipes never change: what was read once need not be read again."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sheet:
-    """A table under its name: the node that makes it, its columns, its number of rows."""
-
-    name: str
-    node: str
-    columns: tuple[Column, ...]
-    rows: int
-
-    def column(self, said: str) -> Column:
-        """The column of that name, or of one that people use for it.
-
-        Raises:
-            ToolFailure: not_found, naming the nearest column.
-        """
-        found = self.find(said)
-        if found is not None:
-            return found
-        raise ToolFailure(
-            FailureCategory.NOT_FOUND,
-            f"The table {self.name} has no column {said!r}." + suggest(said, self.names),
-        )
-
-    def find(self, said: str) -> Column | None:
-        names = {column.name.casefold(): column for column in self.columns}
-        key = fold(said)
-        if key in names:
-            return names[key]
-        for name, aliases in _aliases_of(self.name).items():
-            if name in names and key in aliases:
-                return names[name]
-        return next((names[name] for name in _ALIASES.get(key, ()) if name in names), None)
-
-    @property
-    def names(self) -> list[str]:
-        return [column.name for column in self.columns]
-
-    @property
-    def quoted(self) -> str:
-        return quote_all(self.names)
-
-    @property
-    def numbers(self) -> list[Column]:
-        return [column for column in self.columns if column.is_number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,44 +38,6 @@ class Made:
     sheet: Sheet | None
 
 
-def fold(said: str) -> str:
-    """A name in the form in which names are compared."""
-    return "_".join(said.casefold().replace("_", " ").split())
-
-
-def suggest(said: str, names: Iterable[str], *, others: bool = True) -> str:
-    """Words that name the nearest of the known names, and the `others` when none is near."""
-    known = list(names)
-    best = process.extractOne(fold(said), known, scorer=fuzz.ratio, score_cutoff=NEAR)
-    if best is not None:
-        return f" Did you mean {best[0]}?"
-    return f" There are {', '.join(known[:12])}." if known and others else ""
-
-
-def _base_sheets() -> dict[str, Sheet]:
-    return {
-        table.name: Sheet(
-            table.name,
-            BASE + table.name,
-            tuple(Column(column.name, column.type) for column in table.columns),
-            table.rows,
-        )
-        for table in TABLES.values()
-    }
-
-
-def _aliases_of(table: str) -> Mapping[str, frozenset[str]]:
-    base = TABLES.get(table)
-    return {c.name: frozenset(map(fold, c.aliases)) for c in base.columns} if base else {}
-
-
-_ALIASES: dict[str, list[str]] = {}
-for _table in TABLES.values():
-    for _column in _table.columns:
-        for _alias in _column.aliases:
-            _ALIASES.setdefault(fold(_alias), []).append(_column.name)
-
-
 class Workspace:
     """The tables of one owner as they are at one moment."""
 
@@ -130,7 +45,7 @@ class Workspace:
         self.records = records
         self.owner = owner
         self.steps = list(steps)
-        self.sheets = _base_sheets()
+        self.sheets = base_sheets()
         for step in self.steps:
             if not step["undone_by"]:
                 self._apply(step)
@@ -188,6 +103,10 @@ class Workspace:
         nodes = [sheet.node for sheet in sheets]
         recipes = await self._recipes_of(nodes)
         return await asyncio.to_thread(engine().run, sql, values, nodes, recipes)
+
+    async def number(self, sql: str, values: Mapping[str, Json], *sheets: Sheet) -> int:
+        """Ask a question whose answer is one whole number."""
+        return int(str((await self.read(sql, values, *sheets)).rows[0][0]))
 
     async def make(self, name: str, sql: str, values: Mapping[str, Json], *inputs: str) -> Sheet:
         """A table by its recipe, which is kept; a name only, until a step is added."""
@@ -304,19 +223,24 @@ class Workspace:
 
     async def _sheet_of(self, table_id: str) -> Sheet:
         if table_id.startswith(BASE):
-            return self.sheet_of_base(table_id)
+            found = base_sheets().get(table_id.removeprefix(BASE))
+            if found is None:
+                raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such table.")
+            return found
         body = await self.records.get(RECIPES, table_id)
         if body is None or body["owner"] != self.owner:
             raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such table.")
         columns = tuple(Column(name, kind) for name, kind in body["columns"])
         return Sheet(table_id, table_id, columns, body["rows"])
 
-    @staticmethod
-    def sheet_of_base(table_id: str) -> Sheet:
-        found = _base_sheets().get(table_id.removeprefix(BASE))
-        if found is None:
-            raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such table.")
-        return found
+
+class TableService(Service):
+    """What the services of this domain share: each works on tables of its caller's workspace."""
+
+    async def open(self, call: ToolCall, table: str) -> tuple[Workspace, Sheet]:
+        """Open the caller's workspace, and one of its tables."""
+        workspace = await Workspace.open(self.records, call)
+        return workspace, workspace.sheet(table)
 
 
 def owner_of(call: ToolCall) -> str:

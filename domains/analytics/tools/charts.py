@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from domains.analytics.statements.conditions import parse_condition
 from domains.analytics.statements.measures import group_of, measure_of, number_of, time_of
 from domains.analytics.statements.parts import Column, Values, quote, to_objects
-from domains.analytics.store.workspace import Sheet, Workspace, fold
+from domains.analytics.store.sheet import Sheet, fold
+from domains.analytics.store.workspace import TableService
 from domains.analytics.tools.display import about
-from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -18,7 +19,7 @@ MOST_BARS = 50
 BINS = 20
 
 
-class Charts(Service):
+class Charts(TableService):
     """Draws tables."""
 
     async def draw(
@@ -33,8 +34,7 @@ class Charts(Service):
         condition: str | None = None,
     ) -> JsonObject:
         """A specification: `column` is what is measured, `by` what it is shown against."""
-        workspace = await Workspace.open(self.records, call)
-        sheet, values = workspace.sheet(table), Values()
+        (workspace, sheet), values = await self.open(call, table), Values()
         where = f" WHERE {parse_condition(condition, sheet).write(values)}" if condition else ""
         plan = _PLANS[kind](sheet, column, by, function if column else "count")
         found = await workspace.read(plan.sql.replace("{where}", where), values.named, sheet)

@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from domains.analytics.statements.parts import Column, to_json, to_objects
-from domains.analytics.store.workspace import PAGE_ROWS, Sheet, Workspace
+from domains.analytics.store.sheet import Sheet
+from domains.analytics.store.workspace import PAGE_ROWS, Workspace
 from orchestrator.types import Json, JsonObject
 
 MOST_LINES = 6

@@ -1,4 +1,4 @@
-"""What leaves a workspace: tables as text, reports of several summaries, and schedules of reports."""
+"""Make what leaves a workspace: tables as text, and reports of several summaries."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import orjson
 
 from domains.analytics.statements.parts import Values, quote, to_objects
 from domains.analytics.statements.question import Question, write_question
-from domains.analytics.store.workspace import Sheet, Workspace, owner_of
+from domains.analytics.store.sheet import Sheet
+from domains.analytics.store.workspace import TableService, Workspace, owner_of
 from domains.analytics.tools.display import about, show_value
-from domains.analytics.tools.schedules import SCHEDULES
-from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
 
 EXPORTS = "exports"
 MOST_EXPORTED = 20_000
 LONGEST_SHOWN = 4000
-MOST_SCHEDULES = 50
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """What a spreadsheet would carry out when a cell of text begins with it."""
 
 
-class Exports(Service):
+class Exports(TableService):
     """Exports and reports."""
 
     async def export(
@@ -40,8 +39,7 @@ class Exports(Service):
         Raises:
             ToolFailure: validation_error when it is too large.
         """
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         values = Values()
         sql = await write_question(workspace, sheet, Question.of(question or {}), values)
         found = await workspace.read(f"SELECT * FROM ({sql}) LIMIT {MOST_EXPORTED + 1}", values.named, sheet)  # noqa: S608
@@ -79,8 +77,7 @@ class Exports(Service):
 
     async def report(self, *, table: str, call: ToolCall) -> JsonObject:
         """Size, numbers, groups and gaps of a table, each a section."""
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         rows: list[JsonObject] = [
             {"section": "size", "item": "rows", "value": show_value(sheet.rows)},
             {"section": "size", "item": "columns", "value": str(len(sheet.columns))},
@@ -88,61 +85,6 @@ class Exports(Service):
         rows += await _numbers(workspace, sheet)
         rows += await _groups(workspace, sheet)
         return {**about(workspace, sheet), "rows": rows, "sections": _sections(rows), "row_count": len(rows)}
-
-
-class Schedules(Service):
-    """Standing orders for reports, kept, listed and cancelled here; `SendReports` carries them out."""
-
-    async def create(
-        self, *, table: str, every: str, call: ToolCall, weekday: str | None = None, at: str | None = None
-    ) -> JsonObject:
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
-        mine = await self.records.find(SCHEDULES, {"owner": workspace.owner}, limit=MOST_SCHEDULES * 4)
-        earlier = next((one for one in mine if one["key"] == call.idempotency_key), None)
-        if earlier is not None:
-            return _view(earlier)
-        if sum(one["status"] == "active" for one in mine) >= MOST_SCHEDULES:
-            message = f"There are {MOST_SCHEDULES} schedules already; please cancel one first."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-        number = len(mine) + 1
-        while True:
-            draft: JsonObject = {
-                "owner": workspace.owner,
-                "session_id": call.session_id,
-                "number": number,
-                "key": call.idempotency_key,
-                "table": sheet.name,
-                "every": every,
-                "weekday": weekday,
-                "at": at,
-                "status": "active",
-                "made_at": call.now,
-            }
-            stored = await self.records.create(SCHEDULES, f"{workspace.owner}:{number:06d}", draft)
-            if stored["key"] == call.idempotency_key:
-                return _view(stored)
-            number += 1
-
-    async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
-        found = await self.records.find(SCHEDULES, {"owner": owner_of(call), "key": idempotency_key}, limit=1)
-        return {"status": "done", "data": _view(found[0])} if found else {"status": "not_done"}
-
-    async def list(self, *, call: ToolCall) -> JsonObject:
-        found = await self.records.find(
-            SCHEDULES, {"owner": owner_of(call), "status": "active"}, limit=MOST_SCHEDULES
-        )
-        rows = [_view(one) for one in found]
-        only = {"number": rows[0]["number"]} if len(rows) == 1 else {}
-        return {"rows": rows, "row_count": len(rows), **only}
-
-    async def cancel(self, *, number: int, call: ToolCall) -> JsonObject:
-        """Cancel a schedule; one that is cancelled stays so."""
-        place = f"{owner_of(call)}:{int(number):06d}"
-        found = await self.records.update(SCHEDULES, place, {"status": "cancelled"})
-        if found is None:
-            raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no schedule {number}.")
-        return _view(found)
 
 
 def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
@@ -187,19 +129,3 @@ async def _groups(workspace: Workspace, sheet: Sheet) -> list[JsonObject]:
 def _sections(rows: list[JsonObject]) -> list[JsonObject]:
     names = dict.fromkeys(str(row["section"]) for row in rows)
     return [{"section": name, "items": [row for row in rows if row["section"] == name]} for name in names]
-
-
-def _view(schedule: JsonObject) -> JsonObject:
-    shown = {name: schedule[name] for name in ("number", "table", "every", "status")}
-    return {**shown, "when": _when(schedule)}
-
-
-def _when(schedule: JsonObject) -> str:
-    """``every week on Monday at 09:00 UTC``"""
-    day, hour = schedule.get("weekday"), schedule.get("at")
-    parts = [
-        f"every {schedule['every']}",
-        f"on {day.capitalize()}" if day else "",
-        f"at {hour} UTC" if hour else "",
-    ]
-    return " ".join(part for part in parts if part)

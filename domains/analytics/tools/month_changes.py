@@ -13,9 +13,10 @@ from statistics import median
 from domains.analytics.statements.conditions import MONTHS
 from domains.analytics.statements.measures import measure_of, number_of, phrase_of, time_of
 from domains.analytics.statements.parts import Values, quote
-from domains.analytics.store.workspace import Sheet, Workspace
+from domains.analytics.store.sheet import Sheet
+from domains.analytics.store.workspace import TableService, Workspace
 from domains.analytics.tools.display import about, describe_rows, show_value
-from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
 from orchestrator.types import Json, JsonObject
 
 MONTHS_BEFORE, MONTHS_AFTER = 9, 6
@@ -63,7 +64,7 @@ class Move:
         return f"{show_value(self.before)} to {show_value(self.after)}{share}"
 
 
-class MonthChanges(Service):
+class MonthChanges(TableService):
     """Compares months, and looks for what a change is made of."""
 
     async def compare(
@@ -83,8 +84,7 @@ class MonthChanges(Service):
         Raises:
             ToolFailure: validation_error when the table has no such months.
         """
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         series = await _series(workspace, sheet, column, function, value)
         moves = _moves_in(series, MONTHS.index(month) + 1)
         if not moves:
@@ -137,8 +137,7 @@ class MonthChanges(Service):
     ) -> JsonObject:
         """What a change from one month to another (yyyy-mm) is made of."""
         first, second = from_month, to_month
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         series = await _series(workspace, sheet, column, function, value)
         if first not in series or second not in series:
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{sheet.name} lacks {first} or {second}.")

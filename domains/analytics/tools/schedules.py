@@ -1,15 +1,72 @@
-"""When standing orders are due. All in UTC."""
+"""Keep, list and cancel schedules of reports, and say when one is due. All times are UTC."""
 
 from __future__ import annotations
 
 from calendar import day_name, monthrange
 from datetime import UTC, datetime, timedelta
 
+from domains.analytics.store.workspace import TableService, owner_of
+from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
 
 SCHEDULES = "schedules"
-"""The collection of the orders."""
+"""The collection of records that keeps them."""
+MOST_SCHEDULES = 50
 _WEEKDAYS = [name.lower() for name in day_name]
+
+
+class Schedules(TableService):
+    """Standing orders for reports, kept, listed and cancelled here; `SendReports` carries them out."""
+
+    async def create(
+        self, *, table: str, every: str, call: ToolCall, weekday: str | None = None, at: str | None = None
+    ) -> JsonObject:
+        workspace, sheet = await self.open(call, table)
+        mine = await self.records.find(SCHEDULES, {"owner": workspace.owner}, limit=MOST_SCHEDULES * 4)
+        earlier = next((one for one in mine if one["key"] == call.idempotency_key), None)
+        if earlier is not None:
+            return _view(earlier)
+        if sum(one["status"] == "active" for one in mine) >= MOST_SCHEDULES:
+            message = f"There are {MOST_SCHEDULES} schedules already; please cancel one first."
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        number = len(mine) + 1
+        while True:
+            draft: JsonObject = {
+                "owner": workspace.owner,
+                "session_id": call.session_id,
+                "number": number,
+                "key": call.idempotency_key,
+                "table": sheet.name,
+                "every": every,
+                "weekday": weekday,
+                "at": at,
+                "status": "active",
+                "made_at": call.now,
+            }
+            stored = await self.records.create(SCHEDULES, f"{workspace.owner}:{number:06d}", draft)
+            if stored["key"] == call.idempotency_key:
+                return _view(stored)
+            number += 1
+
+    async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
+        found = await self.records.find(SCHEDULES, {"owner": owner_of(call), "key": idempotency_key}, limit=1)
+        return {"status": "done", "data": _view(found[0])} if found else {"status": "not_done"}
+
+    async def list(self, *, call: ToolCall) -> JsonObject:
+        found = await self.records.find(
+            SCHEDULES, {"owner": owner_of(call), "status": "active"}, limit=MOST_SCHEDULES
+        )
+        rows = [_view(one) for one in found]
+        only = {"number": rows[0]["number"]} if len(rows) == 1 else {}
+        return {"rows": rows, "row_count": len(rows), **only}
+
+    async def cancel(self, *, number: int, call: ToolCall) -> JsonObject:
+        """Cancel a schedule; one that is cancelled stays so."""
+        place = f"{owner_of(call)}:{int(number):06d}"
+        found = await self.records.update(SCHEDULES, place, {"status": "cancelled"})
+        if found is None:
+            raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no schedule {number}.")
+        return _view(found)
 
 
 def last_due(schedule: JsonObject, now: float) -> float:
@@ -42,3 +99,19 @@ def _in_month(moment: datetime, day: int) -> datetime:
 
 def _moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
+
+
+def _view(schedule: JsonObject) -> JsonObject:
+    shown = {name: schedule[name] for name in ("number", "table", "every", "status")}
+    return {**shown, "when": _when(schedule)}
+
+
+def _when(schedule: JsonObject) -> str:
+    """``every week on Monday at 09:00 UTC``"""
+    day, hour = schedule.get("weekday"), schedule.get("at")
+    parts = [
+        f"every {schedule['every']}",
+        f"on {day.capitalize()}" if day else "",
+        f"at {hour} UTC" if hour else "",
+    ]
+    return " ".join(part for part in parts if part)

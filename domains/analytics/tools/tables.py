@@ -7,7 +7,8 @@ from domains.analytics.statements.conditions import Condition, parse_condition
 from domains.analytics.statements.measures import among, measure_of, number_of, phrase_of, time_of
 from domains.analytics.statements.parts import Column, Values, quote, to_objects
 from domains.analytics.statements.question import Question, column_with, write_question
-from domains.analytics.store.workspace import Sheet, Workspace, fold
+from domains.analytics.store.sheet import Sheet, fold
+from domains.analytics.store.workspace import TableService, Workspace
 from domains.analytics.tools.display import (
     about,
     answer,
@@ -16,13 +17,13 @@ from domains.analytics.tools.display import (
     show_sheet,
     show_value,
 )
-from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
 from orchestrator.types import JsonObject
 
 MOST_NAMED = 8
 
 
-class Tables(Service):
+class Tables(TableService):
     """Answers questions about the tables of a workspace."""
 
     async def list(self, *, call: ToolCall) -> JsonObject:
@@ -40,15 +41,13 @@ class Tables(Service):
         return {"tables": rows, "count": len(rows), "names": workspace.own_names}
 
     async def describe(self, *, table: str, call: ToolCall) -> JsonObject:
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         rows = describe_columns(sheet.columns)
         title = TABLES[sheet.name].title if sheet.name in TABLES else ""
         return {**about(workspace, sheet), "fields": rows, "row_count": sheet.rows, "title": title}
 
     async def preview(self, *, table: str, call: ToolCall, limit: int | None = None) -> JsonObject:
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         if limit is not None:
             first = await answer(workspace, f"SELECT * FROM in0 LIMIT {int(limit)}", {}, sheet)  # noqa: S608
             return {**first, "total": sheet.rows}
@@ -99,8 +98,7 @@ class Tables(Service):
         Raises:
             ToolFailure: not_found when the data asked for are not in the table, or not in one table.
         """
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         if other_table is not None and workspace.sheet(other_table).name != sheet.name:
             other = workspace.sheet(other_table).name
             message = f"{sheet.name} and {other} are separate tables; they have to be merged first."
@@ -135,8 +133,7 @@ class Tables(Service):
 
         Without a function: the average of numbers, else how many there are.
         """
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         if function is None:
             function = "average" if column is not None and sheet.column(column).is_number else "count"
         values = Values()
@@ -166,8 +163,7 @@ class Tables(Service):
         second_year: int | None = None,
     ) -> JsonObject:
         """One measure for two groups, or for two years."""
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         measure = measure_of(sheet, function, column)
         values = Values()
         if first is not None and second is not None:
@@ -207,15 +203,13 @@ class Tables(Service):
 
     async def profile(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Per column: how many values, missing and different ones, and their range."""
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         chosen = [sheet.column(column)] if column else list(sheet.columns)
         found = await answer(workspace, " UNION ALL ".join(map(_profile_of, chosen)), {}, sheet)
         return {**found, "row_count": len(chosen), "total": sheet.rows}
 
     async def find_missing(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         chosen = [sheet.column(column)] if column else list(sheet.columns)
         counts = ", ".join(f"count(*) - count({quote(c.name)})" for c in chosen)
         row = (await workspace.read(f"SELECT {counts} FROM in0", {}, sheet)).rows[0]  # noqa: S608
@@ -227,18 +221,16 @@ class Tables(Service):
 
     async def find_duplicates(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Rows that repeat an earlier one, in all columns or in one."""
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         keys = quote(sheet.column(column).name) if column else sheet.quoted
         sql = f"SELECT {keys}, count(*) AS times FROM in0 GROUP BY {keys} HAVING count(*) > 1 ORDER BY times DESC"  # noqa: S608
         found = await answer(workspace, sql, {}, sheet)
-        counted = await workspace.read(f"SELECT coalesce(sum(times - 1), 0)::BIGINT FROM ({sql})", {}, sheet)  # noqa: S608
-        return {**found, "duplicates": counted.rows[0][0], "total": sheet.rows}
+        repeated = f"SELECT coalesce(sum(times - 1), 0)::BIGINT FROM ({sql})"  # noqa: S608
+        return {**found, "duplicates": await workspace.number(repeated, {}, sheet), "total": sheet.rows}
 
     async def find_outliers(self, *, table: str, column: str, call: ToolCall) -> JsonObject:
         """Rows whose value lies more than one and a half quartile ranges outside of the middle half."""
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         name = quote(number_of(sheet, column).name)
         quartiles = f"SELECT quantile_cont({name}, 0.25) AS low, quantile_cont({name}, 0.75) AS high FROM in0"  # noqa: S608
         low, high = (await workspace.read(quartiles, {}, sheet)).rows[0]
@@ -262,8 +254,7 @@ class Tables(Service):
         self, *, table: str, call: ToolCall, column: str | None = None, other_column: str | None = None
     ) -> JsonObject:
         """The correlation of two columns, or of all pairs, the strongest first."""
-        workspace = await Workspace.open(self.records, call)
-        sheet = workspace.sheet(table)
+        workspace, sheet = await self.open(call, table)
         pairs = _pairs(sheet, column, other_column)
         if not pairs:
             message = f"{sheet.name} has fewer than two columns of numbers."
@@ -281,14 +272,18 @@ class Tables(Service):
 
 
 async def _absent(workspace: Workspace, sheet: Sheet, condition: Condition) -> list[str]:
-    """Values that a condition names exactly and that its column does not have at all."""
+    """List the values that a condition names exactly and that its column does not have at all."""
+    named = [
+        (clause.column.name, value)
+        for clause in condition.clauses
+        if clause.operator == "=" and clause.column.is_text
+        for value in clause.values
+    ]
     absent: list[str] = []
-    for clause in condition.clauses:
-        if clause.operator == "=" and clause.value is not None and clause.column.is_text:
-            name = quote(clause.column.name)
-            sql = f"SELECT count(*) FROM in0 WHERE lower({name}::VARCHAR) = lower($v0)"  # noqa: S608
-            if (await workspace.read(sql, {"v0": clause.value}, sheet)).rows[0][0] == 0:
-                absent.append(f"{clause.column.name} {clause.value}")
+    for name, value in named:
+        sql = f"SELECT count(*) FROM in0 WHERE lower({quote(name)}::VARCHAR) = lower($v0)"  # noqa: S608
+        if not await workspace.number(sql, {"v0": value}, sheet):
+            absent.append(f"{name} {value}")
     return absent
 
 

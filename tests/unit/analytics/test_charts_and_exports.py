@@ -75,18 +75,18 @@ async def test_a_chart_without_numbers_says_what_it_needs() -> None:
 
 async def test_an_export_holds_the_whole_table() -> None:
     office = Office()
-    found = await office.papers.export(table="airports", call=a_call())
-    document = await office.papers.document(found["document_id"], a_call())
+    found = await office.exports.export(table="airports", call=a_call())
+    document = await office.exports.document(found["document_id"], a_call())
     rows = list(csv.DictReader(io.StringIO(document["text"])))
     assert (len(rows), rows[0]["name"]) == (3376, "Thigpen")
     with pytest.raises(ToolFailure, match="no such document"):
-        await office.papers.document(found["document_id"], a_call(user="bert"))
+        await office.exports.document(found["document_id"], a_call(user="bert"))
 
 
 async def test_an_export_as_json_reads_back() -> None:
     office = Office()
-    found = await office.papers.export(table="wheat", format="json", call=a_call())
-    document = await office.papers.document(found["document_id"], a_call())
+    found = await office.exports.export(table="wheat", format="json", call=a_call())
+    document = await office.exports.document(found["document_id"], a_call())
     assert (
         orjson.loads(document["text"]) == (await office.tables.preview(table="wheat", call=a_call()))["rows"]
     )
@@ -101,7 +101,7 @@ def test_a_cell_is_no_formula_for_a_spreadsheet(cell: str) -> None:
 
 
 async def test_a_report_has_its_sections() -> None:
-    found = await Office().papers.report(table="cars", call=a_call())
+    found = await Office().exports.report(table="cars", call=a_call())
     assert [section["section"] for section in found["sections"]] == ["size", "numbers", "groups"]
     assert {"section": "size", "item": "rows", "value": "406"} in found["rows"]
 
