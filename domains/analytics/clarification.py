@@ -1,39 +1,31 @@
-"""What policies ask back: which table, which column, offered by number; and what they say is not there."""
+"""Ask back which table or which column is meant, with a choice that can be answered by number."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from domains.analytics.catalogue import TABLES, tables_with
+from domains.analytics.catalogue import TABLES
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Failed, NeedsInput
 from orchestrator.pex.execution import Execution
-from orchestrator.types import Json, JsonObject
-from orchestrator.world.remark import RemarkKind
+from orchestrator.types import JsonObject
 
 MOST_OFFERED = 24
 _OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})
 """Flows whose column is one of numbers, as far as they ask for it."""
 
 
-def own_names(run: Execution) -> dict[str, list[str]]:
-    """The tables and columns that are the session's own: made, renamed or changed by it."""
-    own = run.world.registry.own
-    return {entity: [name for name in values if name not in TABLES] for entity, values in own.items()}
-
-
 def own_columns(run: Execution) -> Mapping[str, Collection[str]]:
-    """The session's own tables with their columns."""
+    """Give the tables that the session has made or changed, with their columns."""
     registry = run.world.registry
     return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
 
 
 def ask(run: Execution, slot: str) -> NeedsInput:
     """Make a slot that became necessary the open question."""
-    run.world.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.world.turn_id
-    )
+    flow_id, turn_id = run.flow.flow_id, run.world.turn_id
+    run.world.state.ambiguity.declare(Level.SPECIFIC, flow_id=flow_id, slot=slot, turn_id=turn_id)
     offer_choices(run)
     return NeedsInput()
 
@@ -44,49 +36,29 @@ def offer_choices(run: Execution) -> None:
     slot = run.flow.slot(entry.slot) if entry is not None and entry.slot is not None else None
     if entry is None or slot is None or entry.flow_id != run.flow.flow_id or entry.options:
         return
-    names = _choices(run, slot.entity, slot.name)
     payload: JsonObject = {"flow_id": run.flow.flow_id, "slot": slot.name}
     entry.options = [
         Option(name, "fill_slot", {**payload, "value": [name] if slot.type == "group" else name})
-        for name in names[:MOST_OFFERED]
+        for name in _choices(run, slot.entity, slot.name)[:MOST_OFFERED]
     ]
 
 
 def _choices(run: Execution, entity: str | None, slot: str) -> list[str]:
-    own = own_columns(run)
+    own, table = own_columns(run), run.value("table")
     if entity == "table":
         return list(dict.fromkeys([*TABLES, *own]))
-    table = run.value("table")
     if entity != "column" or not isinstance(table, str):
         return []
     if table in own:
         return list(own[table])
-    base = TABLES.get(table)
     numbers = slot == "column" and run.flow.dact in _OF_NUMBERS
-    columns = (
-        [column.name for column in base.columns if not numbers or column.kind == "number"] if base else []
-    )
+    columns = TABLES[table].columns if table in TABLES else ()
     taken = {str(run.flow.value(name)) for name in run.flow.slots}
-    return [name for name in columns if name not in taken]
+    return [one.name for one in columns if (one.is_number or not numbers) and one.name not in taken]
 
 
 def names_no_table(run: Execution, failure: Failed) -> bool:
     """Whether a flow failed because nobody knows its table."""
-    return failure.category is FailureCategory.NOT_FOUND and not _is_known(run, run.value("table"))
-
-
-def _is_known(run: Execution, table: Json) -> bool:
-    return table is None or table in TABLES or table in own_columns(run)
-
-
-def tell_unknown_columns(run: Execution) -> None:
-    """Say so when no table has a column that was asked for, and no table is known either."""
-    if run.value("table") is not None or "table" not in run.flow.spec.slots:
-        return
-    own = own_names(run).get("column", [])
-    for name, slot in run.flow.spec.slots.items():
-        said = run.flow.value(name)
-        if slot.entity == "column" and isinstance(said, str) and not tables_with([said]) and said not in own:
-            why = f"No table has a column {said}."
-            run.world.remark(RemarkKind.INVALID_VALUE, why=why, slot=name.replace("_", " "))
-            run.flow.clear(name)
+    table = run.value("table")
+    known = table is None or table in TABLES or table in own_columns(run)
+    return failure.category is FailureCategory.NOT_FOUND and not known

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domains.analytics.clarification import ask, names_no_table
-from domains.analytics.policy import TablePolicy, fill_category, fill_quoted
+from domains.analytics.policy import TablePolicy
 from domains.analytics.staging import Staging, choose_staging
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
@@ -27,11 +27,6 @@ class Reading(TablePolicy):
 
 class Query(Reading):
     dact: ClassVar[str | None] = "query"
-
-    async def review(self, run: Execution) -> Ending | None:
-        fill_quoted(run, "columns")
-        fill_category(run, "direction")
-        return await super().review(run)
 
     def fallback(self, run: Execution, failure: Failed) -> Dact | None:
         """A query whose data do not exist yet leads to the change that would make them (PX-16)."""
@@ -62,7 +57,6 @@ class Aggregate(Reading):
 
     async def review(self, run: Execution) -> Ending | None:
         """Everything but counting rows needs a column."""
-        fill_category(run, "function")
         ending = await super().review(run)
         if ending is None and run.value("function") not in {None, "count"} and run.value("column") is None:
             return ask(run, "column")
@@ -80,12 +74,3 @@ class Compare(Reading):
         if run.value("first_year") is not None and run.value("second_year") is not None:
             return None
         return next((ask(run, slot) for slot in ("first", "second") if run.value(slot) is None), None)
-
-
-class Chart(Reading):
-    dact: ClassVar[str | None] = "chart"
-
-    async def review(self, run: Execution) -> Ending | None:
-        fill_category(run, "kind")
-        fill_category(run, "function")
-        return await super().review(run)

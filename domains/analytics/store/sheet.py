@@ -82,10 +82,10 @@ def base_sheets() -> dict[str, Sheet]:
     }
 
 
-def suggest(said: str, names: Iterable[str], *, others: bool = True) -> str:
+def suggest(said: str, names: Iterable[str], *, others: bool = True, near: float = NEAR) -> str:
     """Name the nearest of the known names, and the `others` when none is near."""
     known = list(names)
-    best = process.extractOne(fold(said), known, scorer=fuzz.ratio, score_cutoff=NEAR)
+    best = process.extractOne(fold(said), known, scorer=fuzz.ratio, score_cutoff=near)
     if best is not None:
         return f" Did you mean {best[0]}?"
     return f" There are {', '.join(known[:12])}." if known and others else ""

@@ -29,7 +29,11 @@ CHANGES = [
     ("reshaping", "merge", {"table": "seattle", "other_table": "san_francisco"}),
     ("reshaping", "union", {"table": "seattle", "other_table": "san_francisco"}),
     ("reshaping", "split", {"table": "electricity", "by": "source"}),
-    ("reshaping", "pivot", {"table": "electricity", "by": "year", "across": "source", "column": "generation"}),
+    (
+        "reshaping",
+        "pivot",
+        {"table": "electricity", "by": "year", "across": "source", "column": "generation"},
+    ),
 ]
 
 
