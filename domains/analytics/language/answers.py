@@ -9,7 +9,9 @@ from domains.analytics.language.message import Message, read_message
 from domains.analytics.language.names import Names
 from domains.analytics.language.request import Unfit
 from domains.analytics.language.written import read_pairs
+from domains.analytics.statements.conditions import parse_condition
 from orchestrator.domain.reading import Heard, Mention, Read
+from orchestrator.domain.services import ToolFailure
 
 _OF_COLUMNS = frozenset({"column", "by", "also_by", "order", "across", "key", "other_column"})
 _FREE = frozenset({"new_name", "formula", "first", "second", "number", "month"})
@@ -45,8 +47,14 @@ def _read_value(heard: Heard, message: Message, names: Names) -> Mention | None:
             return None
     if heard.asked == "condition":
         whole = message if message.line == "W" else read_message(f"where {heard.text}", names)
-        complete = whole.line == "W" and whole.condition is not None and len(whole.condition.split()) > 2
-        return Mention(whole.condition, heard.text) if complete else None
+        sheet = names.sheets.get(str(heard.values.get("table")))
+        if whole.line != "W" or whole.condition is None or sheet is None:
+            return None
+        try:
+            parse_condition(whole.condition, sheet)
+        except ToolFailure:
+            return None
+        return Mention(whole.condition, heard.text)
     bare = _AROUND.sub("", message.line, count=1)
     if heard.asked in _OF_COLUMNS and re.fullmatch(r"C\d+", bare):
         token, sheet = message.token(bare), names.sheets.get(str(heard.values.get("table")))
