@@ -1,4 +1,4 @@
-"""DuckDB in this process: base tables loaded once and locked, derived ones made from their recipes.
+"""Run DuckDB in this process: base tables are loaded once and locked, derived ones made from their recipes.
 
 Nothing here is durable or shared between processes: every table can be made again from its recipe,
 which the workspace keeps. Statements are built by this domain alone; users' values are parameters.
@@ -10,7 +10,7 @@ import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import duckdb
@@ -25,6 +25,7 @@ MOST_ROWS = 1_000_000
 KEPT_CELLS = 20_000_000
 """Derived tables beyond this are dropped, the least recently used first; they can be made again."""
 LONGEST_S = 8.0
+ATTEMPTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,19 @@ class Rows:
     rows: list[tuple[object, ...]]
 
 
-@dataclass(slots=True)
-class _Kept:
-    cells: int
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A derived table that is at hand."""
+
     columns: tuple[Column, ...]
     rows: int
-    users: int = 0
+
+    @property
+    def cells(self) -> int:
+        return self.rows * len(self.columns)
+
+
+Recipes = Mapping[str, Recipe]
 
 
 @dataclass(slots=True)
@@ -60,7 +68,7 @@ class Engine:
 
     longest_s: float = LONGEST_S
     _connection: duckdb.DuckDBPyConnection = field(init=False)
-    _kept: OrderedDict[str, _Kept] = field(default_factory=OrderedDict[str, _Kept])
+    _kept: OrderedDict[str, Kept] = field(default_factory=OrderedDict[str, Kept])
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _making: dict[str, threading.Lock] = field(default_factory=dict[str, threading.Lock])
 
@@ -69,8 +77,7 @@ class Engine:
         self._connection.execute("CREATE SCHEMA base; CREATE SCHEMA made")
         for table in TABLES.values():
             self._load(table)
-        for setting in _LIMITS:
-            self._connection.execute(setting)
+        self._connection.execute(_LIMITS)
 
     def _load(self, table: BaseTable) -> None:
         reader = "read_csv" if table.file.endswith(".csv") else "read_json"
@@ -83,89 +90,71 @@ class Engine:
             {"path": table.path},
         )
 
-    def make(self, node: str, recipes: Mapping[str, Recipe]) -> tuple[tuple[Column, ...], int]:
-        """Make a table, with all that it is made from, unless it is at hand; gives columns and rows."""
-        with self._held([node], recipes):
-            kept = self._kept[node]
-            return kept.columns, kept.rows
+    def make(self, node: str, recipes: Recipes) -> Kept:
+        """Make a table, with all that it is made from, unless it is at hand; at most once at a time."""
+        with self._lock:
+            making = self._making.setdefault(node, threading.Lock())
+        with making:
+            with self._lock:
+                kept = self._kept.get(node)
+                if kept is not None:
+                    self._kept.move_to_end(node)
+            return kept or self._create(recipes[node], recipes)
 
     def run(
-        self,
-        sql: str,
-        values: Mapping[str, Json],
-        inputs: Sequence[str],
-        recipes: Mapping[str, Recipe] | None = None,
+        self, sql: str, values: Mapping[str, Json], inputs: Sequence[str], recipes: Recipes | None = None
     ) -> Rows:
         """Ask one question of tables that it calls ``in0``, ``in1`` …
 
         Raises:
             ToolFailure: timeout, or validation_error when the data do not allow it.
         """
-        with self._held(inputs, recipes or {}), self._cursor() as cursor:
-            cursor.execute(_with_inputs(inputs) + sql, dict(values))
-            columns = tuple(Column(str(item[0]), str(item[1])) for item in cursor.description or ())
-            return Rows(columns, cursor.fetchall())
+        return self._execute("", sql, values, inputs, recipes or {})
 
-    @contextmanager
-    def _held(self, nodes: Sequence[str], recipes: Mapping[str, Recipe]) -> Iterator[None]:
-        """Have tables at hand, made if need be, and keep them from being dropped while they are read."""
-        with ExitStack() as stack:
-            for node in nodes:
+    def _execute(
+        self, create: str, sql: str, values: Mapping[str, Json], inputs: Sequence[str], recipes: Recipes
+    ) -> Rows:
+        """Carry out a statement over tables; they are made again where they were dropped in between."""
+        for attempt in range(1, ATTEMPTS + 1):
+            for node in inputs:
                 if not node.startswith(BASE):
-                    self._hold(node, recipes)
-                    stack.callback(self._let_go, node)
-            yield
+                    self.make(node, recipes)
+            try:
+                with self._cursor() as cursor:
+                    cursor.execute(create + _with_inputs(inputs) + sql, dict(values))
+                    columns = tuple(Column(str(one[0]), str(one[1])) for one in cursor.description or ())
+                    return Rows(columns, cursor.fetchall())
+            except duckdb.CatalogException:
+                if attempt == ATTEMPTS:
+                    raise
+        raise AssertionError
 
-    def _hold(self, node: str, recipes: Mapping[str, Recipe]) -> None:
-        """Make a table at most once at a time. Locks stay: one that is dropped could be held by two."""
-        with self._lock:
-            making = self._making.setdefault(node, threading.Lock())
-        with making:
-            if not self._take(node):
-                recipe = recipes[node]
-                with self._held(recipe.inputs, recipes):
-                    self._create(recipe)
-
-    def _take(self, node: str) -> bool:
-        with self._lock:
-            kept = self._kept.get(node)
-            if kept is None:
-                return False
-            kept.users += 1
-            self._kept.move_to_end(node)
-            return True
-
-    def _let_go(self, node: str) -> None:
-        with self._lock:
-            self._kept[node].users -= 1
-
-    def _create(self, recipe: Recipe) -> None:
-        name = _place(recipe.node)
+    def _create(self, recipe: Recipe, recipes: Recipes) -> Kept:
+        place = _place(recipe.node)
         limited = f"SELECT * FROM ({recipe.sql}) LIMIT {MOST_ROWS + 1}"  # noqa: S608
-        statement = f"CREATE OR REPLACE TABLE {name} AS {_with_inputs(recipe.inputs)}{limited}"
+        self._execute(f"CREATE OR REPLACE TABLE {place} AS ", limited, recipe.values, recipe.inputs, recipes)
         with self._cursor() as cursor:
-            cursor.execute(statement, dict(recipe.values))
-            described = cursor.execute(f"SELECT * FROM {name} LIMIT 0").description or ()  # noqa: S608
-            counted = cursor.execute(f"SELECT count(*) FROM {name}").fetchone()  # noqa: S608
-            rows = int(counted[0]) if counted else 0
-            if rows > MOST_ROWS:
-                cursor.execute(f"DROP TABLE {name}")
+            described = cursor.execute(f"SELECT * FROM {place} LIMIT 0").description or ()  # noqa: S608
+            counted = cursor.execute(f"SELECT count(*) FROM {place}").fetchone()  # noqa: S608
+            kept = Kept(
+                tuple(Column(str(one[0]), str(one[1])) for one in described), int((counted or (0,))[0])
+            )
+            if kept.rows > MOST_ROWS:
+                cursor.execute(f"DROP TABLE {place}")
                 message = f"The result would have more than {MOST_ROWS:,} rows; please narrow it down."
                 raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-        columns = tuple(Column(str(item[0]), str(item[1])) for item in described)
-        self._keep(recipe.node, _Kept(rows * len(columns), columns, rows, users=1))
+        self._keep(recipe.node, kept)
+        return kept
 
-    def _keep(self, node: str, kept: _Kept) -> None:
-        """Remember a table and drop the oldest that nobody uses when there are too many."""
+    def _keep(self, node: str, kept: Kept) -> None:
+        """Remember a table, and drop the oldest when there are too many; who reads one still sees it."""
         with self._lock:
             self._kept[node] = kept
             total = sum(one.cells for one in self._kept.values())
-            leaving = [one for one, old in self._kept.items() if old.users == 0 and one != node]
-            for one in leaving:
-                if total <= KEPT_CELLS:
-                    break
-                total -= self._kept.pop(one).cells
-                self._connection.cursor().execute(f"DROP TABLE IF EXISTS {_place(one)}")
+            while total > KEPT_CELLS and len(self._kept) > 1:
+                oldest, old = self._kept.popitem(last=False)
+                total -= old.cells
+                self._connection.cursor().execute(f"DROP TABLE IF EXISTS {_place(oldest)}")
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
@@ -189,15 +178,15 @@ class Engine:
             cursor.close()
 
 
-_LIMITS = (
-    "SET threads = 2",
-    "SET memory_limit = '512MB'",
-    "SET temp_directory = ''",
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET enable_external_access = false",
-    "SET lock_configuration = true",
-)
+_LIMITS = """
+SET threads = 2;
+SET memory_limit = '512MB';
+SET temp_directory = '';
+SET autoinstall_known_extensions = false;
+SET autoload_known_extensions = false;
+SET enable_external_access = false;
+SET lock_configuration = true;
+"""
 
 
 _engines: dict[int, Engine] = {}

@@ -113,21 +113,18 @@ class Workspace:
         node = self._node_of(sql, values, inputs)
         recipe = Recipe(node, sql, dict(values), inputs)
         recipes = {**await self._recipes_of(inputs), node: recipe}
-        columns, rows = await asyncio.to_thread(engine().make, node, recipes)
-        await self.records.create(
-            RECIPES,
-            node,
-            {
-                "owner": self.owner,
-                "sql": sql,
-                "values": dict(values),
-                "inputs": list(inputs),
-                "columns": [[column.name, column.type] for column in columns],
-                "rows": rows,
-            },
-        )
+        kept = await asyncio.to_thread(engine().make, node, recipes)
+        body: JsonObject = {
+            "owner": self.owner,
+            "sql": sql,
+            "values": dict(values),
+            "inputs": list(inputs),
+            "columns": [[column.name, column.type] for column in kept.columns],
+            "rows": kept.rows,
+        }
+        await self.records.create(RECIPES, node, body)
         _remember(recipe)
-        return Sheet(name, node, columns, rows)
+        return Sheet(name, node, kept.columns, kept.rows)
 
     def _node_of(self, sql: str, values: Mapping[str, Json], inputs: Sequence[str]) -> str:
         """Its content as a name; owners do not share nodes, so that nobody learns of another's."""
