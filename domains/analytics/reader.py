@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from domains.analytics.language.answers import read_answer
-from domains.analytics.language.forms import CONTINUATIONS, FORMS, known_words, matches
+from domains.analytics.language.forms import CONTINUATIONS, FORMS, KNOWN_WORDS, matches
 from domains.analytics.language.message import FILLERS, Message, read_message
 from domains.analytics.language.names import Names, names_for
 from domains.analytics.language.request import Unfit, read_form
@@ -120,7 +120,7 @@ def _with_unknown_table(message: Message) -> Message | None:
 
 
 def _is_strange(word: str) -> bool:
-    return re.fullmatch(r"[a-z_]\w*", word) is not None and word not in known_words() and word not in FILLERS
+    return re.fullmatch(r"[a-z_]\w*", word) is not None and word not in KNOWN_WORDS and word not in FILLERS
 
 
 def _explain(message: Message, names: Names) -> str:

@@ -10,28 +10,27 @@ import re
 from dataclasses import dataclass, field, replace
 
 from domains.analytics.language.names import LONGEST, Meaning, Names
+from domains.analytics.statements.parts import words
 
 _TOKEN = re.compile(
     r"""["“][^"”]*["”]|(?<!\w)'[^']*'(?!\w)|\d{4}-\d{2}(?:-\d{2})?|\d{1,2}:\d{2}|\d[\d,]*(?:\.\d+)?"""
     r"""|[A-Za-z_]\w*(?:['’]\w+)?|[<>!=]=|<>|[^\s\w]"""
 )
-FILLERS = frozenset(
+FILLERS = words(
     "the a an please kindly me our your can could would will you i i'd want like need let let's hey ok okay "
-    "well some all any give".split()
+    "well some all any give"
 )
 """Words that carry nothing; forms never see them."""
 _IT = frozenset({"it", "this", "that"})
 _WHOLE = {"what's": "what is", "what’s": "what is"}
 _SILENT = frozenset(".?!;:'’“”\"")
 _OPENERS = frozenset({"where", "whose", "with", "having"})
-_ENDS = frozenset(
-    {"sorted", "ordered", "sort", "order", "grouped", "group", "by", "per", "as", "top", "limit", "please"}
-)
+_ENDS = words("sorted ordered sort order grouped group by per as top limit please")
 """Words that end a condition; inside of one they have to stand in quotes."""
 _BEFORE_TABLE = frozenset({"in", "of", "from", "for"})
-_AFTER_COLUMN = frozenset(
+_AFTER_COLUMN = words(
     "is are was isn't aren't not over above more greater after under below less fewer before at between contains "
-    "containing starts starting ends ending equals since until > < >= <= = == != <>".split()
+    "containing starts starting ends ending equals since until > < >= <= = == != <>"
 )
 
 
@@ -84,7 +83,7 @@ class Message:
         """Find the token that a mark such as C3 stands for."""
         return self.tokens[int(mark[1:])]
 
-    def words(self, marks: str) -> str:
+    def said(self, marks: str) -> str:
         """Give the words that a part of the line stands for."""
         parts = (self.token(one).plain if re.fullmatch(r"[TCVNQ]\d+", one) else one for one in marks.split())
         return " ".join(parts)
@@ -125,21 +124,21 @@ def read_message(text: str, names: Names) -> Message:
     return Message(text, tuple(tokens), " ".join(line), condition)
 
 
-def _join(text: str, words: list[Token], names: Names) -> list[Token]:
+def _join(text: str, found: list[Token], names: Names) -> list[Token]:
     """Put the words of names together, the longest first."""
     tokens: list[Token] = []
     first = 0
-    while first < len(words):
-        for last in range(min(first + LONGEST, len(words)), first, -1):
-            said = " ".join(one.plain.lower().replace("_", " ") for one in words[first:last])
+    while first < len(found):
+        for last in range(min(first + LONGEST, len(found)), first, -1):
+            said = " ".join(one.plain.lower().replace("_", " ") for one in found[first:last])
             meaning = names.phrases.get(said)
             if meaning is not None:
-                start, end = words[first].start, words[last - 1].end
+                start, end = found[first].start, found[last - 1].end
                 tokens.append(Token(text[start:end], start, end, meaning))
                 first = last
                 break
         else:
-            tokens.append(words[first])
+            tokens.append(found[first])
             first += 1
     return tokens
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from domains.analytics.language import vocabulary
+from domains.analytics.language.forms import WORDS
 from domains.analytics.language.message import Message
 from domains.analytics.language.names import Names
 from domains.analytics.statements.conditions import MONTHS, parse_condition
@@ -25,16 +25,9 @@ _WITHOUT_TABLE = frozenset(
 _TAKES_PART = frozenset({"save_result", "export"})
 """Flows that take the part of a table that was shown before, where it is called “this”."""
 _WORDS: Mapping[str, Mapping[str, str]] = {
-    "function": vocabulary.FUNCTIONS,
-    "kind": vocabulary.CHARTS,
-    "direction": {**vocabulary.DIRECTIONS, **vocabulary.TOP},
-    "format": vocabulary.FORMATS,
-    "case": vocabulary.CASES,
-    "strategy": vocabulary.STRATEGIES,
-    "type": vocabulary.TYPES,
-    "separator": vocabulary.SEPARATORS,
-    "movement": vocabulary.MOVEMENTS,
-    "every": vocabulary.RHYTHMS,
+    **WORDS,
+    "direction": {**WORDS["direction"], **WORDS["top"]},
+    "every": {**WORDS["every"], **WORDS["weekday"]},
     "month": {month: month for month in MONTHS},
 }
 _NUMBERS = frozenset({"limit", "size", "number", "first_year", "second_year", "year", "fill_value"})
@@ -119,17 +112,17 @@ def _goes_on(flow: str, parts: Mapping[str, str], before: Mapping[str, Json]) ->
     """Whether a question can go on as one of this flow; of rows it can be asked how many they are."""
     if before.get("function") or before.get("by"):
         return flow in {"aggregate", "chart"}
-    counts = vocabulary.FUNCTIONS.get(parts.get("function", "")) == "count"
+    counts = WORDS["function"].get(parts.get("function", "")) == "count"
     return flow == "query" or (flow == "aggregate" and counts)
 
 
 def _read_part(message: Message, name: str, part: str) -> dict[str, Json]:
     """Give the value of a part; names of tables and columns are read later."""
     if name in _WORDS:
-        words = message.words(part).casefold()
+        words = message.said(part).casefold()
         if words not in _WORDS[name]:
             raise Unfit(f"I did not take “{words}”, so I have done nothing.")
-        weekday = {"weekday": words} if words in vocabulary.WEEKDAYS else {}
+        weekday = {"weekday": words} if words in WORDS["weekday"] else {}
         return {name: _WORDS[name][words], **weekday}
     if name in _NUMBERS:
         number = message.token(part).number or 0
@@ -137,17 +130,17 @@ def _read_part(message: Message, name: str, part: str) -> dict[str, Json]:
     if name == "condition":
         return {name: message.condition}
     if name == "new_name":
-        return {name: "_".join(message.words(part).casefold().split())}
+        return {name: "_".join(message.said(part).casefold().split())}
     if name in {"first", "second", "value"}:
         meaning = message.token(part).meaning.value
         return {name: meaning[2] if meaning else None}
     if name == "columns":
-        return {name: [message.words(one) for one in part.split() if one not in {",", "and"}]}
+        return {name: [message.said(one) for one in part.split() if one not in {",", "and"}]}
     if name == "table":
         return {}
     if name == "other_table":
         return {name: message.token(part).meaning.tables[0]}
-    return {name: message.words(part)}
+    return {name: message.said(part)}
 
 
 def _choose_tables(
@@ -215,7 +208,7 @@ def _check(message: Message, parts: Mapping[str, str], sheet: Sheet) -> None:
     """Check that values are the table's, and that it can read the condition."""
     for name, mark in _marks(parts):
         if name in {"value", "first", "second"} and _find(message, mark, sheet) is None:
-            raise Unfit(f"I find no “{message.words(mark)}” in {sheet.name}.")
+            raise Unfit(f"I find no “{message.said(mark)}” in {sheet.name}.")
     if "condition" in parts and message.condition is not None:
         try:
             parse_condition(message.condition, sheet)
@@ -244,14 +237,14 @@ def _name_columns(message: Message, slots: dict[str, Json], parts: Mapping[str, 
         slots[name] = _find(message, parts[name], sheet) or slots[name]
     if "columns" in parts:
         marks = [mark for name, mark in _marks(parts) if name == "columns"]
-        slots["columns"] = [_find(message, mark, sheet) or message.words(mark) for mark in marks]
+        slots["columns"] = [_find(message, mark, sheet) or message.said(mark) for mark in marks]
 
 
 def _write_value(message: Message, mark: str, sheet: Sheet | None) -> str:
     """Write a value that is said alone (“Japanese”) as a condition on the column that has it."""
     meaning = message.token(mark).meaning.value
     if meaning is None:
-        raise Unfit(f"I did not take “{message.words(mark)}”, so I have done nothing.")
+        raise Unfit(f"I did not take “{message.said(mark)}”, so I have done nothing.")
     column = _find(message, mark, sheet) if sheet else meaning[1]
     return f"where {column} is {meaning[2]}"
 

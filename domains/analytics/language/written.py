@@ -12,7 +12,8 @@ from orchestrator.types import Json
 
 _FORMULA = re.compile(
     r"(?:(?:add|create|make|compute|calculate|define|derive|let) )?(?:a |the )?(?:new )?(?:computed )?(?:column )?"
-    r"(?P<name>[A-Za-z]\w*) ?= ?(?P<formula>[^=<>].*?)(?: (?:to|in|for) (?:the )?(?:table )?(?P<table>\w+)(?: table)?)?[.!?]*",
+    r"(?P<name>[A-Za-z]\w*) ?= ?(?P<formula>[^=<>].*?)"
+    r"(?: (?:to|in|for) (?:the )?(?:table )?(?P<table>\w+)(?: table)?)?[.!?]*",
     re.IGNORECASE,
 )
 _ROW = re.compile(

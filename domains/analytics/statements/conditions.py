@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from domains.analytics.statements.parts import Column, Values, quote
+from domains.analytics.statements.parts import Column, Values, quote, words
 from domains.analytics.store.sheet import Sheet
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import Json
@@ -33,9 +33,9 @@ MONTHS = (
 LONGEST = 500
 MOST_WORDS = 3
 """In a value without quotes."""
-_STOPS = frozenset(
+_STOPS = words(
     "but not except excluding without only than by per sorted ordered sort order grouped group with where whose "
-    "top limit as in of from for to using please is are over under".split()
+    "top limit as in of from for to using please is are over under"
 )
 """Words that may not stand in a value without quotes: they would say something else."""
 _WORDS = "|".join(
@@ -174,8 +174,8 @@ def _deny(operator: str, text: str) -> str:
 def _read_value(said: str, operator: str, column: Column, text: str) -> Json:
     if len(said) > 1 and said[0] == said[-1] and said[0] in "\"'":
         return read_value(said[1:-1], column) if operator not in _TEXT_TESTS else said[1:-1]
-    words = said.casefold().split()
-    if len(words) > MOST_WORDS or not _STOPS.isdisjoint(words):
+    parts = said.casefold().split()
+    if len(parts) > MOST_WORDS or not _STOPS.isdisjoint(parts):
         raise _unreadable(text, " Put a value of several words in quotes.")
     return said if operator in _TEXT_TESTS else read_value(said, column)
 

@@ -66,6 +66,11 @@ class Values:
         return f"${name}"
 
 
+def words(text: str) -> frozenset[str]:
+    """Read a list of words."""
+    return frozenset(text.split())
+
+
 def quote(name: str) -> str:
     """A name as an identifier that can be nothing else."""
     return '"' + name.replace('"', '""').replace("\0", "") + '"'

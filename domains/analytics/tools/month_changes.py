@@ -94,8 +94,8 @@ class Source:
             rows = await self._read([column], group=text)
             cells = {(str(name), str(month)): amount for month, name, amount in rows if name is not None}
             names = sorted({name for name, _ in cells})
-            known = [(name, *(cells.get((name, _key(month))) for month in months)) for name in names]
-            moves = _pair_up(known)
+            before, after = ([cells.get((name, _key(month))) for name in names] for month in months)
+            moves = _pair_up(zip(names, before, after, strict=True))
             if 2 <= len(moves) <= MOST_GROUPS:
                 return sorted(moves, key=lambda move: move.change)
         return []

@@ -65,7 +65,7 @@ async def test_a_hostile_new_name_is_turned_away(name: str) -> None:
 )
 async def test_a_hostile_value_is_only_compared(value: str) -> None:
     office = Office()
-    with pytest.raises(ToolFailure, match="has no row with origin|cannot read the condition"):
+    with pytest.raises(ToolFailure, match=r"has no row with origin|cannot read the condition"):
         await office.tables.query(table="cars", condition=f"where origin is {value}", call=a_call())
     inserted = await office.edits.insert(table="cars", values={"name": value}, call=a_call())
     assert inserted["row_count"] == 407
