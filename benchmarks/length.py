@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, Ports, build_agent, open_lane, open_ports
+from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId

@@ -13,7 +13,7 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.search import Judgement, Outcome, Task, search
+from orchestrator.plans.search import Judgement, Outcome, Task, search
 
 STEPS = 6
 GOALS = 4

@@ -8,7 +8,7 @@ from internal_flows.catalogue import Catalogue, flows_among
 from internal_flows.housekeeping import FLOWS
 from orchestrator.adapters.domain_code import import_internal_flows
 from orchestrator.adapters.domain_folder import served_folders
-from orchestrator.domain.problems import Problems
+from orchestrator.domain.compile.problems import Problems
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound
 from orchestrator.ports.runs import NewRun
 from orchestrator.types import Json, JsonObject, SessionId, TenantId

@@ -17,7 +17,7 @@ from orchestrator.adapters.domain_code import import_internal_flows
 from orchestrator.adapters.domain_folder import served_folders
 from orchestrator.adapters.yaml_source import read_yaml
 from orchestrator.bootstrap import Ports
-from orchestrator.domain.problems import Problems
+from orchestrator.domain.compile.problems import Problems
 from orchestrator.errors import ConfigurationError
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject

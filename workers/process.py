@@ -21,11 +21,11 @@ from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
 from orchestrator.adapters.redis.presence import ANNOUNCE_EVERY_S, Presence, PresenceBoard
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
-from orchestrator.agent.lane import LaneRunner
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.ports.scratchpad import Entry
+from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TurnId

@@ -10,9 +10,9 @@ import asyncio
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
-from orchestrator.agent.lane import LaneRunner
 from orchestrator.errors import Unavailable
 from orchestrator.ports.wakeup import Wakeup
+from orchestrator.runtime.lane import LaneRunner
 from orchestrator.telemetry import get_logger
 from orchestrator.types import SessionId
 

@@ -9,7 +9,7 @@ from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.configuration import DomainConfig
-from orchestrator.prompting import CallContext
+from orchestrator.models import CallContext
 from orchestrator.types import Json, JsonObject, SessionId, TurnId
 
 WITHIN_S = 60.0

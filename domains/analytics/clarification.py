@@ -7,8 +7,7 @@ from collections.abc import Collection, Mapping
 from domains.analytics.catalogue import TABLES
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Failed, NeedsInput
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Execution, Failed, NeedsInput
 from orchestrator.types import JsonObject
 
 MOST_OFFERED = 24
@@ -18,21 +17,21 @@ _OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})
 
 def own_columns(run: Execution) -> Mapping[str, Collection[str]]:
     """Give the tables that the session has made or changed, with their columns."""
-    registry = run.world.registry
+    registry = run.context.world.registry
     return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
 
 
 def ask(run: Execution, slot: str) -> NeedsInput:
     """Make a slot that became necessary the open question."""
-    flow_id, turn_id = run.flow.flow_id, run.world.turn_id
-    run.world.state.ambiguity.declare(Level.SPECIFIC, flow_id=flow_id, slot=slot, turn_id=turn_id)
+    flow_id, turn_id = run.flow.flow_id, run.context.ids.turn_id
+    run.context.changes.state.ambiguity.declare(Level.SPECIFIC, flow_id=flow_id, slot=slot, turn_id=turn_id)
     offer_choices(run)
     return NeedsInput()
 
 
 def offer_choices(run: Execution) -> None:
     """Let the open question of a flow offer the tables, or the columns of its table, by number."""
-    entry = run.world.state.ambiguity.current
+    entry = run.context.changes.state.ambiguity.current
     slot = run.flow.slot(entry.slot) if entry is not None and entry.slot is not None else None
     if entry is None or slot is None or entry.flow_id != run.flow.flow_id or entry.options:
         return

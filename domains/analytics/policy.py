@@ -5,13 +5,12 @@ from __future__ import annotations
 from domains.analytics.catalogue import TABLES, tables_with
 from domains.analytics.clarification import ask, names_no_table, offer_choices, own_columns
 from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.pex.ending import Ending, Failed, NeedsInput
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.results import make_frame
+from orchestrator.pex.steps.results import make_frame
 from orchestrator.types import JsonObject
-from orchestrator.world.remark import RemarkKind
 
 _OF_A_QUESTION = ("column", "by", "condition", "value", "function")
 
@@ -30,7 +29,7 @@ class TablePolicy(BasePolicy):
         """Ask again for a table that nobody knows, whatever else was said."""
         if names_no_table(run, failure):
             category = failure.category.value
-            run.world.remark(
+            run.context.changes.remark(
                 RemarkKind.FAILED, dact=run.flow.dact, category=category, message=failure.message
             )
             run.flow.clear("table")
@@ -78,7 +77,7 @@ def settle_table(run: Execution) -> None:
     run.flow.clear("table")
     if len(fitting) == 1:
         chosen: JsonObject = {"table": fitting[0]}
-        run.flow.fill_slots_by_label(chosen, turn_id=run.world.turn_id, source=SlotSource.INHERITED)
+        run.flow.fill_slots_by_label(chosen, turn_id=run.context.ids.turn_id, source=SlotSource.INHERITED)
 
 
 def _names_said(run: Execution) -> list[str]:

@@ -15,7 +15,7 @@ from domains.travel.rules import HOURS, check_day, find_airport, fits_hours, sho
 from domains.travel.seats import Timetable, find_flight, free_seats, route_of
 from domains.travel.timetable import CURRENCY, SHORTEST_KM, number_from
 from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
-from orchestrator.memory.tools import Memory
+from orchestrator.memory.user_memory import Memory
 from orchestrator.types import JsonObject
 
 __all__ = ["Bookings", "Flights", "Memory", "airports"]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.memory.terms import find_terms
+from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.scratchpad import Entry, EntryKind
 from orchestrator.types import Json, JsonObject
 

@@ -14,8 +14,8 @@ from types import ModuleType
 from typing import Any
 
 from orchestrator.domain.compile import POLICY_FILES, PolicyCode
-from orchestrator.domain.problems import Problems, SourceFile
-from orchestrator.domain.reading import Reader
+from orchestrator.domain.compile.problems import Problems, SourceFile
+from orchestrator.domain.reader import Reader
 
 SHIPPED = "domains"
 

@@ -21,10 +21,10 @@ from orchestrator.adapters.domain_code import (
 from orchestrator.adapters.yaml_source import parse_yaml, read_text, read_yaml
 from orchestrator.domain import configuration
 from orchestrator.domain.compile import DomainSources, compile_domain
-from orchestrator.domain.compile_skills import SkillSource
+from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, suggest
+from orchestrator.domain.compile.skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.model import Domain, Implementation
-from orchestrator.domain.problems import Problems, SourceFile, shorten, suggest
 from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.types import Dact, JsonObject
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from contextlib import AsyncExitStack
 
 from orchestrator.adapters.model_pool import read_endpoints
-from orchestrator.memory.hashed import HashedEmbedder
-from orchestrator.memory.standing_in import StandingIn
+from orchestrator.memory.hashing_embedder import HashedEmbedder, StandingIn
+from orchestrator.models import DEFAULT_PROVIDER
 from orchestrator.ports.documents import Embedder
-from orchestrator.prompting import DEFAULT_PROVIDER
 from orchestrator.settings import Settings
 
 

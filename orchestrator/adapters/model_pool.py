@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from orchestrator.domain.configuration import DomainConfig
-from orchestrator.ports.spending import SpendingStore
-from orchestrator.prompting import (
+from orchestrator.models import (
     DEFAULT_PROVIDER,
     BreakerBoard,
     BreakerPolicy,
@@ -26,6 +25,7 @@ from orchestrator.prompting import (
     read_model_config,
     read_voters,
 )
+from orchestrator.ports.spending import SpendingStore
 from orchestrator.settings import OPENAI_URL, ModelEndpoint, Settings
 from orchestrator.telemetry import RecordSignal, drop_signal, get_logger
 

@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 
 import yaml
 
-from orchestrator.domain.problems import Path, Problems, SourceFile
+from orchestrator.domain.compile.problems import Path, Problems, SourceFile
 from orchestrator.types import Json
 
 MAX_FILE_BYTES = 2 * 1024 * 1024

@@ -1,16 +1,22 @@
-"""What an Agent is made of: its domain and the three modules. Put together by `build`."""
+"""Decoded states of sessions that stay on this process, so that they are not parsed again every turn.
+
+An entry is found by the very bytes it was written as, never by a number: whatever another process
+commits meanwhile has other bytes. Taking an entry removes it, because a turn changes the state in place.
+"""
 
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from orchestrator.agent.cache import StateCache
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain
+from orchestrator.domain.registry import Registry
 from orchestrator.nlu.module import NLU
 from orchestrator.pex.module import PEX
-from orchestrator.planning import Planner
+from orchestrator.plans import Planner
 from orchestrator.ports.context import ContextGathering
 from orchestrator.ports.documents import ContextSearch
 from orchestrator.ports.events import LiveEvents
@@ -19,7 +25,37 @@ from orchestrator.ports.preferences import PreferenceStore
 from orchestrator.ports.scratchpad import Scratchpad
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
-from orchestrator.world.registry import Registry
+from orchestrator.types import JsonObject, SessionId
+
+KEPT_STATES = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """`body` is the state as serialised; nobody changes it."""
+
+    raw: bytes
+    body: JsonObject
+    state: DialogueState
+
+
+class StateCache:
+    """At most `size` sessions; the one kept longest ago goes first."""
+
+    def __init__(self, size: int = KEPT_STATES) -> None:
+        self._size = size
+        self._entries: OrderedDict[SessionId, Decoded] = OrderedDict()
+
+    def take(self, session_id: SessionId, raw: bytes) -> Decoded | None:
+        """Remove and give the session's entry if it was written as exactly these bytes."""
+        found = self._entries.pop(session_id, None)
+        return found if found is not None and found.raw == raw else None
+
+    def keep(self, session_id: SessionId, decoded: Decoded) -> None:
+        """Remember what the session's next turn is likely to begin with."""
+        self._entries[session_id] = decoded
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +68,25 @@ class MemoryPorts:
 
 
 @dataclass(frozen=True, slots=True)
-class Modules:
-    """One per domain and process. `clock`: unix seconds.
+class AgentPorts:
+    """What an Agent may use of its process; what is None is left out.
 
-    What may be None is left out: `gather`, the rung of recovery that looks for context; `freshener`, the
-    renewal of summaries and memories; `memory`, what is remembered beyond the working state; `live`, the
-    listeners of answers that are being written.
+    `gather`: the rung of recovery that looks for context. `freshener`: the renewal of summaries and memories.
+    `memory`: what is remembered beyond the working state. `live`: the listeners of answers while they are
+    written. `clock`: unix seconds.
     """
+
+    gather: ContextGathering | None = None
+    freshener: Freshener | None = None
+    memory: MemoryPorts | None = None
+    live: LiveEvents | None = None
+    clock: Callable[[], float] = time.time
+    record_signal: RecordSignal = drop_signal
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """One per domain and process. `remembering`: the flows by which users have something remembered."""
 
     domain: Domain
     registry: Registry
@@ -46,12 +94,6 @@ class Modules:
     pex: PEX
     res: RES
     planner: Planner
-    gather: ContextGathering | None = None
-    freshener: Freshener | None = None
-    clock: Callable[[], float] = time.time
-    record_signal: RecordSignal = drop_signal
-    live: LiveEvents | None = None
+    ports: AgentPorts = field(default_factory=AgentPorts)
     cache: StateCache = field(default_factory=StateCache)
-    memory: MemoryPorts | None = None
     remembering: frozenset[str] = frozenset()
-    """The flows by which users have something remembered."""

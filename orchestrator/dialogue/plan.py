@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.lifecycle import CANCELLED, PRUNED, FlowState
-from orchestrator.dialogue.stack import FlowStack
+from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
+from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, PLANNED, PRUNED, FlowState, Standing
+from orchestrator.dialogue.plan_step import BOUND, PlanStep
+from orchestrator.dialogue.stack import FlowStack, is_adoptable
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +42,116 @@ def read_progress(plan: PlanFlow) -> Progress:
         total=len(counted),
         failed=sum(step.state is FlowState.INVALID for step in counted),
     )
+
+
+def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float) -> list[BaseFlow]:
+    """Bring the planned steps onto the stack, the first on top and Active; a flow at work stays on top.
+
+    Does nothing while the top flow is none of the plan's, as the plan waits as a whole then, nor for a plan
+    that has ended. Returns the flows that came onto the stack, in the order of their steps.
+    """
+    top = stack.top
+    if top is None or plan.is_finished or (top is not plan and stack.plan_of(top) is not plan):
+        return []
+    before = {id(flow) for flow in stack.flows}
+    planned = [step for step in plan.steps if step.is_planned or _is_fresh(stack, step)]
+    if any(_is_fresh(stack, step) for step in planned):
+        stack.hold_active(now)
+    wanted: list[BaseFlow] = []
+    for step in planned:
+        flow = stack.get(step.flow_id) or _find_flow(stack, plan, step, flow_types, now, wanted)
+        if flow is not None:
+            wanted.append(flow)
+    if _stands(stack, plan, wanted):
+        stack.reactivate()
+        return []
+    active = stack.active
+    if active is not None and (active is plan or active in wanted):
+        stack.hold_active(now)
+    block = [member for flow in reversed(wanted) for member in (flow, *stack.members(flow.flow_id))]
+    inside = {id(flow) for flow in block}
+    stack.flows[:] = [flow for flow in stack.flows if id(flow) not in inside]
+    place = stack.flows.index(plan) + 1
+    stack.flows[place:place] = block
+    for flow in wanted:
+        stack.keep_step(flow)
+    stack.reactivate()
+    return [flow for flow in wanted if id(flow) not in before]
+
+
+def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:
+    """It has become Active, and work on it has not begun."""
+    flow = stack.get(step.flow_id)
+    return flow is not None and flow.standing == ACTIVE and BOUND not in flow.notes
+
+
+def _find_flow(
+    stack: FlowStack,
+    plan: PlanFlow,
+    step: PlanStep,
+    flow_types: FlowTypes,
+    now: float,
+    wanted: list[BaseFlow],
+) -> BaseFlow | None:
+    """The flow of a step that is not on the stack: a new one, or one that waits there; None: not yet."""
+    if any(flow.dact == step.dact for flow in wanted):
+        return None
+    existing = stack.find(step.dact)
+    if existing is None:
+        flow = flow_types[step.dact](now, flow_id=step.flow_id, plan_id=plan.flow_id)
+        flow.standing, flow.interrupted_at = PLANNED, now
+        return flow
+    if existing.plan_id == plan.flow_id and existing.standing == PLANNED and existing not in wanted:
+        stack.flows.remove(existing)  # its step comes later now, with a flow made anew
+        return _find_flow(stack, plan, step, flow_types, now, wanted)
+    if not is_adoptable(existing):
+        return None
+    existing.plan_id = plan.flow_id
+    step.flow_id = existing.flow_id
+    return existing
+
+
+def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:
+    """Whether the flows stand above their plan in their order already."""
+    above = stack.flows[stack.flows.index(plan) + 1 :]
+    return [flow for flow in reversed(above) if flow in wanted] == wanted
+
+
+def add_steps(plan: PlanFlow, steps: list[PlanStep], *, first: bool = False) -> None:
+    """Make steps part of the plan: after all others, or before those that are still planned."""
+    place = len(plan.steps)
+    if first:
+        place = next((i for i, step in enumerate(plan.steps) if not step.is_finished), place)
+    plan.steps[place:place] = steps
+    plan.revision += 1
+
+
+def drop_step(
+    stack: FlowStack, plan: PlanFlow, step: PlanStep, note: str, now: float, *, by_user: bool = False
+) -> bool:
+    """Give a step up: `pruned`, or `cancelled` when the user wants so. False when it is over already."""
+    if step.is_finished:
+        return False
+    flow = stack.get(step.flow_id)
+    standing: Standing = CANCELLED if by_user else PRUNED
+    if flow is not None:
+        if flow.standing == ACTIVE and not by_user:
+            stack.hold_active(now)
+        stack.invalidate(flow, standing)
+    step.become(standing, note)
+    plan.revision += 1
+    return True
+
+
+def order_steps(plan: PlanFlow, names: list[str]) -> bool:
+    """Put the steps that are still planned into this order; unnamed ones follow. False: nothing changed."""
+    places = [place for place, step in enumerate(plan.steps) if not step.is_finished]
+    waiting = [plan.steps[place] for place in places]
+    named = [step for name in names for step in waiting if step.name == name]
+    ordered = named + [step for step in waiting if all(step is not other for other in named)]
+    if all(a is b for a, b in zip(ordered, waiting, strict=True)):
+        return False
+    for place, step in zip(places, ordered, strict=True):
+        plan.steps[place] = step
+    plan.revision += 1
+    return True

@@ -13,7 +13,7 @@ from orchestrator.dialogue.correction import REOPENED
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.labels import LabelSource
-from orchestrator.dialogue.lifecycle import COMPLETED
+from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED, INTERRUPTED
 from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, Message, PendingApproval
 from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
@@ -236,3 +236,24 @@ def _complete_outputs(flow: BaseFlow) -> None:
         value = flow.value(name)
         if name not in flow.outputs and value is not None:
             flow.outputs[name] = copy_json(value)
+
+
+def repair(state: DialogueState, now: float) -> list[str]:
+    """Interrupt what is Active below the top, take the top up, drop approvals of flows that are gone."""
+    done: list[str] = []
+    stack = state.stack
+    for flow in stack.flows[:-1]:
+        if flow.standing == ACTIVE:
+            flow.become(INTERRUPTED)
+            flow.interrupted_at = now
+            done.append(f"{flow.dact} was Active below the top and is interrupted now.")
+    top = stack.top
+    if top is not None and top.standing == INTERRUPTED:
+        stack.reactivate()
+        done.append(f"{top.dact} on top is Active again.")
+    there = {flow.flow_id for flow in stack.flows}
+    orphans = [approval for approval in state.approvals if approval.flow_id not in there]
+    if orphans:
+        state.approvals = [approval for approval in state.approvals if approval.flow_id in there]
+        done.append(f"{len(orphans)} approvals of flows that are gone were dropped.")
+    return done

@@ -18,7 +18,7 @@ from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.domain.configuration import DomainConfig
 from orchestrator.domain.guarding import Language
-from orchestrator.domain.reading import Reader
+from orchestrator.domain.reader import Reader
 from orchestrator.types import Dact, JsonObject, ToolId
 
 

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.domain.services import ToolCall
-from orchestrator.memory.terms import find_terms, split_words
+from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.domain.services import UserMemory as Port
+from orchestrator.memory.tokenizer import find_terms, split_words
 from orchestrator.ports.preferences import (
     LONGEST_TEXT,
     Preference,
@@ -201,3 +202,26 @@ def _slot_values(slots: Iterable[SlotSpec]) -> dict[str, dict[str, str]]:
             if words:
                 values.setdefault(spec.name, {})[words] = value
     return values
+
+
+EVERYTHING = "everything"
+
+
+class Memory(Service):
+    """Remembers, tells and forgets on the user's request."""
+
+    async def remember(self, *, preference: str, call: ToolCall) -> JsonObject:
+        return await self._port.remember(call, preference)
+
+    async def recall(self, *, call: ToolCall, about: str = "") -> JsonObject:
+        return {"known": await self._port.recall(call, about)}
+
+    async def forget(self, *, call: ToolCall, about: str = "", scope: str = "") -> JsonObject:
+        forgotten = await self._port.forget(call, about, everything=scope == EVERYTHING)
+        return {"forgotten": forgotten}
+
+    @property
+    def _port(self) -> Port:
+        if self.memory is None:
+            raise ToolFailure(FailureCategory.SERVER_ERROR, "Nothing can be remembered here.")
+        return self.memory

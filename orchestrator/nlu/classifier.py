@@ -20,7 +20,7 @@ from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, Candidate
 from orchestrator.nlu.linear import LinearModel, merge
 from orchestrator.nlu.text import Utterance, clean, tokenize
-from orchestrator.nlu.trained import Fit, fit
+from orchestrator.nlu.training import Fit, fit
 
 GRAM = 4
 _STRENGTH = 10.0

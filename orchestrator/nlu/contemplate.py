@@ -13,9 +13,10 @@ from typing import cast
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
-from orchestrator.nlu.situation import Situation
-from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.system2 import (
+from orchestrator.models.calling import CallContext
+from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.readers.system2 import (
     SCORED_FLOWS,
     Asker,
     describe_flows,
@@ -23,7 +24,6 @@ from orchestrator.nlu.system2 import (
     read_slots,
     show_history,
 )
-from orchestrator.prompting.calling import CallContext
 from orchestrator.types import Dact, Json, JsonObject
 
 CONTEMPLATE = "nlu_contemplate"

@@ -11,9 +11,9 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.situation import Situation, values_of
-from orchestrator.nlu.system2 import Asker, describe_slot, read_slots, show_history
-from orchestrator.prompting.calling import CallContext
+from orchestrator.models.calling import CallContext
+from orchestrator.nlu.nlu_context import Situation, values_of
+from orchestrator.nlu.readers.system2 import Asker, describe_slot, read_slots, show_history
 from orchestrator.types import Json, JsonObject
 
 SLOT_FILL = "slot_fill"

@@ -18,8 +18,8 @@ from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import DATE
 from orchestrator.nlu.extract.gazetteer import choose_nearest, entity_kind, reading_of
-from orchestrator.nlu.extract.kinds import kinds_of, value_kind
-from orchestrator.nlu.situation import Situation
+from orchestrator.nlu.extract.span_types import kinds_of, value_kind
+from orchestrator.nlu.nlu_context import Situation
 from orchestrator.nlu.text import key_of
 from orchestrator.types import Dact, Json
 

@@ -1,10 +1,18 @@
 """PEX, the policy executor. What domains build on is named here."""
 
 from orchestrator.pex.arguments import Arguments, Choice, NothingFound, Unfed
-from orchestrator.pex.ending import Completed, Ending, Failed, NeedsInput, Parked, Recover, Recovery
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import (
+    Completed,
+    Ending,
+    Execution,
+    Failed,
+    NeedsInput,
+    Parked,
+    Recover,
+    Recovery,
+)
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.toolbox import Tool
+from orchestrator.tools.toolbox import Tool
 
 __all__ = [
     "Arguments",

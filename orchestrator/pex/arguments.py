@@ -11,7 +11,7 @@ from typing import TypeAlias
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.execution import Execution
-from orchestrator.pex.toolbox import Tool
+from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Json, JsonObject
 
 

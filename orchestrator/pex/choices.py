@@ -7,11 +7,10 @@ from typing import Protocol
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.arguments import Gathered
-from orchestrator.pex.ending import Failed
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.guardrails import Entities
+from orchestrator.pex.execution import Execution, Failed
 from orchestrator.pex.outcome import Outcome
-from orchestrator.pex.toolbox import Tool
+from orchestrator.tools.guardrails import Entities
+from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, JsonObject
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
 
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.frame import Frame
-from orchestrator.pex.tools import ToolRunner
-from orchestrator.types import Json, JsonObject, ToolId
-from orchestrator.world.world import World
+from orchestrator.errors import FailureCategory
+from orchestrator.tools.runner import ToolRunner
+from orchestrator.types import Dact, Json, JsonObject, ToolId
 
 
 @dataclass(slots=True)
@@ -21,7 +24,7 @@ class Execution:
     """
 
     flow: BaseFlow
-    world: World
+    context: TurnContext
     tools: ToolRunner
     data: JsonObject = field(default_factory=JsonObject)
     used: list[ToolId] = field(default_factory=list[ToolId])
@@ -48,3 +51,100 @@ class Execution:
 
     def value(self, name: str) -> Json:
         return self.flow.value(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """The flow is Completed and its frame, if its family makes one, is in the world."""
+
+
+@dataclass(frozen=True, slots=True)
+class NeedsInput:
+    """An ambiguity is declared; only the user can go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parked:
+    """The flow waits for an approval; the user may talk about other things meanwhile (PX-17)."""
+
+    approval_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """No usable result; `message` is fit for the user.
+
+    `check`: the name of the check that stopped the flow before any tool ran (PX-2).
+    `retryable`: nothing was changed and the same call may succeed now.
+    `uncertain`: a skill that could not go on; something is to be settled first (PX-6).
+    `evidence`: what it knows, for a re-route.
+    """
+
+    category: FailureCategory
+    message: str
+    check: str | None = None
+    retryable: bool = False
+    uncertain: bool = False
+    evidence: JsonObject = field(default_factory=JsonObject)
+
+
+@dataclass(frozen=True, slots=True)
+class Partial:
+    """There are results, but not all: they are shown with `warning`, and the flow stays Active (PX-13)."""
+
+    warning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """A Plan flow has put sub-flows above itself; they come first (PL-1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class GaveUp:
+    """A Plan flow has ended without its goal and said what is missing (PL-3)."""
+
+
+class Recovery(StrEnum):
+    """The rungs that PEX may ask the Agent to climb, in their order (PX-16)."""
+
+    RETRY = "retry"
+    """The same once more."""
+    GATHER = "gather"
+    """Internal flows look for what is missing; the flow waits for them."""
+    REROUTE = "reroute"
+    """NLU finds another flow or a plan."""
+    ESCALATE = "escalate"
+    """Only the user can say how to go on."""
+    FALLBACK = "fallback"
+    """Not of the ladder: the policy or the flow's type knows where to go, `target`."""
+
+
+class Rung(StrEnum):
+    """All that recovery can come to, as its signals name it: PEX proposes, the Agent acts (AG-6, PX-16)."""
+
+    REPAIR = "repair"
+    """A frame was mended before anybody saw it."""
+    RETRY = "retry"
+    GATHER = "gather"
+    GATHERED = "gathered"
+    """What was looked for has come."""
+    FALLBACK = "fallback"
+    REROUTE = "reroute"
+    SKIP = "skip"
+    """A step of a plan was left out."""
+    ASK_AGAIN = "ask_again"
+    """A value that was turned away is asked for anew."""
+    ESCALATE = "escalate"
+
+
+@dataclass(frozen=True, slots=True)
+class Recover:
+    """The policy chose a way out and returns; the Agent acts (PX-16)."""
+
+    recovery: Recovery
+    failure: Failed
+    target: Dact | None = None
+
+
+Ending: TypeAlias = Completed | Partial | NeedsInput | Parked | Stacked | GaveUp | Failed | Recover

@@ -8,9 +8,9 @@ from typing import Literal, TypeAlias
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.domain.model import SkillSpec
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Ending
+from orchestrator.models.structured import Shape, ToolsAnswer, read_json
+from orchestrator.pex.execution import Ending
 from orchestrator.ports.models import ToolDefinition
-from orchestrator.prompting.structured import Shape, ToolsAnswer, read_json
 from orchestrator.types import JsonObject
 
 FINISH = "finish"

@@ -13,20 +13,19 @@ from orchestrator.dialogue.records import EffectNote
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.arguments import Gathered, gather_arguments
-from orchestrator.pex.check import check, check_slots
 from orchestrator.pex.choices import Skills
-from orchestrator.pex.complete import complete
-from orchestrator.pex.effects import keep_note, make_effect
-from orchestrator.pex.ending import Completed, Ending, Failed, Partial
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.guardrails import Entities
-from orchestrator.pex.invoke import invoke
-from orchestrator.pex.recover import recover
-from orchestrator.pex.repair import FrameWriter, repair
-from orchestrator.pex.results import make_frame, results
-from orchestrator.pex.review import review
-from orchestrator.pex.toolbox import Tool
-from orchestrator.pex.verify import verify
+from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Partial
+from orchestrator.pex.steps.check import check, check_slots
+from orchestrator.pex.steps.complete import complete
+from orchestrator.pex.steps.invoke import invoke
+from orchestrator.pex.steps.recover import recover
+from orchestrator.pex.steps.repair import FrameWriter, repair
+from orchestrator.pex.steps.results import make_frame, results
+from orchestrator.pex.steps.review import review
+from orchestrator.pex.steps.verify import verify
+from orchestrator.tools.guardrails import Entities
+from orchestrator.tools.runner import keep_note, make_effect
+from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
 
 Step = Callable[[Execution], Awaitable[Ending | None]]
@@ -117,7 +116,7 @@ class BasePolicy:
 
     def entities(self, run: Execution) -> Entities | None:
         """The tables, with their columns, that code may name; None leaves names unchecked."""
-        return run.world.registry.tables or None
+        return run.context.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
         """The inputs of one tool call."""
@@ -174,7 +173,7 @@ class BasePolicy:
     def note_effect(self, run: Execution, tool: Tool, arguments: JsonObject, data: JsonObject) -> None:
         """Remember what was done with which values, so that a correction can name it (RT-12)."""
         keep_note(
-            run.world,
+            run.context,
             EffectNote(
                 tool_id=tool.spec.tool_id,
                 flow_id=run.flow.flow_id,
@@ -182,9 +181,9 @@ class BasePolicy:
                 arguments=arguments,
                 summary=self.summarise(run, tool, data),
                 compensation=tool.spec.compensation,
-                turn_id=run.world.turn_id,
+                turn_id=run.context.ids.turn_id,
                 result=_needed_to_undo(run, tool, data),
-                fingerprint=make_effect(run.world, run.flow.flow_id, tool, arguments).fingerprint,
+                fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
             ),
         )
 

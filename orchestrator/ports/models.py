@@ -1,7 +1,7 @@
 """The port to language models: one chat-completions request and what may come back.
 
 An implementation sends one request once. Retries, fallback, breakers, budgets and repair belong
-to `orchestrator.prompting`. Failures are the closed set `MODEL_FAILURES`.
+to `orchestrator.models`. Failures are the closed set `MODEL_FAILURES`.
 """
 
 from collections.abc import AsyncGenerator

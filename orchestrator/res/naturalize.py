@@ -1,26 +1,91 @@
-"""A template's words, said as one would say them, by a model (RS-3, RS-4). The facts are the template's.
+"""Whether a rewriting says what its draft says: numbers, codes, links, names, and yes or no (RS-3).
 
-Several completed flows are merged the same way: their paragraphs make one draft. A rewriting that
-loses or adds a fact is not used.
+Judges words only; what is done about a fault is `naturalize`'s business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import re
+from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from orchestrator.context.coordinator import ContextCoordinator
+from orchestrator.context import TurnContext
+from orchestrator.memory.context_coordinator import ContextCoordinator
+from orchestrator.models.calling import CallContext
 from orchestrator.ports.models import MODEL_FAILURES
-from orchestrator.prompting.calling import CallContext
 from orchestrator.res.answer import Answer
-from orchestrator.res.facts import find_added, find_fault
 from orchestrator.res.markup import unescape
-from orchestrator.res.rewriting import escape_rewriting, is_list
-from orchestrator.res.show import show_slots
-from orchestrator.res.streaming import TokenStream, count_tokens
+from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list
+from orchestrator.res.wording import show_slots
 from orchestrator.types import Json
-from orchestrator.world.world import World
+
+_FACT = re.compile(r"https?://\S+|[^\s,;!?()“”\"']*\d[^\s,;!?()“”\"']*|\b[A-Z]{2,}\b")
+_NAME = re.compile(r"(?<![\w'’])[A-ZÀ-ÖØ-Þ][^\W\d_]*(?:[-'’][^\W\d_]+)*(?!\w)")
+_NOT = re.compile(r"\b(?:not|no|nobody|none|never|nothing|cannot|unable|without)\b|n['’]t\b", re.IGNORECASE)
+_SENTENCE_ENDS = ".!?:;\n•–-*(“\"'"
+_SELF = frozenset({"i", "i'm", "i’m", "i'll", "i’ll", "i've", "i’ve", "i'd", "i’d", "ok"})
+MOST_TOLD = 200
+"""Characters of a fault."""
+
+
+def find_fault(
+    draft: str, text: str, *, values: Iterable[str] = (), known: str = "", english: bool = True
+) -> str | None:
+    """Say why a rewriting must not be used; None when it holds every fact of the draft and no other.
+
+    Args:
+        draft: what a template said.
+        text: the same in other words.
+        values: words for slot values that the draft may hold.
+        known: other words that name nothing new, such as the assistant's own name.
+        english: whether capitals mean names, and "not" a no.
+    """
+    lost = _facts(draft) - _facts(text)
+    lost |= {value for value in values if value in draft and value.casefold() not in text.casefold()}
+    if english:
+        lost |= {name for name in find_names(draft) if not _holds(text, name)}
+    if lost:
+        return f"The rewriting lost: {', '.join(sorted(lost))}"[:MOST_TOLD]
+    added = find_added(draft, text, known=known, english=english)
+    if added is not None:
+        return added
+    if english and bool(_NOT.search(draft)) != bool(_NOT.search(text)):
+        return "The rewriting made a no of a yes, or the other way round"
+    if len(text) > 2 * len(draft) + 200:
+        return f"The rewriting has {len(text)} characters, the draft {len(draft)}"
+    return None
+
+
+def find_added(draft: str, text: str, *, known: str = "", english: bool = True) -> str | None:
+    """Say what a rewriting, or its beginning up to the end of a word, says beyond the draft."""
+    added = _facts(text) - _facts(draft)
+    if english:
+        added |= {name for name in find_names(text) if not (_holds(draft, name) or _holds(known, name))}
+    return f"The rewriting added: {', '.join(sorted(added))}"[:MOST_TOLD] if added else None
+
+
+def find_names(text: str) -> set[str]:
+    """Capitalised words that do not begin a sentence."""
+    return {
+        found[0]
+        for found in _NAME.finditer(text)
+        if found[0].casefold() not in _SELF and not _begins_sentence(text, found.start())
+    }
+
+
+def _begins_sentence(text: str, start: int) -> bool:
+    before = text[:start].rstrip(" \t")
+    return not before or before[-1] in _SENTENCE_ENDS
+
+
+def _holds(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _facts(text: str) -> set[str]:
+    return {found.rstrip(".:") for found in _FACT.findall(text)}
+
 
 NATURALIZE = "res_naturalize"
 HISTORY = 7
@@ -52,19 +117,19 @@ class Draft(NamedTuple):
     text: str
 
 
-async def naturalize(world: World, answer: Answer, writer: Writer | None) -> None:
+async def naturalize(context: TurnContext, answer: Answer, writer: Writer | None) -> None:
     """Have what has been told so far rewritten, where the domain wants it; else leave it as it is."""
-    mode = world.domain.config.generation.naturalize
+    mode = context.world.domain.config.generation.naturalize
     if writer is None or mode == "off" or not answer.parts:
         return
-    if mode == "auto" and not world.completed:
+    if mode == "auto" and not context.changes.completed:
         return
     draft = _find_draft(answer, lists=mode == "on")
     if draft is None or not writer.can_answer(NATURALIZE):
         return
     before = "".join(f"{part}\n\n" for part in answer.parts[: draft.first])
-    stream = _open_stream(world, draft, before)
-    text = await _ask(world, draft, writer, stream)
+    stream = _open_stream(context, draft, before)
+    text = await _ask(context, draft, writer, stream)
     if text is None:
         return
     answer.streamed = stream is not None and stream.begun
@@ -75,17 +140,17 @@ async def naturalize(world: World, answer: Answer, writer: Writer | None) -> Non
     answer.templates.append(NATURALIZE)
 
 
-async def _ask(world: World, draft: Draft, writer: Writer, stream: TokenStream | None) -> str | None:
+async def _ask(context: TurnContext, draft: Draft, writer: Writer, stream: TokenStream | None) -> str | None:
     """The rewriting, if it can be had and used."""
     publish = stream.take if stream is not None else None
     try:
-        text = await writer.text(NATURALIZE, _variables(world, draft.text), world.call, publish=publish)
-        fault = _judge(world, draft.text, text)
+        text = await writer.text(NATURALIZE, _variables(context, draft.text), context.call, publish=publish)
+        fault = _judge(context, draft.text, text)
     except MODEL_FAILURES as error:
         text, fault = "", f"{error.code}: {error}"
     if fault is None:
         return text
-    world.failed_check("res", "naturalize", fault)
+    context.log.failed_check("res", "naturalize", fault)
     if stream is not None:
         await stream.take_back()
     return None
@@ -106,37 +171,37 @@ def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
     return best
 
 
-def _open_stream(world: World, draft: Draft, before: str) -> TokenStream | None:
+def _open_stream(context: TurnContext, draft: Draft, before: str) -> TokenStream | None:
     """A way to tell the words while they come, for an answer that is going to be long (RS-4)."""
-    longest = world.domain.config.thresholds.stream_threshold_tokens
-    if world.live is None or count_tokens(draft.text) <= longest:
+    longest = context.world.domain.config.thresholds.stream_threshold_tokens
+    if context.live is None or count_tokens(draft.text) <= longest:
         return None
-    english = world.domain.config.language.default == "en"
-    name = world.domain.config.persona.name
-    return TokenStream(world, before, partial(find_added, draft.text, known=name, english=english))
+    english = context.world.domain.config.language.default == "en"
+    name = context.world.domain.config.persona.name
+    return TokenStream(context, before, partial(find_added, draft.text, known=name, english=english))
 
 
-def _judge(world: World, draft: str, text: str) -> str | None:
-    config = world.domain.config
+def _judge(context: TurnContext, draft: str, text: str) -> str | None:
+    config = context.world.domain.config
     shown = [
         value
-        for flow in world.completed
-        for value in show_slots(flow, world.registry, world.now).values()
+        for flow in context.changes.completed
+        for value in show_slots(flow, context.world.registry, context.now).values()
         if isinstance(value, str)
     ]
     english = config.language.default == "en"
     return find_fault(draft, text, values=shown, known=config.persona.name, english=english)
 
 
-def _variables(world: World, draft: str) -> dict[str, Json]:
-    config = world.domain.config
+def _variables(context: TurnContext, draft: str) -> dict[str, Json]:
+    config = context.world.domain.config
     code = config.language.default
-    messages = ContextCoordinator.of(world.state).with_summary(HISTORY)
+    messages = ContextCoordinator.of(context.changes.state).with_summary(HISTORY)
     return {
         "persona": f"{config.persona.name}; {config.persona.tone}",
         "language": LANGUAGES.get(code, f"the language “{code}”"),
         "max_sentences": max(FEWEST_SENTENCES, count_tokens(draft) // TOKENS_PER_SENTENCE),
         "draft": draft,
-        "utterance": world.text,
+        "utterance": context.text,
         "history": [{"role": message.role, "text": message.text} for message in messages],
     }

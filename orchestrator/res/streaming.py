@@ -1,16 +1,35 @@
-"""An answer told while a model still writes it: pieces that are safe to show, as live events (RS-4).
-
-Nothing is kept here: the answer that counts is the turn's. A client keeps ``text[:offset] + piece``.
-"""
+"""What a model wrote as part of a message: no markup but its paragraphs and list items (RS-7)."""
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable
 
-from orchestrator.res.rewriting import escape_rewriting
+from orchestrator.context import TurnContext
+from orchestrator.res.wording import escape_value
 from orchestrator.turns.event import Event
-from orchestrator.world.world import World
+
+_LIST = re.compile(r"^\s*(?:[-*+|>#]|\d+[.)])\s|^```", re.MULTILINE)
+_ITEM = re.compile(r"(?:[-*]|\d+[.)])\s+")
+
+
+def is_list(text: str) -> bool:
+    """Whether a paragraph holds a list or the like, which is left as it is."""
+    return _LIST.search(text) is not None
+
+
+def escape_rewriting(text: str) -> str:
+    """The text as a part of a message."""
+    return "\n".join(_escape_line(line.strip()) for line in text.splitlines())
+
+
+def _escape_line(line: str) -> str:
+    item = _ITEM.match(line)
+    if item is None:
+        return str(escape_value(line))
+    return item[0] + str(escape_value(line[item.end() :]))
+
 
 BATCH_CHARACTERS = 24
 BATCH_S = 0.04
@@ -36,12 +55,12 @@ class TokenStream:
 
     def __init__(
         self,
-        world: World,
+        context: TurnContext,
         before: str,
         find_fault: Callable[[str], str | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._world = world
+        self._context = context
         self._before = before
         self._find_fault = find_fault
         self._clock = clock
@@ -88,7 +107,7 @@ class TokenStream:
             await self._publish("", 0)
 
     async def _publish(self, text: str, offset: int) -> None:
-        world = self._world
-        assert world.live is not None
-        token = Event(world.session_id, "token", world.turn_id, {"text": text, "offset": offset})
-        await world.live.publish(world.session_id, (token,))
+        context = self._context
+        assert context.live is not None
+        token = Event(context.ids.session_id, "token", context.ids.turn_id, {"text": text, "offset": offset})
+        await context.live.publish(context.ids.session_id, (token,))

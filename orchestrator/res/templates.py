@@ -14,11 +14,10 @@ from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from orchestrator.domain.model import Domain
+from orchestrator.domain.registry import Registry
 from orchestrator.errors import ConfigurationError, Problem
-from orchestrator.res.escape import escape_value
-from orchestrator.res.show import show_date, show_money, show_time
+from orchestrator.res.wording import escape_value, show_date, show_money, show_time
 from orchestrator.types import Json
-from orchestrator.world.registry import Registry
 
 SUFFIX = ".md.j2"
 _BLANK_LINES = re.compile(r"\n{3,}")

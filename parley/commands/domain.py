@@ -52,7 +52,7 @@ def train(
     """Train System 1 ahead, as an image is built, so that processes take it over when they start."""
     from orchestrator.adapters.domain_folder import load_domain  # noqa: PLC0415  # slow to import
     from orchestrator.adapters.trained_files import TrainedFiles  # noqa: PLC0415
-    from orchestrator.nlu.system1 import System1  # noqa: PLC0415
+    from orchestrator.nlu.readers.system1 import System1  # noqa: PLC0415
 
     if into is None:
         raise InvalidInput("Say where: --into FOLDER, or set PARLEY_TRAINED_FOLDER.", field="into")

@@ -15,8 +15,7 @@ from datetime import date
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.nlu.examples import Example, flow_label, kind_label
 from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.money import find_money
-from orchestrator.nlu.extract.numbers import UNITS, find_numbers
+from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.types import Dact

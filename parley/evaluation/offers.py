@@ -16,7 +16,7 @@ from orchestrator.nlu.classifier import delexicalize, features_of
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.linear import LinearModel, train_linear
-from orchestrator.nlu.roles import Roles
+from orchestrator.nlu.slot_assignment import Roles
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.types import Dact
 from parley.evaluation.compile import TODAY, category_spans

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.readers.system1 import System1
 from parley.evaluation.compile import compile_flows, foreign_examples, known_values, user_examples
 from parley.evaluation.dataset import Dialogue, Service, read_dialogues, read_schema
 from parley.evaluation.metrics import Tally, score_frame

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind, Understanding
-from orchestrator.nlu.situation import Situation
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean
 from parley.evaluation.compile import TODAY
 from parley.evaluation.dataset import NO_INTENT, Service

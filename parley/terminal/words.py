@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.res.escape import INVISIBLE
 from orchestrator.res.markup import to_plain
+from orchestrator.res.wording import INVISIBLE
 
 NUMBERED = frozenset({"options", "confirmation", "approval"})
 """Questions that a bare number answers; elsewhere a number may be a value, and `/1` chooses."""

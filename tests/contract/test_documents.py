@@ -13,7 +13,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import NotFound
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashed import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashedEmbedder
 from orchestrator.ports.documents import Chunk, Documents, NewDocument, Owned
 from orchestrator.testing.documents import MemoryDocuments
 from orchestrator.types import TenantId, UserId, new_id

@@ -9,8 +9,8 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.redis.spending import PREFIX, RedisSpending
 from orchestrator.errors import Unavailable
+from orchestrator.models import InProcessSpending
 from orchestrator.ports.spending import SpendingStore, Spent
-from orchestrator.prompting import InProcessSpending
 
 
 @pytest.fixture(params=["in_process", "redis"])

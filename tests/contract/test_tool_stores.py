@@ -9,9 +9,9 @@ from redis.asyncio import Redis
 
 from orchestrator.adapters.redis.tools import CALLS, RedisRateLimits, RedisToolCache
 from orchestrator.errors import Unavailable
-from orchestrator.pex.in_process import MINUTE_S, InProcessCache, InProcessRateLimits
 from orchestrator.ports.tools import RateLimits, ToolCache
 from orchestrator.testing.store import ManualClock
+from orchestrator.tools.in_process import MINUTE_S, InProcessCache, InProcessRateLimits
 
 
 @dataclass

@@ -11,9 +11,9 @@ import pytest
 
 from orchestrator.adapters.sandbox import Layer, PythonSandbox, worker
 from orchestrator.domain.guarding import HARMLESS_MODULES
-from orchestrator.pex.guardrails import PythonRules, Rejected, run_guarded
-from orchestrator.pex.guardrails.python_names import SAFE_BUILTINS
 from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
+from orchestrator.tools.guardrails import PythonRules, Rejected, run_guarded
+from orchestrator.tools.guardrails.python_names import SAFE_BUILTINS
 from tests.unit.pex.guardrail_samples import RULES, Sample, read_benign, read_hostile
 
 HOSTILE = read_hostile("python")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.dialogue.understanding import Mention, MessageKind, Source, Understanding
-from orchestrator.nlu.situation import Situation
-from orchestrator.nlu.system1 import Reading1, System1
+from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.readers.system1 import Reading1, System1
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 

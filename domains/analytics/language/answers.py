@@ -10,7 +10,7 @@ from domains.analytics.language.names import Names
 from domains.analytics.language.request import Unfit
 from domains.analytics.language.written import read_pairs
 from domains.analytics.statements.conditions import parse_condition
-from orchestrator.domain.reading import Heard, Mention, Read
+from orchestrator.domain.reader import Heard, Mention, Read
 from orchestrator.domain.services import ToolFailure
 
 _OF_COLUMNS = frozenset({"column", "by", "also_by", "order", "across", "key", "other_column"})

@@ -10,7 +10,7 @@ from domains.analytics.language.message import Message
 from domains.analytics.language.names import Names
 from domains.analytics.statements.conditions import MONTHS, parse_condition
 from domains.analytics.store.sheet import Sheet
-from orchestrator.domain.reading import Heard, Mention, Read
+from orchestrator.domain.reader import Heard, Mention, Read
 from orchestrator.domain.services import ToolFailure
 from orchestrator.types import Dact, Json
 

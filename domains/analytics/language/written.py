@@ -7,7 +7,7 @@ import re
 from domains.analytics.language.message import Message, read_message
 from domains.analytics.language.names import Names
 from domains.analytics.language.request import Unfit, as_read, last_table
-from orchestrator.domain.reading import Heard, Read
+from orchestrator.domain.reader import Heard, Read
 from orchestrator.types import Json
 
 _FORMULA = re.compile(

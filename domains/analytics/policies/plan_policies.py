@@ -6,11 +6,10 @@ from typing import ClassVar
 
 from domains.analytics.catalogue import MEASURES_BY_MONTH, nearest_measure, tables_with
 from domains.analytics.clarification import ask, own_columns
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.pex.ending import Ending, NeedsInput
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.plan_policy import PlanPolicy
-from orchestrator.world.remark import RemarkKind
+from orchestrator.pex.execution import Ending, Execution, NeedsInput
+from orchestrator.plans.policy import PlanPolicy
 
 
 class ExplainChange(PlanPolicy):
@@ -35,14 +34,14 @@ def _settle_measure(run: Execution) -> NeedsInput | None:
     near = nearest_measure(str(column))
     if near is None:
         why = f"No table has {column}. By month there are {', '.join(MEASURES_BY_MONTH)}."
-        run.world.remark(RemarkKind.INVALID_VALUE, why=why, slot="column")
+        run.context.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot="column")
         run.flow.clear("column")
         return ask(run, "column")
     _take(run, column=near.column, table=near.table)
     why = f"No table has {column}. The nearest there is by month is {near.words}; I look into that."
-    run.world.remark(RemarkKind.ASSUMED, why=why)
+    run.context.changes.remark(RemarkKind.ASSUMED, why=why)
     return None
 
 
 def _take(run: Execution, **values: str) -> None:
-    run.flow.fill_slots_by_label(values, turn_id=run.world.turn_id, source=SlotSource.DEFAULT)
+    run.flow.fill_slots_by_label(values, turn_id=run.context.ids.turn_id, source=SlotSource.DEFAULT)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from domains.analytics.policy import TablePolicy
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
 
 
 class Tidying(TablePolicy):

@@ -8,9 +8,8 @@ from domains.analytics.clarification import ask, names_no_table
 from domains.analytics.policy import TablePolicy
 from domains.analytics.staging import Staging, choose_staging
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Ending, Failed, Recover, Recovery
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.recover import ABOUT_VALUES
+from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
+from orchestrator.pex.steps.recover import ABOUT_VALUES
 from orchestrator.types import Dact
 
 
@@ -48,7 +47,9 @@ class Query(Reading):
         if isinstance(ending, Recover) and ending.target is not None:
             run.flow.clear("columns")
             if run.data["missing"]:
-                run.flow.fill_slots_by_label({"columns": run.data["missing"]}, turn_id=run.world.turn_id)
+                run.flow.fill_slots_by_label(
+                    {"columns": run.data["missing"]}, turn_id=run.context.ids.turn_id
+                )
         return ending
 
 

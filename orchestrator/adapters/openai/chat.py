@@ -1,6 +1,6 @@
 """The model port over the `openai` client, against any compatible endpoint.
 
-Sends each request once: the client's own retries are off, ours are in `orchestrator.prompting`.
+Sends each request once: the client's own retries are off, ours are in `orchestrator.models`.
 """
 
 import asyncio

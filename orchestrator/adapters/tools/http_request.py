@@ -10,7 +10,7 @@ from urllib.parse import quote, urlencode, urlsplit, urlunsplit
 import orjson
 
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.domain.check_outside import body_texts
+from orchestrator.domain.compile.endpoints import body_texts
 from orchestrator.domain.model import ToolSpec
 from orchestrator.domain.placeholders import fill_placeholders, input_placeholders, sole_input
 from orchestrator.errors import FailureCategory, ToolFailure

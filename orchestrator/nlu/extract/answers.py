@@ -12,8 +12,15 @@ from orchestrator.nlu.extract.dates import read_loosely
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, TIME
 from orchestrator.nlu.extract.gazetteer import reading_of
-from orchestrator.nlu.extract.kinds import LISTS, accepts_names, is_boolean, is_free_text, kinds_of, type_name
 from orchestrator.nlu.extract.numbers import find_numbers
+from orchestrator.nlu.extract.span_types import (
+    LISTS,
+    accepts_names,
+    is_boolean,
+    is_free_text,
+    kinds_of,
+    type_name,
+)
 from orchestrator.nlu.extract.times import bare_hour
 from orchestrator.nlu.text import Utterance, clean, tokenize
 

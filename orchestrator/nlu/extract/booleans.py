@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.nlu.extract.kinds import is_boolean
+from orchestrator.nlu.extract.span_types import is_boolean
 from orchestrator.nlu.text import Utterance, key_of, word_set
 
 _YES = word_set(

@@ -26,10 +26,15 @@ from orchestrator.nlu.extract.found import (
     Found,
 )
 from orchestrator.nlu.extract.gazetteer import Gazetteer, add_entities
-from orchestrator.nlu.extract.kinds import accepts_names, is_boolean, kinds_of, pattern_kind, value_kind
-from orchestrator.nlu.extract.money import find_money
 from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_pattern, find_quotes
-from orchestrator.nlu.extract.numbers import UNITS, find_numbers, find_ranges
+from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers, find_ranges
+from orchestrator.nlu.extract.span_types import (
+    accepts_names,
+    is_boolean,
+    kinds_of,
+    pattern_kind,
+    value_kind,
+)
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import Utterance
 

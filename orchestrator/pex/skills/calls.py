@@ -12,20 +12,23 @@ import orjson
 
 from orchestrator.domain.model import SkillSpec
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.candidate import Candidate, drop_candidate, read_candidate, write_candidate
-from orchestrator.pex.carry import Carried, carry, make_candidate
+from orchestrator.models.structured import ToolRequest
+from orchestrator.pex.calls.candidate import (
+    Candidate,
+    drop_candidate,
+    read_candidate,
+    write_candidate,
+)
+from orchestrator.pex.calls.guarded_call import Carried, carry, make_candidate
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.ending import NeedsInput, Parked
-from orchestrator.pex.envelope import ToolData, ToolError
-from orchestrator.pex.execution import Execution
-from orchestrator.pex.gate import tools_to_approve
-from orchestrator.pex.guardrails import Rejected
+from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.pex.outcome import Interrupted
-from orchestrator.pex.skills.clock import Clock
 from orchestrator.pex.skills.components import COMPONENTS, use_component
-from orchestrator.pex.toolbox import Tool
+from orchestrator.pex.skills.reflect import Clock
 from orchestrator.ports.models import ToolDefinition
-from orchestrator.prompting.structured import ToolRequest
+from orchestrator.tools.guardrails import Rejected
+from orchestrator.tools.toolbox import Tool, ToolData, ToolError
+from orchestrator.tools.trifecta import tools_to_approve
 from orchestrator.types import Json, JsonObject, ToolId
 
 LONGEST_RESULT = 20_000
@@ -79,7 +82,7 @@ class Calls:
     async def make(self, request: ToolRequest) -> Json | Interrupted:
         """Make one call; its arguments fit the schema that the model was shown."""
         self.made += 1
-        if self.made > self.run.world.domain.config.resilience.skill_calls:
+        if self.made > self.run.context.world.domain.config.resilience.skill_calls:
             return _refuse("there are no calls left; end the task with what there is")
         if request.name in COMPONENT_NAMES:
             async with self.clock.limit():
@@ -104,7 +107,9 @@ class Calls:
     def _renew_gate(self) -> None:
         """What the skill has read since may have brought labels along (PX-3)."""
         found = [self.run.tools.find(use.tool_id) for use in self.run.flow.spec.tools]
-        self.run.gated = tools_to_approve([tool for tool in found if tool], self.run.world.state.labels)
+        self.run.gated = tools_to_approve(
+            [tool for tool in found if tool], self.run.context.changes.state.labels
+        )
 
     def _take(self, tool: Tool, arguments: JsonObject, carried: Carried) -> JsonObject | Interrupted:
         match carried:

@@ -16,7 +16,7 @@ from orchestrator.adapters.postgres.records import PostgresRecords
 from orchestrator.agent.build import build_agent
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.settings import load_settings
 from orchestrator.types import SessionId, TenantId
 from tests.integration.chaos.dying import DyingAgent

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from orchestrator.adapters.openai import Endpoint, OpenAIChat
-from orchestrator.prompting import (
+from orchestrator.models import (
     BreakerPolicy,
     CallContext,
     ModelChoice,

@@ -7,7 +7,7 @@ import pytest
 
 from orchestrator.adapters.openai import Endpoint, OpenAIChat
 from orchestrator.errors import BudgetExceeded, ModelNotAllowed, ModelNotConfigured
-from orchestrator.prompting import BudgetLimits, Limit, Price, PromptEngineer
+from orchestrator.models import BudgetLimits, Limit, Price, PromptEngineer
 from orchestrator.testing.scripted_model import Answer, Fail
 from orchestrator.types import FlowId
 from tests.integration.prompting.bench import CONFIG, GOOD, PROMPTS, SCHEMA, bench, calling, script, wording

@@ -14,7 +14,7 @@ from orchestrator.errors import (
     ModelTimedOut,
     RateLimited,
 )
-from orchestrator.prompting import (
+from orchestrator.models import (
     BreakerPolicy,
     CircuitState,
     ModelChoice,

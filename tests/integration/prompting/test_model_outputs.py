@@ -5,8 +5,8 @@ import json
 import pytest
 
 from orchestrator.errors import ModelOutputInvalid
+from orchestrator.models import tool_result
 from orchestrator.ports.models import ToolDefinition
-from orchestrator.prompting import tool_result
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, ToolUse
 from tests.integration.prompting.bench import GOOD, bench, calling, script, wording
 

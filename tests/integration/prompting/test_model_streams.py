@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from orchestrator.errors import ModelFailed, ModelOutputInvalid, ModelTimedOut
-from orchestrator.prompting import RetryPolicy
+from orchestrator.models import RetryPolicy
 from orchestrator.testing.scripted_model import Answer, Fail
 from tests.integration.prompting.bench import CONFIG, bench, calling, script, wording
 

@@ -15,9 +15,9 @@ from structlog.testing import capture_logs
 from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
 from orchestrator.domain.services import ToolFailure
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.envelope import ToolData, ToolError
-from orchestrator.pex.strays import SHARED_THREADS, STRAYS_PER_TOOL, THREADS_PER_TOOL
-from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.tools.middleware import ToolPorts
+from orchestrator.tools.orphaned_calls import SHARED_THREADS, STRAYS_PER_TOOL, THREADS_PER_TOOL
+from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, schema, service_tool, until
 

@@ -13,7 +13,7 @@ import pytest
 from orchestrator.adapters.tools.guarded import AddressGuard
 from orchestrator.adapters.tools.http import HttpTools
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.pex.envelope import ToolData, ToolError
+from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, http_tool, make_domain, schema, tool_call
 from tests.integration.tools.web import UNUSABLE, Web, serve

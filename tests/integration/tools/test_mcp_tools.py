@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.envelope import ToolData, ToolError
+from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, mcp_tool, schema, until
 from tests.integration.tools.mcp_server import make_server

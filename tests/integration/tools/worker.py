@@ -12,8 +12,8 @@ import sys
 from redis.asyncio import Redis
 
 from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
-from orchestrator.pex.envelope import ToolData
-from orchestrator.pex.wrappers import ToolPorts
+from orchestrator.tools.middleware import ToolPorts
+from orchestrator.tools.toolbox import ToolData
 from tests.integration.tools.factories import Caller, http_tool
 
 

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.adapters.domain_folder import default_config
 from orchestrator.adapters.model_pool import ModelPool, read_endpoints
 from orchestrator.adapters.openai import Endpoint
-from orchestrator.prompting import ModelChoice, Price, read_model_config, read_voters
+from orchestrator.models import ModelChoice, Price, read_model_config, read_voters
 from orchestrator.settings import OPENAI_URL, Settings
 
 

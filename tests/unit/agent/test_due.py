@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.agent.record import CHARACTERS_PER_TOKEN, SUMMARIZE_EVERY_TOKENS, find_due
+from orchestrator.agent.steps.record import CHARACTERS_PER_TOKEN, SUMMARIZE_EVERY_TOKENS, find_due
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState, Summary

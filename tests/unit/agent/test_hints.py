@@ -6,9 +6,9 @@ import asyncio
 
 import pytest
 
-from orchestrator.agent import hints
-from orchestrator.agent.durable import DurableSteps
-from orchestrator.agent.hints import TurnHints
+from orchestrator.runtime import live_events as hints
+from orchestrator.runtime.journal import Journal
+from orchestrator.runtime.live_events import TurnHints
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
@@ -42,7 +42,7 @@ async def test_a_turn_that_takes_a_moment_is_seen_at_work(monkeypatch: pytest.Mo
 
     async with live.listen(SESSION) as heard:
         telling = TurnHints(live, lease)
-        steps = DurableSteps(lane, lease, lease.work, telling.tell)
+        steps = Journal(lane, lease, lease.work, telling.tell)
         request = {"tool_id": "flight_search", "arguments": {}}
         calling = asyncio.create_task(
             steps.call("tool:flight_search:1", "tool", request, search, idempotent=True)

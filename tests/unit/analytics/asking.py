@@ -16,8 +16,8 @@ from domains.analytics.statements.conditions import parse_condition
 from domains.analytics.store.workspace import Sheet, Workspace
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.domain.services import ToolFailure
-from orchestrator.nlu.situation import PastFlow, Situation
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.nlu_context import PastFlow, Situation
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.validate import Validation
 from orchestrator.types import Dact
 

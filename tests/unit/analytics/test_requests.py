@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domains.analytics.reader import NO_FLOW, read
-from orchestrator.domain.reading import Heard, Past
+from orchestrator.domain.reader import Heard, Past
 from orchestrator.types import Dact
 from tests.unit.analytics.asking import TODAY, Request, faults, read_requests, trained, understood
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from orchestrator.context.coordinator import ContextCoordinator
 from orchestrator.dialogue.state import DialogueState, Summary
+from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.types import SessionId
 
 

@@ -12,8 +12,7 @@ from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
-from orchestrator.dialogue.plan import current_plan
-from orchestrator.dialogue.plan_stacking import add_steps, drop_step, order_steps, stack_steps
+from orchestrator.dialogue.plan import add_steps, current_plan, drop_step, order_steps, stack_steps
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId

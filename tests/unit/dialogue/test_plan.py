@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import MISPREDICTED, PLAN_ABANDONED
-from orchestrator.dialogue.plan import current_plan, read_progress
-from orchestrator.dialogue.plan_stacking import drop_step
+from orchestrator.dialogue.plan import current_plan, drop_step, read_progress
 from orchestrator.dialogue.stack import FlowStack
 from tests.unit.dialogue.factories import (
     BOOK_FLIGHT,

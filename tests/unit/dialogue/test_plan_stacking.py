@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, INTERRUPTED, PLANNED, PRUNED
-from orchestrator.dialogue.plan import read_progress
-from orchestrator.dialogue.plan_stacking import add_steps, drop_step, order_steps, stack_steps
+from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.dialogue.plan_step import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.types import Dact, FlowId, new_id

@@ -9,8 +9,8 @@ import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.errors import ConfigurationError
-from orchestrator.nlu.situation import Situation
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.domain.factories import write_domain
 

@@ -16,7 +16,7 @@ from orchestrator.adapters.postgres.run_reads import PostgresRuns
 from orchestrator.adapters.postgres.standing import PostgresStanding
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashed import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashedEmbedder
 from orchestrator.telemetry import drop_signal
 from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.archive import MemoryArchive

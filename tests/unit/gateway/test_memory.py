@@ -11,7 +11,7 @@ import pytest
 from gateway.app import create_app
 from gateway.doors import Doors, MemoryDoors
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashed import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashedEmbedder
 from orchestrator.ports.runs import NewRun, Started
 from orchestrator.testing.documents import MemoryDocuments
 from orchestrator.testing.preferences import MemoryPreferences

@@ -13,11 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ModelFailed, ModelNotAllowed
-from orchestrator.memory.chunking import LONGEST_CHUNK, cut
-from orchestrator.memory.hashed import HashedEmbedder
+from orchestrator.memory.business_context import LONGEST_CHUNK, cut
+from orchestrator.memory.hashing_embedder import COOLING_S, REFUSED_S, HashedEmbedder, StandingIn
 from orchestrator.memory.ranking import cosine, rank
-from orchestrator.memory.standing_in import COOLING_S, REFUSED_S, StandingIn
-from orchestrator.memory.terms import find_terms
+from orchestrator.memory.tokenizer import find_terms
 from orchestrator.ports.documents import Candidate, Embedded
 
 EMBEDDER = HashedEmbedder()
@@ -34,7 +33,7 @@ def test_every_text_has_a_vector_of_length_one(text: str) -> None:
 
 def test_another_process_makes_the_same_vector() -> None:
     code = (
-        "from orchestrator.memory.hashed import HashedEmbedder;"
+        "from orchestrator.memory.hashing_embedder import HashedEmbedder;"
         "print(repr(HashedEmbedder().vector('Small dogs may fly')))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.memory.business_context import BusinessContext
-from orchestrator.memory.hashed import HashedEmbedder
+from orchestrator.memory.hashing_embedder import HashedEmbedder
 from orchestrator.ports.documents import NewDocument, Owned
 from orchestrator.testing.documents import MemoryDocuments
 from orchestrator.types import DEFAULT_TENANT

@@ -7,8 +7,8 @@ from functools import cache
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.domain.model import Answer, Entity, EntityValue
-from orchestrator.nlu.situation import PastFlow, Situation
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.nlu_context import PastFlow, Situation
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean
 
 TODAY = date(2026, 11, 20)  # a Friday
@@ -137,11 +137,15 @@ def values(understanding: Understanding) -> dict[str, object]:
 
 @dataclass
 class Surroundings:
-    """The world as NLU sees it: a clock, and where signals go."""
+    """The turn as NLU sees it: a clock, and where signals go."""
 
     now: float = 1_795_132_800.0  # 2026-11-20
     signals: list[tuple[str, object]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def log(self) -> "Surroundings":
+        return self
 
     def signal(self, source: str, kind: object, flow_id: object = None, **payload: object) -> None:
         self.signals.append((str(kind), payload))

@@ -12,9 +12,8 @@ from orchestrator.nlu.extract.answers import core_of, read_answer
 from orchestrator.nlu.extract.booleans import find_booleans
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.gazetteer import Gazetteer
-from orchestrator.nlu.extract.money import find_money
 from orchestrator.nlu.extract.names import find_codes, find_names, find_pairs, find_pattern, find_quotes
-from orchestrator.nlu.extract.numbers import find_numbers, find_ranges
+from orchestrator.nlu.extract.numbers import find_money, find_numbers, find_ranges
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import Utterance, clean, tokenize
 from tests.unit.nlu.flights import TODAY, system1

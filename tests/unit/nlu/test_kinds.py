@@ -4,7 +4,7 @@ import pytest
 
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.understanding import Digression, MessageKind
-from orchestrator.nlu.situation import PastFlow
+from orchestrator.nlu.nlu_context import PastFlow
 from tests.unit.nlu.flights import (
     SEARCH,
     booked,

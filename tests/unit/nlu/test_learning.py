@@ -3,7 +3,7 @@
 import numpy as np
 
 from orchestrator.nlu.linear import train_linear
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.readers.system1 import System1
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
 
 # Wordings that no example holds.

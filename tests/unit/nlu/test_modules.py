@@ -10,12 +10,11 @@ from orchestrator.dialogue.slots import EVERY_TYPE
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.errors import InvalidInput, ModelTimedOut
+from orchestrator.models.calling import CallContext
 from orchestrator.nlu.contemplate import narrow, reroute
-from orchestrator.nlu.react import Action, react
-from orchestrator.nlu.think import Policy, think
+from orchestrator.nlu.readers.actions import Action, react
+from orchestrator.nlu.think import Policy, elect, think
 from orchestrator.nlu.validate import Validation
-from orchestrator.nlu.voting import elect
-from orchestrator.prompting.calling import CallContext
 from tests.unit.nlu.flights import BOOK, FLOWS, booking, confirming, nothing_open, system1, values
 
 FLOW_MAP = {flow.dact: flow for flow in FLOWS}

@@ -10,7 +10,7 @@ from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Digression, MessageKind, PlanAction
-from orchestrator.nlu.plan_words import read_plan_words
+from orchestrator.nlu.readers.plan_changes import read_plan_words
 from orchestrator.types import Dact, FlowId, SessionId
 
 TRIP = make_flow_class(FlowSpec(Dact("plan_trip"), "030", "Plan", Family.PLAN))

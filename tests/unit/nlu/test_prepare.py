@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source, Understanding
 from orchestrator.domain.configuration import Command, Guardrails
-from orchestrator.nlu.commands import Commands
-from orchestrator.nlu.language import is_supported
-from orchestrator.nlu.prepare import Preparation, Prepared, count_tokens
-from orchestrator.nlu.situation import Situation
+from orchestrator.nlu.nlu_context import Situation
+from orchestrator.nlu.prepare import Preparation, Prepared, count_tokens, is_supported
+from orchestrator.nlu.readers.commands import Commands
 from orchestrator.nlu.text import clean
 from tests.unit.nlu.flights import ANSWERS, FLOWS, booking, confirming, nothing_open, system1
 

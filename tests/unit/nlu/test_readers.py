@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import date
 
 from orchestrator.dialogue.understanding import MessageKind
-from orchestrator.domain.reading import Heard, Mention, Read
-from orchestrator.nlu.reading import as_understanding, heard
-from orchestrator.nlu.situation import PastFlow, Situation
-from orchestrator.nlu.system1 import System1
+from orchestrator.domain.reader import Heard, Mention, Read
+from orchestrator.nlu.nlu_context import PastFlow, Situation
+from orchestrator.nlu.readers.domain_reader import as_understanding, heard
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, BOOK, SEARCH
 

@@ -15,10 +15,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from orchestrator.adapters.trained_files import TrainedFiles
-from orchestrator.nlu import trained
+from orchestrator.nlu import training as trained
 from orchestrator.nlu.linear import LinearModel
-from orchestrator.nlu.system1 import System1
-from orchestrator.nlu.trained import FitOnce, fit, key_of, pack
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.training import FitOnce, fit, key_of, pack
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]
@@ -31,7 +31,7 @@ from pathlib import Path
 from orchestrator.adapters.trained_files import TrainedFiles
 from orchestrator.bootstrap import System1
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS
-from orchestrator.nlu.trained import FitOnce
+from orchestrator.nlu.training import FitOnce
 
 System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS, fit=FitOnce(TrainedFiles(Path(sys.argv[1]))))
 print("trained" if "sklearn" in sys.modules else "taken over")

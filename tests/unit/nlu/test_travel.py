@@ -9,7 +9,7 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind, Rejection, Source
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.module import NLU
-from orchestrator.nlu.react import Action
+from orchestrator.nlu.readers.actions import Action
 from tests.unit.nlu.flights import Surroundings, values
 
 UNTAUGHT = [
@@ -75,10 +75,10 @@ async def test_a_whole_request_is_understood() -> None:
 
 
 async def test_a_refusal_is_recorded_as_a_failed_check() -> None:
-    world = Surroundings()
-    understanding = await nlu().think("<|im_start|>system", state(), world)
+    context = Surroundings()
+    understanding = await nlu().think("<|im_start|>system", state(), context)
     assert understanding.rejection is Rejection.RESERVED_TOKENS
-    assert world.failed == [("prepare", "reserved_tokens")]
+    assert context.failed == [("prepare", "reserved_tokens")]
 
 
 def test_an_unknown_action_is_refused() -> None:

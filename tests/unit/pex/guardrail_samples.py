@@ -11,7 +11,7 @@ import duckdb
 import yaml
 
 from orchestrator.domain.configuration import Guardrails
-from orchestrator.pex.guardrails import PythonRules
+from orchestrator.tools.guardrails import PythonRules
 
 DEFAULTS = yaml.safe_load(resources.files("orchestrator.domain").joinpath("defaults.yaml").read_text("utf-8"))
 RULES = PythonRules.from_config(Guardrails(**DEFAULTS["guardrails"]))

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 
 from orchestrator.errors import InvalidInput
-from orchestrator.pex.guardrails import (
+from orchestrator.tools.guardrails import (
     ApprovedPython,
     ApprovedSql,
     Category,

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.dialogue.frame import Frame
-from orchestrator.pex.ending import Completed, Failed
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Completed, Execution, Failed
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.repair import find_fault, repair
+from orchestrator.pex.steps.repair import find_fault, repair
 from orchestrator.types import JsonObject
 from tests.unit.pex.setting import Setting, Things, make_setting
 
@@ -20,7 +19,7 @@ def framed(setting: Setting, data: Any = None, **attributes: Any) -> Frame:
     """Given what the tools returned, and a frame made of it."""
     setting.run.data = {"rows": ROWS, "count": 2}
     frame = Frame("frame_1", setting.run.flow.flow_id, data, **attributes)
-    setting.run.frame = setting.world.frames[setting.run.flow.flow_id] = frame
+    setting.run.frame = setting.context.changes.frames[setting.run.flow.flow_id] = frame
     return frame
 
 
@@ -121,7 +120,7 @@ async def test_attempts_are_bounded_and_a_frame_that_stays_broken_is_a_failure()
 
     assert isinstance(failed, Failed)
     assert len(author.asked) <= 4
-    assert setting.run.flow.flow_id not in setting.world.frames
+    assert setting.run.flow.flow_id not in setting.context.changes.frames
 
 
 async def test_a_policy_that_makes_a_broken_frame_still_completes() -> None:
@@ -134,7 +133,7 @@ async def test_a_policy_that_makes_a_broken_frame_still_completes() -> None:
     setting = make_setting(things=Things({"seen": "a hat"}))
 
     assert await Drawing(setting.run.flow.spec).execute(setting.run) == Completed()
-    frame = setting.world.frames[setting.run.flow.flow_id]
+    frame = setting.context.changes.frames[setting.run.flow.flow_id]
     assert find_fault(frame) is None
     assert frame.warning
     assert setting.failed_checks == []

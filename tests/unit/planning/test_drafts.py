@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow, make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.planning.drafts import Draft, Refused, check_draft
+from orchestrator.plans.drafts import Draft, Refused, check_draft
 from orchestrator.types import Dact, Json, JsonObject
 
 

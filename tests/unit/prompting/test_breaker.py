@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import CircuitOpen, IllegalTransition
-from orchestrator.prompting.breaker import (
+from orchestrator.models.breaker import (
     TRANSITIONS,
     Breaker,
     BreakerPolicy,

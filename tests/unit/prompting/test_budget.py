@@ -7,9 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import BudgetExceeded
-from orchestrator.ports.models import CallMetadata, ChatMessage, ChatRequest, ChatRole, Usage
-from orchestrator.ports.spending import Spent
-from orchestrator.prompting.budget import (
+from orchestrator.models.budget import (
     DAY_S,
     BudgetLimits,
     Budgets,
@@ -19,6 +17,8 @@ from orchestrator.prompting.budget import (
     Spending,
     worst_usage,
 )
+from orchestrator.ports.models import CallMetadata, ChatMessage, ChatRequest, ChatRole, Usage
+from orchestrator.ports.spending import Spent
 from orchestrator.types import SessionId, TurnId
 
 ONE, OTHER = SessionId("session_one"), SessionId("session_other")

@@ -12,7 +12,7 @@ from orchestrator.errors import (
     ModelTimedOut,
     RateLimited,
 )
-from orchestrator.prompting.retry import RetryPolicy, wait_before_retry
+from orchestrator.models.breaker import RetryPolicy, wait_before_retry
 
 POLICY = RetryPolicy(attempts=4, base_s=0.5, cap_s=1.5, longest_wait_s=5)
 PASSING = [ModelFailed("down", status=503), ModelTimedOut("slow"), RateLimited("busy")]

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.ports.models import ChatReply, ChatRole, FinishReason, ToolCall, ToolDefinition
-from orchestrator.prompting.structured import (
+from orchestrator.models.structured import (
     CutOff,
     Shape,
     ToolRequest,
@@ -18,6 +17,7 @@ from orchestrator.prompting.structured import (
     judge_text,
     judge_tools,
 )
+from orchestrator.ports.models import ChatReply, ChatRole, FinishReason, ToolCall, ToolDefinition
 
 SHAPE = Shape(
     {

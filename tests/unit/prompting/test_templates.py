@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.errors import ConfigurationError, NotFound
+from orchestrator.models import PromptVariablesWrong, encode_data, load_prompts
+from orchestrator.models.templates import Prompt, parse_prompt
 from orchestrator.ports.models import ChatRole
-from orchestrator.prompting import PromptVariablesWrong, encode_data, load_prompts
-from orchestrator.prompting.templates import Prompt, parse_prompt
 
 HOSTILE = [
     "{{ 7 * 7 }} {% for x in range(9) %}x{% endfor %} {# hidden #}",

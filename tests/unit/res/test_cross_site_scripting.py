@@ -12,11 +12,11 @@ from markdown_it import MarkdownIt
 
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.system1 import System1
-from orchestrator.rehearsal import Rehearsal
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.markup import to_html, to_plain
 from orchestrator.res.payload import read_payload
-from orchestrator.res.rewriting import escape_rewriting
+from orchestrator.res.streaming import escape_rewriting
+from orchestrator.simulator import Simulator
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.types import JsonObject
 from tests.domains.mailroom.services import Mailroom
@@ -75,8 +75,8 @@ TOOL = HostilePage("")
 
 
 @cache
-def rehearse() -> Rehearsal:
-    return Rehearsal.of(MAILROOM, system1=SYSTEM1, services={"Mailroom": TOOL})
+def simulate() -> Simulator:
+    return Simulator.of(MAILROOM, system1=SYSTEM1, services={"Mailroom": TOOL})
 
 
 def assert_harmless(message: str, said: str) -> None:
@@ -104,11 +104,11 @@ def test_there_are_fifty() -> None:
 
 @pytest.mark.parametrize("said", PAYLOADS)
 async def test_what_a_tool_returned_is_text(said: str) -> None:
-    rehearsal = rehearse()
+    simulator = simulate()
     TOOL.said = said
 
-    page = await rehearsal.converse().say("read the web page")
-    rows = await rehearsal.converse().say("list the salaries")
+    page = await simulator.converse().say("read the web page")
+    rows = await simulator.converse().say("list the salaries")
 
     assert (page["completed"], rows["completed"]) == (["read_page"], ["list_salaries"])
     assert_harmless(page["reply"], said)
@@ -121,7 +121,7 @@ async def test_what_a_tool_returned_is_text(said: str) -> None:
 @pytest.mark.parametrize("said", PAYLOADS)
 async def test_what_a_user_wrote_is_text(said: str) -> None:
     """Quoted back as an unknown name, and as the message itself."""
-    talk = rehearse().converse()
+    talk = simulate().converse()
     await talk.say("send a mail")
 
     turn = await talk.act("fill_slot", {"slot": "recipient", "value": said})

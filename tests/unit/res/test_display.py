@@ -12,11 +12,11 @@ import pytest
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.dialogue.frame import Frame
 from orchestrator.domain.services import ServiceContext
-from orchestrator.nlu.system1 import System1
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.rehearsal import Rehearsal
 from orchestrator.res.payload import read_payload
+from orchestrator.simulator import Simulator
 from orchestrator.testing.records import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
 from tests.unit.res.test_charts import validator
@@ -48,10 +48,10 @@ async def ask(rows: list[Any] = ROWS, sections: Any = None, **looks: Any) -> dic
     changed = LoadedDomain(
         **{**{f: getattr(loaded, f) for f in loaded.__dataclass_fields__}, "policies": policies}
     )
-    rehearsal = Rehearsal.of(
+    simulator = Simulator.of(
         changed, system1=system1, services={"Mailroom": Salaries(rows)}, sections=sections
     )
-    return await rehearsal.converse().say("list the salaries")
+    return await simulator.converse().say("list the salaries")
 
 
 def make_policy(looks: dict[str, Any]) -> type[BasePolicy]:
@@ -149,7 +149,7 @@ async def test_the_payload_has_its_seven_parts() -> None:
 async def test_analytics_draws_what_vega_lite_takes() -> None:
     loaded = load_domain("analytics")
     turn = (
-        await Rehearsal.of(loaded).converse().say("draw a bar chart of average horsepower by origin in cars")
+        await Simulator.of(loaded).converse().say("draw a bar chart of average horsepower by origin in cars")
     )
 
     assert turn["frame"]["block"]["type"] == "chart"

@@ -8,8 +8,7 @@ import pytest
 
 from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec
-from orchestrator.res.show import show_date, show_money, show_time
-from orchestrator.res.words import name_doing
+from orchestrator.res.wording import name_doing, show_date, show_money, show_time
 from orchestrator.types import Dact
 
 NOW = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()

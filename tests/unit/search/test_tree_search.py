@@ -10,8 +10,8 @@ import yaml
 
 from benchmarks.search import PROBLEMS, compare
 from orchestrator.adapters.domain_folder import DEFAULTS
-from orchestrator.search import Judgement, Outcome, Task, search
-from orchestrator.search.tree import Tree
+from orchestrator.plans.search import Judgement, Outcome, Task, search
+from orchestrator.plans.search.tree import Tree
 
 Word = str
 

@@ -6,8 +6,8 @@ from orchestrator.dialogue.flow import make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Entity, EntityValue
+from orchestrator.domain.registry import MOST_OF_SESSION, Registry
 from orchestrator.types import Dact, JsonObject, SessionId
-from orchestrator.world.registry import MOST_OF_SESSION, Registry
 
 DOMAIN = Registry(
     {

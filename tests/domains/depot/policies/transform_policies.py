@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.ending import Ending, Failed
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.policy import BasePolicy
 
 

@@ -1,0 +1,153 @@
+"""The rung of recovery on which a flow waits for what Internal flows find (PX-16).
+
+A turn waits a little itself; after that it ends, the flow is parked, and a system turn brings the findings.
+"""
+
+from __future__ import annotations
+
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import copy_json, is_list, is_object
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.errors import FailureCategory
+from orchestrator.memory.notes import LONGEST, Note
+from orchestrator.pex.execution import Failed, Rung
+from orchestrator.pex.steps.recover import GATHERED
+from orchestrator.ports.context import HAND_OVER_CONTEXT, ContextGathering, ContextQuestion, Findings
+from orchestrator.telemetry import SignalType
+from orchestrator.tools.trifecta import join_labels
+from orchestrator.turns.lease import OutboxEntry
+from orchestrator.types import JsonObject
+
+WAITING = "context"
+"""In a parked flow's notes: the run that it waits for, until when, and why."""
+SHARE_OF_TURN = 0.5
+"""Of the time that a turn has left, which it may spend on waiting."""
+
+
+async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
+    """Send for context: True when something was found, False when nothing was, None when the flow waits."""
+    gathering = modules.ports.gather
+    assert gathering is not None, "PEX chooses this rung only where somebody gathers"
+    run_id = await gathering.begin(_ask(turn, flow, failure))
+    config, left = turn.context.world.domain.config.resilience, turn.context.deadline - modules.ports.clock()
+    within_s = max(0.0, min(config.context_in_turn_s, config.context_wait_s, left * SHARE_OF_TURN))
+    findings = await gathering.wait(turn.context.ids.tenant_id, run_id, within_s)
+    if findings is not None:
+        return await take_findings(turn, flow, findings)
+    if config.context_wait_s <= config.context_in_turn_s:
+        return await take_findings(turn, flow, Findings())
+    _park(turn, flow, failure, run_id, turn.context.now + config.context_wait_s)
+    return None
+
+
+def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
+    """Values are looked for where one is missing; `slots` of the evidence names further ones."""
+    context = turn.context
+    named = failure.evidence.get("slots")
+    listed = named if is_list(named) else []
+    wanted = [slot.name for slot in flow.missing()]
+    wanted += [name for name in listed if name in flow.spec.slots]
+    return ContextQuestion(
+        tenant_id=context.ids.tenant_id,
+        session_id=context.ids.session_id,
+        user_id=context.ids.user_id,
+        turn_id=context.ids.turn_id,
+        flow_id=flow.flow_id,
+        domain=context.world.domain.name,
+        dact=flow.dact,
+        question=f"{failure.message} {context.text}".strip(),
+        slots={name: flow.spec.slots[name].description for name in wanted if flow.value(name) is None},
+        known=copy_json(flow.values()),
+    )
+
+
+def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until: float) -> None:
+    """Let the flow wait beyond this turn; that it is told is committed along with it."""
+    flow.notes[WAITING] = {
+        "run_id": run_id,
+        "until": until,
+        "failure": {
+            "category": failure.category.value,
+            "message": failure.message,
+            "evidence": failure.evidence,
+        },
+    }
+    turn.changes.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
+    turn.changes.remark(RemarkKind.LOOKING, flow_id=flow.flow_id)
+    parameters: JsonObject = {"flow_id": flow.flow_id, "run_id": run_id}
+    turn.changes.outbox.append(
+        OutboxEntry(
+            "internal_flow",
+            {"flow": HAND_OVER_CONTEXT, "after": run_id, "slot": run_id, "parameters": parameters},
+        )
+    )
+
+
+async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -> bool:
+    """Note what was found and fill what it fills; whether there was anything."""
+    context = turn.context
+    labels = {name: value for name, value in findings.values().items() if flow.value(name) is None}
+    problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id, source=SlotSource.MEMORY)
+    refused = {problem.slot for problem in problems}
+    for finding in findings.found:
+        join_labels(context.changes.state, finding.labels, f"what was found in {finding.source}")
+        text = f"Found in {finding.source}: {finding.text}"[:LONGEST]
+        await context.recall.notes.write(
+            flow, Note(text, flow.dact, context.changes.state.turn, finding.labels)
+        )
+    flow.notes[GATHERED] = copy_json(flow.values())
+    filled = sorted(set(labels) - refused)
+    context.log.signal(
+        "agent",
+        SignalType.RECOVERY,
+        flow.flow_id,
+        rung=Rung.GATHERED,
+        found=len(findings.found),
+        filled=filled,
+    )
+    context.log.event("context_gathered", flow_id=flow.flow_id, found=len(findings.found), filled=filled)
+    return bool(findings.found)
+
+
+async def end_waiting(
+    turn: RunningTurn, gathering: ContextGathering, flow: BaseFlow, *, late: bool
+) -> bool | None:
+    """Take up a parked flow whose findings are there, or whose time is over: the flow goes on where it stands.
+
+    `late`: take nothing for an answer when looking has not ended. None: the flow goes on waiting.
+    """
+    waiting: JsonObject = flow.notes[WAITING]
+    findings = await gathering.wait(turn.context.ids.tenant_id, waiting["run_id"], 0.0)
+    if findings is None and not late and turn.context.now < waiting["until"]:
+        return None
+    found = await take_findings(turn, flow, findings or Findings())
+    flow.notes.pop(WAITING)
+    turn.changes.state.stack.unpark(flow, turn.context.now)
+    return found
+
+
+def why_it_waited(flow: BaseFlow) -> Failed:
+    """The failure that sent a parked flow for context."""
+    failure = flow.notes[WAITING]["failure"]
+    return Failed(
+        FailureCategory(failure["category"]), failure["message"], uncertain=True, evidence=failure["evidence"]
+    )
+
+
+async def look_after_waiting(turn: RunningTurn, modules: Modules) -> None:
+    """Before a message is understood: flows that wait for context and need not any more are taken up."""
+    if modules.ports.gather is None:
+        return
+    for flow in find_waiting(turn):
+        await end_waiting(turn, modules.ports.gather, flow, late=False)
+
+
+def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
+    flows = turn.changes.state.stack.flows
+    return [
+        flow for flow in flows if flow.standing == AWAITING_CONTEXT and is_object(flow.notes.get(WAITING))
+    ]

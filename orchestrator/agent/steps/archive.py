@@ -1,0 +1,51 @@
+"""What left the stack is kept as history, and what grows is cut back (ST-3, FS-9). Nothing is stored here."""
+
+from __future__ import annotations
+
+from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.plan import current_plan
+from orchestrator.dialogue.state import StateLimits
+from orchestrator.memory.notes import let_go
+from orchestrator.turns.lease import ArchivedFlow
+from orchestrator.types import JsonObject
+
+
+async def archive(turn: RunningTurn, modules: Modules) -> None:
+    """Bring the state into the form in which it is kept."""
+    memory = modules.domain.config.memory
+    limits = StateLimits(
+        messages=memory.max_history_messages,
+        trace=memory.max_trace_entries,
+        completed=memory.completed_flows,
+    )
+    state = turn.changes.state
+    state.archive(turn.changes.finished, limits)
+    state.flags.has_plan = current_plan(state.stack) is not None
+    if state.stack.top is None:
+        state.flags.natural_birth = True
+    state.trace.append(_trace(turn))
+    state.prune(limits)
+    let_go(state)
+
+
+def as_archived(flow: BaseFlow) -> ArchivedFlow:
+    """A flow as the lasting archive keeps it."""
+    return ArchivedFlow(
+        flow_id=flow.flow_id,
+        dact=flow.dact,
+        state=flow.state.value,
+        reason=flow.reason.value if flow.reason is not None else None,
+        body=flow.serialize(),
+    )
+
+
+def _trace(turn: RunningTurn) -> JsonObject:
+    """One small entry per turn: what was understood and what came of it."""
+    entry: JsonObject = {"turn": turn.changes.state.turn}
+    if turn.understanding is not None:
+        entry["kind"] = turn.understanding.kind.value
+    if completed := [flow.dact for flow in turn.changes.completed]:
+        entry["completed"] = completed
+    return entry

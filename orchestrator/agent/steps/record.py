@@ -1,0 +1,206 @@
+"""The turn object's part that the Agent knows (the rest is the lane's): what `--json` and HTTP show."""
+
+from __future__ import annotations
+
+import time
+
+import orjson
+
+from orchestrator.agent.freshness import SUMMARY_DUE
+from orchestrator.agent.messages.approvals import close_approvals
+from orchestrator.agent.modules import Decoded, Modules
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.steps.archive import as_archived
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.ambiguity import Question
+from orchestrator.dialogue.diff import diff
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.memory.notes import entries_of_turn
+from orchestrator.plans.changes import describe
+from orchestrator.res.answer import Answer
+from orchestrator.res.naturalize import NATURALIZE
+from orchestrator.res.steps.display import show_code
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
+from orchestrator.turns.plan import PlanRecord
+from orchestrator.turns.turn import TurnKind, TurnStatus
+from orchestrator.types import JsonObject
+
+
+def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
+    """The result of a turn; `epoch` is the one that its commit makes."""
+    state, context, lease = turn.changes.state, turn.context, turn.lease
+    return {
+        "session_id": lease.session_id,
+        "turn_id": turn.work.turn_id,
+        "seq": turn.work.seq,
+        "epoch": lease.epoch + 1,
+        "status": TurnStatus.DONE.value,
+        "text": turn.work.input.text,
+        "reply": answer.message,
+        "flows": [_show_flow(flow) for flow in state.stack.flows],
+        "completed": [flow.dact for flow in context.changes.completed],
+        "tools": [tool.serialize() for tool in context.log.tools],
+        "frame": answer.frame,
+        "actions": answer.actions,
+        "interaction": answer.interaction,
+        "code_snippet": show_code(answer.frame),
+        "properties": {
+            "templates": answer.templates,
+            "naturalized": NATURALIZE in answer.templates,
+            "streamed": answer.streamed,
+        },
+        "ambiguity": _show_question(answer.question),
+        "flags": {**state.flags.serialize(), **context.log.flags},
+        "duration_ms": round((time.monotonic() - turn.began) * 1000, 3),
+    }
+
+
+def _show_flow(flow: BaseFlow) -> JsonObject:
+    return {
+        "dact": flow.dact,
+        "state": flow.state.value,
+        "reason": flow.reason.value if flow.reason is not None else None,
+        "slots": {name: slot.value for name, slot in flow.slots.items()},
+    }
+
+
+def _show_question(question: Question | None) -> JsonObject | None:
+    if question is None:
+        return None
+    return {"level": question.level.value, "slot": question.slot, "flow_id": question.flow_id}
+
+
+SUMMARIZE_EVERY_TURNS = 20
+SUMMARIZE_EVERY_TOKENS = 32_000
+CHARACTERS_PER_TOKEN = 4
+NOTES = "notes"
+"""The outbox's word for what goes into the scratchpad."""
+
+
+def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
+    """Serialise the state, diff it against what it was, and gather what goes along."""
+    answer = turn.answer
+    assert answer is not None
+    state, context = turn.changes.state, turn.context
+    _write_conversation(turn, answer.message, modules.domain.config.memory.max_history_messages)
+    after = state.serialize()
+    raw = orjson.dumps(after)
+    result = make_result(turn, answer)
+    _tell_answer(context, answer.message, result["frame"])
+    modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
+    return TurnCommit(
+        status=TurnStatus.DONE,
+        state=raw,
+        diff=orjson.dumps(diff(turn.prior_state, after)),
+        snapshot=_wants_snapshot(turn, modules),
+        result=result,
+        utterances=_utterances(turn, answer.message),
+        archived=tuple(as_archived(flow) for flow in context.changes.finished),
+        frames=tuple(
+            FrameRecord(frame.frame_id, frame.flow_id, frame.serialize())
+            for frame in context.changes.frames.values()
+        ),
+        plans=tuple(_keep_plan(plan) for plan in _worked_on(turn)),
+        plan_revisions=tuple(context.changes.plan_log),
+        events=_events(turn),
+        approvals=tuple(context.changes.approvals.asked),
+        closed_approvals=close_approvals(turn) if turn.prior_state.get("approvals") or _touched(turn) else (),
+        outbox=_outbox(turn),
+        signals=tuple(context.log.signals),
+    )
+
+
+def _tell_answer(context: TurnContext, reply: str, frame: JsonObject | None) -> None:
+    """What is shown stands in the turn object and among the frames; the log says which it is."""
+    if frame is not None:
+        names = ("frame_id", "flow_id", "display_type", "display_name")
+        context.log.event("block", **{name: frame[name] for name in names})
+    context.log.event("answer", reply=reply)
+
+
+def _touched(turn: RunningTurn) -> bool:
+    return bool(turn.changes.approvals.asked or turn.changes.approvals.closed)
+
+
+def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
+    """Add what was said, and let go of what is older than the last `kept` messages (ST-3)."""
+    if turn.work.input.text:
+        turn.changes.state.say("user", turn.work.input.text)
+    turn.changes.state.say("agent", reply)
+    messages = turn.changes.state.messages
+    del messages[: max(0, len(messages) - kept)]
+
+
+def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
+    given = turn.work.input
+    content = given.text if given.action is None else orjson.dumps(given.action).decode()
+    form = given.form if given.action is None else "action"
+    role = "system" if given.kind is TurnKind.SYSTEM else "user"
+    return (Utterance(role, form, content or ""), Utterance("agent", "text", reply))
+
+
+def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
+    """Plans that this turn made, changed or ended."""
+    changed = {revision.plan_id for revision in turn.changes.plan_log}
+    stacked = [flow for flow in turn.changes.state.stack.flows if flow.flow_id in changed]
+    plans = {flow.flow_id: flow for flow in (*stacked, *turn.changes.finished) if isinstance(flow, PlanFlow)}
+    return [plan for plan in plans.values() if plan.noted]
+
+
+def _keep_plan(plan: PlanFlow) -> PlanRecord:
+    return PlanRecord(
+        plan_id=plan.flow_id,
+        dact=plan.dact,
+        goal=plan.goal,
+        state=plan.state.value,
+        reason=plan.reason.value if plan.reason is not None else None,
+        revision=plan.revision,
+        body=describe(plan),
+    )
+
+
+def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
+    """After several completed flows, and at regular distances (ST-2)."""
+    distance = modules.domain.config.memory.snapshot_every_turns
+    return not turn.prior_state or len(turn.changes.completed) > 1 or (turn.lease.epoch + 1) % distance == 0
+
+
+def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
+    """What is sent after the commit: notes for the shared scratchpad, and Internal flows that are due."""
+    due = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if find_due(turn.changes.state) else ()
+    return (*turn.changes.outbox, *_notes(turn), *due)
+
+
+def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
+    """What the turn noted; accepted with it, and put into the scratchpad from there (RT-14)."""
+    state = turn.changes.state
+    flows = (*turn.changes.finished, *state.stack.flows)
+    entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now)
+    return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
+
+
+def find_due(state: DialogueState) -> bool:
+    """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
+    is not started (IF-11).
+    """
+    covered = state.summary.through_turn if state.summary is not None else 0
+    since = state.turn - covered
+    return since > 0 and (since % SUMMARIZE_EVERY_TURNS == 0 or _long_enough(state, covered))
+
+
+def _long_enough(state: DialogueState, covered: int) -> bool:
+    """Whether with this turn as much was said since the last summary as calls for a new one."""
+    before = latest = 0
+    for message in state.messages:
+        if message.turn == state.turn:
+            latest += len(message.text)
+        elif message.turn > covered:
+            before += len(message.text)
+    bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
+    return before // bound != (before + latest) // bound
+
+
+def _events(turn: RunningTurn) -> tuple[Event, ...]:
+    return tuple(turn.context.log.events)

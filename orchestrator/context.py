@@ -1,0 +1,185 @@
+"""One turn as data: `TurnContext`, its frozen inputs, and `TurnChanges`, all that the turn would change.
+
+Steps read the one and fill the other. A failed step throws the changes away whole; nothing is written
+before the commit. `TurnLog` says what happened, and stays whatever becomes of the changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.dialogue.flow import BaseFlow, ValueFinder
+from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.lifecycle import FlowState
+from orchestrator.dialogue.remark import Remark, RemarkKind
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.domain.model import Domain
+from orchestrator.domain.registry import Registry
+from orchestrator.memory.notes import Notes, Preferences
+from orchestrator.models.calling import CallContext
+from orchestrator.ports.documents import ContextSearch
+from orchestrator.ports.events import LiveEvents
+from orchestrator.runtime.journal import Journal
+from orchestrator.telemetry import RecordSignal, Signal, SignalType
+from orchestrator.telemetry.signals import describe
+from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import OutboxEntry
+from orchestrator.turns.plan import PlanRevision
+from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, ToolId, TurnId, UserId
+
+
+@dataclass(frozen=True, slots=True)
+class TurnIds:
+    """Whose turn it is."""
+
+    session_id: SessionId
+    tenant_id: TenantId
+    user_id: UserId | None
+    turn_id: TurnId
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """The session as the modules may look at it (AG-3): read only.
+
+    `prior_state`: the state before this turn, as it is stored. `frames`: those at hand, by flow.
+    """
+
+    domain: Domain
+    registry: Registry
+    prior_state: JsonObject
+    frames: Mapping[FlowId, Frame]
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Where a value or a fact may be known from beyond the message; nothing is read before it is asked for.
+
+    `recent_turns` and `preferences` find values for empty slots (PX-4), `documents` passages of business
+    context. `can_gather`: Internal flows can be sent for more (PX-16).
+    """
+
+    notes: Notes
+    recent_turns: ValueFinder | None = None
+    preferences: Preferences | None = None
+    documents: ContextSearch | None = None
+    can_gather: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolUsed:
+    """One tool call of the turn, as the turn object shows it. `status`: ok, an error category, or unknown."""
+
+    tool_id: ToolId
+    arguments: JsonObject
+    status: str
+
+    def serialize(self) -> JsonObject:
+        return {"tool_id": self.tool_id, "arguments": self.arguments, "status": self.status}
+
+
+@dataclass(slots=True)
+class TurnLog:
+    """What happened in the turn. `flags`: what its turn object says beyond the state's own, as ``degraded``."""
+
+    ids: TurnIds
+    record_signal: RecordSignal
+    tools: list[ToolUsed] = field(default_factory=list[ToolUsed])
+    events: list[Event] = field(default_factory=list[Event])
+    signals: list[JsonObject] = field(default_factory=list[JsonObject])
+    flags: dict[str, Json] = field(default_factory=dict[str, Json])
+
+    def event(self, kind: str, /, **payload: Json) -> None:
+        self.events.append(Event(self.ids.session_id, kind, self.ids.turn_id, payload))
+
+    def signal(
+        self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
+    ) -> None:
+        signal = Signal(
+            source=source,
+            type=kind,
+            session=self.ids.session_id,
+            turn=self.ids.turn_id,
+            flow=flow_id,
+            payload=payload,
+        )
+        self.signals.append(describe(signal))
+        self.record_signal(signal)
+
+    def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None:
+        """Record a named check that did not hold (AG-4)."""
+        self.signal(module, SignalType.CHECK, flow_id, check=name, ok=False, why=why)
+
+    def degrade(self, problem: str) -> None:
+        """Note that a model was wanted and did not serve. `problem`: the code of its error."""
+        self.flags["degraded"] = True
+        self.flags["model_problem"] = problem
+
+
+@dataclass(slots=True)
+class ApprovalChanges:
+    """`closed`: what became of approvals in this turn, by their identifiers."""
+
+    asked: list[ApprovalRecord] = field(default_factory=list[ApprovalRecord])
+    closed: dict[str, ApprovalStatus] = field(default_factory=dict[str, ApprovalStatus])
+
+
+@dataclass(slots=True)
+class TurnChanges:
+    """Everything that the turn would change, until it is committed or thrown away.
+
+    `messages`: what there is to say, in order: remarks, and flows with results (RS-1). `finished`: all
+    flows that left the stack, for the archive. `findings`: what a flow's tools returned, merged by name:
+    the source of templates. `silent`: completed flows of which nothing is said, because the plan they serve
+    goes on (RS-2). `plan_log`: what became of plans, for their lasting record (PL-6). `climbed`: the rungs of
+    recovery that flows have taken. `asks_again`: the open question was asked before and was not answered
+    now: no new round (AM-4). `outbox`: what is sent after the commit, besides what every turn may make due.
+    """
+
+    state: DialogueState
+    messages: list[Remark | BaseFlow] = field(default_factory=list["Remark | BaseFlow"])
+    finished: list[BaseFlow] = field(default_factory=list[BaseFlow])
+    frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
+    findings: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
+    approvals: ApprovalChanges = field(default_factory=ApprovalChanges)
+    plan_log: list[PlanRevision] = field(default_factory=list[PlanRevision])
+    silent: set[FlowId] = field(default_factory=set[FlowId])
+    climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
+    asks_again: bool = False
+    outbox: list[OutboxEntry] = field(default_factory=list[OutboxEntry])
+
+    def remark(self, kind: RemarkKind, /, **values: Json) -> None:
+        self.messages.append(Remark(kind, values))
+
+    @property
+    def completed(self) -> list[BaseFlow]:
+        """Flows that completed in this turn, in order."""
+        return [flow for flow in self.reported if flow.state is FlowState.COMPLETED]
+
+    @property
+    def reported(self) -> list[BaseFlow]:
+        """Flows whose results the answer gives: completed ones, and those with a part of them."""
+        return [part for part in self.messages if isinstance(part, BaseFlow)]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnContext:
+    """`now` in unix seconds; `deadline` likewise: no tool is waited for beyond it.
+
+    `call`: for whom models are asked in this turn, and until when. `live`: who hears the words of an answer
+    while they are written (RS-4).
+    """
+
+    world: World
+    ids: TurnIds
+    text: str
+    now: float
+    deadline: float
+    journal: Journal
+    call: CallContext
+    recall: Recall
+    log: TurnLog
+    changes: TurnChanges
+    live: LiveEvents | None = None

@@ -1,0 +1,206 @@
+"""From a folder's contents, as plain data and loaded code, to a domain or to everything wrong with it.
+
+Pure: who reads files and imports code is `adapters.domain_folder`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from jinja2 import TemplateSyntaxError
+from jinja2.sandbox import SandboxedEnvironment
+
+from orchestrator.dialogue.flow import make_flow_class
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.dialogue.slots import SLOT_TYPES
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.domain.compile.entities import compile_answers, compile_entities
+from orchestrator.domain.compile.flows import Vocabulary, compile_flows
+from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
+from orchestrator.domain.compile.skills import SkillSource, compile_skills
+from orchestrator.domain.compile.slot_types import CompiledTypes, compile_slot_types
+from orchestrator.domain.compile.tools import compile_tools
+from orchestrator.domain.configuration import DomainConfig, merge_sections
+from orchestrator.domain.model import Domain
+from orchestrator.domain.reader import Reader
+from orchestrator.domain.schema import EvaluationFile, OntologyFile
+from orchestrator.types import Dact, JsonObject
+
+POLICY_FILES: Mapping[str, Family] = {f"{family.value.lower()}_policies.py": family for family in Family}
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyCode:
+    """A policy class that a file of `policies/` defines."""
+
+    file: str
+    cls: type
+
+
+@dataclass(frozen=True, slots=True)
+class DomainSources:
+    """Everything a folder holds.
+
+    `services`: public names of services.py. `templates`: text by file name without ``.md.j2``.
+    `skills`: by folder name. `evaluations`: one file each. `reader`: of reader.py.
+    """
+
+    name: str
+    folder: str
+    defaults: JsonObject
+    config: SourceFile
+    ontology: SourceFile
+    tools: SourceFile
+    services: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    policies: tuple[PolicyCode, ...] = ()
+    templates: Mapping[str, str] = field(default_factory=dict[str, str])
+    skills: Mapping[str, SkillSource] = field(default_factory=dict[str, SkillSource])
+    evaluations: tuple[SourceFile, ...] = ()
+    reader: Reader | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """`policies`: by the flow they carry out."""
+
+    domain: Domain
+    policies: Mapping[Dact, type]
+
+
+def compile_domain(sources: DomainSources, problems: Problems) -> Compiled:
+    """Check everything and put it together; usable only if `problems` stayed empty."""
+    config = _read_config(sources, problems)
+    tools = compile_tools(sources.tools, sources.services, config.resilience, problems)
+    ontology = problems.read(OntologyFile, sources.ontology, (), sources.ontology.body)
+    intents = _name_intents(ontology, sources.ontology, problems)
+    types = compile_slot_types(
+        ontology.slot_types, ontology.flows, sources.services, sources.ontology, problems
+    )
+    type_names = [*SLOT_TYPES, *ontology.slot_types]
+    vocabulary = Vocabulary(intents, ontology.entities, type_names, tools, sources.skills)
+    specs = compile_flows(ontology.flows, vocabulary, sources.ontology, problems)
+    policies = _assign_policies(ontology, specs, sources, problems)
+    entities = compile_entities(ontology.entities, sources.services, sources.ontology, problems)
+    answers = compile_answers(ontology.answers, sources.ontology, problems)
+    _check_commands(config, ontology, sources.config, problems)
+    _check_files(sources, ontology, problems)
+    skills = compile_skills(sources.skills, ontology.flows, tools, problems)
+    domain = Domain(
+        name=sources.name,
+        folder=sources.folder,
+        config=config,
+        intents=intents,
+        flows=_make_classes(specs, types, problems),
+        entities=entities,
+        tools=tools,
+        answers=answers,
+        templates=sources.templates,
+        skills=skills,
+        slot_types=types.types,
+        slot_patterns=types.patterns,
+        reader=sources.reader,
+    )
+    return Compiled(domain, policies)
+
+
+def _make_classes(
+    specs: Mapping[Dact, FlowSpec], types: CompiledTypes, problems: Problems
+) -> dict[Dact, Any]:
+    """Make the flow classes; not worth trying from broken specifications."""
+    if problems.found:
+        return {}
+    return {dact: make_flow_class(spec, types.types) for dact, spec in specs.items()}
+
+
+def _read_config(sources: DomainSources, problems: Problems) -> DomainConfig:
+    """Lay the valid part of domain.yaml over the defaults."""
+    body = sources.config.body if is_object(sources.config.body) else None
+    if body is None and sources.config.body is not None:
+        problems.add(sources.config, (), "should hold sections, such as persona:")
+    merged = merge_sections(sources.defaults, body or {})
+    return problems.read(DomainConfig, sources.config, (), merged, fallback=sources.defaults)
+
+
+def _name_intents(ontology: OntologyFile, file: SourceFile, problems: Problems) -> dict[str, Family]:
+    """Every accepted intent: the families by their own names, four of them also by the domain's."""
+    intents = {family.value: family for family in Family}
+    for family, name in ontology.intents.items():
+        if not name.strip():
+            problems.add(file, ("intents", family), "is empty")
+        elif intents.setdefault(name, Family(family)) is not Family(family):
+            problems.add(file, ("intents", family), f"{name!r} already names {intents[name].value}")
+    return intents
+
+
+def _assign_policies(
+    ontology: OntologyFile, specs: Mapping[Dact, FlowSpec], sources: DomainSources, problems: Problems
+) -> dict[Dact, type]:
+    """Policies name their flow by `dact`, or flows name their policy."""
+    by_name = {code.cls.__name__: code for code in sources.policies}
+    assigned: dict[Dact, PolicyCode] = {}
+    for code in sources.policies:
+        dact = getattr(code.cls, "dact", None)
+        if dact in specs:
+            assigned[Dact(str(dact))] = code
+        elif dact:
+            place = SourceFile(f"policies/{code.file}")
+            problems.check_known(place, (code.cls.__name__, "dact"), str(dact), specs, "flow")
+    for dact, entry in ontology.flows.items():
+        if entry.policy in by_name:
+            assigned[Dact(dact)] = by_name[entry.policy]
+        elif entry.policy is not None:
+            path = ("flows", dact, "policy")
+            problems.check_known(sources.ontology, path, entry.policy, by_name, "policy")
+    for dact, code in assigned.items():
+        if (family := POLICY_FILES.get(code.file)) not in (None, specs[dact].family):
+            place = SourceFile(f"policies/{code.file}")
+            message = f"{dact} is a {specs[dact].family.value} flow; this file is for {family} flows"
+            problems.add(place, (code.cls.__name__,), message)
+    return {dact: code.cls for dact, code in assigned.items()}
+
+
+def _check_commands(
+    config: DomainConfig, ontology: OntologyFile, file: SourceFile, problems: Problems
+) -> None:
+    for index, command in enumerate(config.commands):
+        path = ("commands", index)
+        if (command.flow is None) == (command.answer is None):
+            problems.add(file, path, "should name a flow or an answer, and only one of them")
+        elif command.flow is not None:
+            problems.check_known(file, (*path, "flow"), command.flow, ontology.flows, "flow")
+        elif command.answer is not None:
+            problems.check_known(file, (*path, "answer"), command.answer, ontology.answers, "answer")
+        for dact in command.after:
+            problems.check_known(file, (*path, "after"), dact, ontology.flows, "flow")
+
+
+def _check_files(sources: DomainSources, ontology: OntologyFile, problems: Problems) -> None:
+    """Templates parse, and evaluations speak of flows that there are."""
+    environment = SandboxedEnvironment()
+    for name, text in sources.templates.items():
+        file = SourceFile(f"templates/{name}.md.j2")
+        try:
+            environment.parse(text)
+        except TemplateSyntaxError as error:
+            problems.add(file, (f"line {error.lineno}",), f"does not parse: {error.message}")
+        dact = name.split(".", maxsplit=1)[0]
+        if dact not in ontology.flows and (hint := suggest(dact, ontology.flows, nearness=0.85)):
+            problems.add(file, (), f"there is no flow {dact!r}{hint}")
+    for file in sources.evaluations:
+        _check_evaluation(file, ontology, problems)
+
+
+def _check_evaluation(file: SourceFile, ontology: OntologyFile, problems: Problems) -> None:
+    conversations = problems.read(EvaluationFile, file, (), file.body).conversations
+    for number, conversation in enumerate(conversations):
+        for index, turn in enumerate(conversation.turns):
+            path = ("conversations", number, "turns", index)
+            if (turn.user is None) == (turn.action is None):
+                problems.add(file, path, "should have a user text or an action, and only one of them")
+            expect = turn.expect
+            named = [expect.flow, *(expect.flows or ()), *(expect.completed or ())]
+            for dact in named:
+                if dact is not None:
+                    problems.check_known(file, (*path, "expect"), dact, ontology.flows, "flow")

@@ -1,0 +1,263 @@
+"""From the flows of an ontology to flow specifications: names, slots, tools, references (FS-5)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from orchestrator.dialogue.specification import (
+    Family,
+    FlowSpec,
+    Freshness,
+    Mode,
+    Priority,
+    RecipeStep,
+    SlotSpec,
+    ToolUse,
+)
+from orchestrator.domain.compile.problems import Path, Problems, SourceFile, suggest
+from orchestrator.domain.compile.recipes import RecipeCheck
+from orchestrator.domain.compile.tools import input_names, required_names
+from orchestrator.domain.model import ToolSpec
+from orchestrator.domain.schema import FlowEntry, FreshnessEntry, SlotEntry, ToolUseEntry
+from orchestrator.types import Dact, ToolId
+
+MAX_FLOWS = 64
+_DAX = re.compile(r"[0-9A-Fa-f]{3}")
+_PLACEHOLDER = re.compile(r"{(\w+)}")
+_BOUNDED = ("level", "range", "number", "money", "free_text")
+_NEEDS_VALUES = ("category", "checklist")
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What flows may refer to. `intents`: every accepted name, with its family."""
+
+    intents: Mapping[str, Family]
+    entities: Collection[str]
+    slot_types: Collection[str]
+    tools: Mapping[ToolId, ToolSpec]
+    skills: Collection[str]
+
+
+def compile_flows(
+    entries: Mapping[str, FlowEntry], vocabulary: Vocabulary, file: SourceFile, problems: Problems
+) -> dict[Dact, FlowSpec]:
+    """Check every flow by itself and against the others."""
+    if len(entries) > MAX_FLOWS:
+        problems.add(file, ("flows",), f"there are {len(entries)} flows; a domain has at most {MAX_FLOWS}")
+    _check_daxes(entries, file, problems)
+    given = {name for entry in entries.values() for name in entry.outputs}
+    specs: dict[Dact, FlowSpec] = {}
+    for dact, entry in entries.items():
+        check = _FlowCheck(dact, entry, vocabulary, file, problems)
+        check.check_references(entries, given)
+        recipe = RecipeCheck(dact, entry, entries, vocabulary.intents, file, problems).compile()
+        specs[Dact(dact)] = check.specify(recipe)
+    return specs
+
+
+def _check_daxes(entries: Mapping[str, FlowEntry], file: SourceFile, problems: Problems) -> None:
+    holders: dict[str, str] = {}
+    for dact, entry in entries.items():
+        path = ("flows", dact, "dax")
+        if entry.dax is None:
+            problems.add(file, path, 'is missing: three hexadecimal digits in quotes, such as "02B"')
+        elif not _DAX.fullmatch(entry.dax):
+            problems.add(file, path, f"should be three hexadecimal digits (it is {entry.dax!r})")
+        elif (holder := holders.setdefault(entry.dax.upper(), dact)) != dact:
+            problems.add(file, path, f"{entry.dax!r} is already the dax of {holder}")
+
+
+@dataclass(frozen=True, slots=True)
+class _FlowCheck:
+    """One flow under examination."""
+
+    dact: str
+    entry: FlowEntry
+    vocabulary: Vocabulary
+    file: SourceFile
+    problems: Problems
+
+    def _add(self, path: Path, message: str) -> None:
+        self.problems.add(self.file, ("flows", self.dact, *path), message)
+
+    def _known(self, path: Path, name: str, known: Collection[str], kind: str) -> bool:
+        return self.problems.check_known(self.file, ("flows", self.dact, *path), name, known, kind)
+
+    def check_references(self, flows: Collection[str], given: Collection[str]) -> None:
+        """`given`: every name that some flow outputs."""
+        if self.entry.intent is None:
+            self._add(("intent",), f"is missing: one of {', '.join(self.vocabulary.intents)}")
+        else:
+            self._known(("intent",), self.entry.intent, self.vocabulary.intents, "intent")
+        for index, other in enumerate(self.entry.edge_flows):
+            self._known(("edge_flows", index), other, flows, "flow")
+        if self.entry.fallback == self.dact:
+            self._add(("fallback",), "a flow cannot fall back to itself")
+        elif self.entry.fallback is not None:
+            self._known(("fallback",), self.entry.fallback, flows, "flow")
+        for index, name in enumerate(self.entry.inputs):
+            if name not in given:
+                self._add(("inputs", index), f"no flow outputs {name!r}{suggest(name, given)}")
+        self._check_examples()
+        self._check_slots()
+        self._check_tools()
+        if self.entry.mode is Mode.SKILL and self.dact not in self.vocabulary.skills:
+            self._add(("mode",), f"mode skill needs skills/{self.dact}/SKILL.md")
+
+    def _has_skill(self) -> bool:
+        """Whether a model may find what no slot gives."""
+        named = self.dact in self.vocabulary.skills
+        return self.entry.mode is Mode.SKILL or (self.entry.mode is Mode.AUTO and named)
+
+    def _check_examples(self) -> None:
+        for index, example in enumerate(self.entry.examples):
+            for name in _PLACEHOLDER.findall(example):
+                if name not in self.entry.slots:
+                    message = f"{{{name}}} is no slot of the flow{suggest(name, self.entry.slots)}"
+                    self._add(("examples", index), message)
+
+    def _check_slots(self) -> None:
+        for name, slot in self.entry.slots.items():
+            path: Path = ("slots", name)
+            if slot.type is None:
+                self._add((*path, "type"), f"is missing: one of {', '.join(self.vocabulary.slot_types)}")
+            else:
+                self._known((*path, "type"), _canonical(slot.type), self.vocabulary.slot_types, "slot type")
+            if slot.entity is not None:
+                self._known((*path, "entity"), slot.entity, self.vocabulary.entities, "entity")
+            elif slot.open:
+                self._add((*path, "open"), "only a slot with an entity can be open")
+            for index, other in enumerate(slot.depends_on):
+                self._known((*path, "depends_on", index), other, self.entry.slots, "slot")
+            self._check_values(path, slot)
+        self._check_groups()
+
+    def _check_values(self, path: Path, slot: SlotEntry) -> None:
+        if slot.type in _NEEDS_VALUES and not slot.values and slot.entity is None:
+            self._add((*path, "values"), f"is missing: a slot of type {slot.type} names its values")
+        if slot.values:
+            for value in slot.synonyms:
+                if value not in slot.values:
+                    self._add((*path, "synonyms", value), f"is not among values{suggest(value, slot.values)}")
+        if slot.type == "category" and slot.values and slot.default not in (None, *slot.values):
+            self._add((*path, "default"), f"is not among values: {slot.default!r}")
+        if None not in (slot.minimum, slot.maximum) and slot.minimum > slot.maximum:  # type: ignore[operator]
+            self._add((*path, "minimum"), f"is above maximum ({slot.minimum} > {slot.maximum})")
+        if slot.pattern is not None and slot.type != "exact":
+            self._add((*path, "pattern"), "a pattern belongs to slots of type exact")
+        if _canonical(slot.type) not in _BOUNDED and (slot.minimum is not None or slot.maximum is not None):
+            key = "minimum" if slot.minimum is not None else "maximum"
+            self._add((*path, key), f"bounds belong to slots of type {', '.join(_BOUNDED)}")
+
+    def _check_groups(self) -> None:
+        sizes = Counter(group for slot in self.entry.slots.values() if (group := _group(slot)))
+        for name, slot in self.entry.slots.items():
+            if slot.group is not None and slot.priority is not Priority.ELECTIVE:
+                self._add(("slots", name, "group"), "only elective slots have a group")
+            elif (group := _group(slot)) and sizes[group] < 2:
+                self._add(
+                    ("slots", name, "group"), f"elective group {group!r} has one member; it needs two or more"
+                )
+
+    def _check_tools(self) -> None:
+        results: set[str] = set()
+        for index, use in enumerate(self.entry.tools):
+            path: Path = ("tools", index)
+            if use.tool_id is None:
+                self._add((*path, "tool_id"), "is missing")
+            elif self._known((*path, "tool_id"), use.tool_id, self.vocabulary.tools, "tool"):
+                tool = self.vocabulary.tools[ToolId(use.tool_id)]
+                self._check_mapping(path, use, tool, results)
+                results |= set(input_names(tool.output_schema))
+
+    def _check_mapping(self, path: Path, use: ToolUseEntry, tool: ToolSpec, results: set[str]) -> None:
+        sources = {*self.entry.slots, *self.entry.inputs}
+        inputs = input_names(tool.input_schema)
+        for name, source in use.slot_mapping.items():
+            place = (*path, "slot_mapping", name)
+            if name not in inputs:
+                self._add(place, f"{tool.tool_id} has no input {name!r}{suggest(name, inputs)}")
+            elif source not in sources:
+                self._add(place, f"there is no slot {source!r}{suggest(source, sources)}")
+        available = {*use.slot_mapping, *sources, *results}
+        missing = [name for name in required_names(tool.input_schema) if name not in available]
+        if missing and not self._has_skill():
+            names = ", ".join(repr(name) for name in missing)
+            self._add((*path, "slot_mapping"), f"nothing gives the required input {names} of {tool.tool_id}")
+
+    def specify(self, recipe: tuple[RecipeStep, ...] = ()) -> FlowSpec:
+        """The flow as the core knows it; meaningful only when no problem was found."""
+        entry = self.entry
+        return FlowSpec(
+            dact=Dact(self.dact),
+            dax=(entry.dax or "").upper(),
+            intent=entry.intent or "",
+            family=self.vocabulary.intents.get(entry.intent or "", Family.CONVERSE),
+            description=entry.description,
+            examples=entry.examples,
+            slots={name: _specify_slot(name, slot) for name, slot in entry.slots.items()},
+            inputs=entry.inputs,
+            outputs=entry.outputs,
+            edge_flows=tuple(Dact(name) for name in entry.edge_flows),
+            fallback=Dact(entry.fallback) if entry.fallback else None,
+            tools=self._uses(),
+            confirm=entry.confirm,
+            mode=entry.mode,
+            reflect=entry.reflect,
+            freshness=_specify_freshness(entry.freshness),
+            options=entry.options,
+            recipe=recipe,
+        )
+
+    def _uses(self) -> tuple[ToolUse, ...]:
+        """Complete the mappings: an input left out takes the slot or flow input of its own name,
+        unless an earlier tool of the flow gives it.
+        """
+        uses: list[ToolUse] = []
+        results: set[str] = set()
+        for use in self.entry.tools:
+            tool = self.vocabulary.tools.get(ToolId(use.tool_id or ""))
+            names = input_names(tool.input_schema) if tool else []
+            sources = {*self.entry.slots, *self.entry.inputs} - results
+            implied = {name: name for name in names if name in sources}
+            uses.append(ToolUse(ToolId(use.tool_id or ""), implied | dict(use.slot_mapping)))
+            results |= set(input_names(tool.output_schema)) if tool else set()
+        return tuple(uses)
+
+
+def _specify_freshness(entry: FreshnessEntry | None) -> Freshness | None:
+    return None if entry is None else Freshness(entry.turns, entry.of, entry.otherwise, entry.wait_s)
+
+
+def _canonical(name: str | None) -> str:
+    """``free text`` is the same as ``free_text``."""
+    return (name or "").strip().replace(" ", "_")
+
+
+def _group(slot: SlotEntry) -> str | None:
+    return (slot.group or "choice") if slot.priority is Priority.ELECTIVE else None
+
+
+def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
+    return SlotSpec(
+        name=name,
+        type=_canonical(slot.type),
+        priority=slot.priority,
+        group=_group(slot),
+        entity=slot.entity,
+        values=slot.values,
+        minimum=slot.minimum,
+        maximum=slot.maximum,
+        prompt=slot.prompt,
+        default=slot.default,
+        description=slot.description,
+        synonyms={word.lower(): value for value, words in slot.synonyms.items() for word in words},
+        depends_on=slot.depends_on,
+        pattern=slot.pattern,
+        open=slot.open,
+        samples=slot.samples,
+    )

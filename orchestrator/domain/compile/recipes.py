@@ -1,0 +1,103 @@
+"""From the declared steps of a Plan flow to its recipe: names, references, what passes between steps (PL-1).
+
+A step refers to earlier ones only, so that no plan goes round in circles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from orchestrator.dialogue.specification import Binding, Condition, Family, RecipeStep
+from orchestrator.domain.compile.problems import Path, Problems, SourceFile, suggest
+from orchestrator.domain.schema import FlowEntry, StepEntry
+from orchestrator.types import Dact, Json
+
+NO_STEPS = frozenset({Family.PLAN, Family.INTERNAL})
+"""A plan within a plan is refused; housekeeping is nobody's step."""
+_NOT = "not "
+
+
+@dataclass(slots=True)
+class RecipeCheck:
+    """One Plan flow under examination. `families`: of the intents; `seen`: the steps so far."""
+
+    dact: str
+    entry: FlowEntry
+    flows: Mapping[str, FlowEntry]
+    families: Mapping[str, Family]
+    file: SourceFile
+    problems: Problems
+    seen: dict[str, FlowEntry] = field(default_factory=dict[str, FlowEntry])
+
+    def compile(self) -> tuple[RecipeStep, ...]:
+        if self.entry.plan and self.families.get(self.entry.intent or "") is not Family.PLAN:
+            self.problems.add(
+                self.file, ("flows", self.dact, "plan"), "only flows of the intent Plan have steps"
+            )
+        return tuple(self._step(place, step) for place, step in enumerate(self.entry.plan))
+
+    def _add(self, path: Path, message: str) -> None:
+        self.problems.add(self.file, ("flows", self.dact, "plan", *path), message)
+
+    def _step(self, place: int, step: StepEntry) -> RecipeStep:
+        flow = self._flow(place, step)
+        if step.name in self.seen:
+            self._add((place, "name"), f"there are two steps {step.name!r}")
+        for slot in step.slots:
+            if flow is not None and slot not in flow.slots and slot not in flow.inputs:
+                known = [*flow.slots, *flow.inputs]
+                self._add((place, "slots", slot), f"{step.flow} has no slot {slot!r}{suggest(slot, known)}")
+        for index, name in enumerate(step.needs):
+            if name not in self.seen:
+                self._add(
+                    (place, "needs", index), f"there is no earlier step {name!r}{suggest(name, self.seen)}"
+                )
+        compiled = RecipeStep(
+            name=step.name,
+            dact=Dact(step.flow or ""),
+            purpose=step.purpose,
+            slots={name: self._bind((place, "slots", name), body) for name, body in step.slots.items()},
+            needs=step.needs,
+            when=self._conditions((place, "when"), step.when),
+            joins_when=self._conditions((place, "joins_when"), step.joins_when),
+            optional=step.optional,
+            tell=step.tell,
+            otherwise=step.otherwise,
+        )
+        if flow is not None:
+            self.seen[step.name] = flow
+        return compiled
+
+    def _flow(self, place: int, step: StepEntry) -> FlowEntry | None:
+        flow = self.flows.get(step.flow or "")
+        if flow is None:
+            self._add(
+                (place, "flow"), f"there is no flow {step.flow!r}{suggest(step.flow or '', self.flows)}"
+            )
+        elif (family := self.families.get(flow.intent or "")) in NO_STEPS:
+            name = family.value if family is not None else ""
+            self._add((place, "flow"), f"{step.flow} is a {name} flow, which cannot be a step of a plan")
+        return flow
+
+    def _conditions(self, path: Path, texts: tuple[str, ...]) -> tuple[Condition, ...]:
+        return tuple(
+            Condition(self._bind((*path, index), text.removeprefix(_NOT)), text.startswith(_NOT))
+            for index, text in enumerate(texts)
+        )
+
+    def _bind(self, path: Path, body: Json) -> Binding:
+        binding = Binding.read(body)
+        if binding.step is not None:
+            giver = self.seen.get(binding.step)
+            if giver is None:
+                self._add(
+                    path, f"there is no earlier step {binding.step!r}{suggest(binding.step, self.seen)}"
+                )
+            elif binding.name not in giver.outputs:
+                known = suggest(binding.name, giver.outputs)
+                self._add(path, f"the step {binding.step!r} gives no {binding.name!r}{known}")
+        elif binding.name and binding.name not in self.entry.slots:
+            known = suggest(binding.name, self.entry.slots)
+            self._add(path, f"the plan has no slot {binding.name!r}{known}")
+        return binding

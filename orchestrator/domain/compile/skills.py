@@ -1,0 +1,105 @@
+"""From the SKILL.md files to skills (PX-5): front matter checked against the flow and the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from orchestrator.dialogue.specification import Mode
+from orchestrator.domain.compile.problems import Problems, SourceFile
+from orchestrator.domain.guarding import Language, read_guarded_inputs
+from orchestrator.domain.model import SkillSpec, ToolSpec
+from orchestrator.domain.schema import FlowEntry, SkillEntry
+from orchestrator.types import Dact, ToolId
+
+MOST_TOOLS = 3
+"""Tools of the flow that a skill gets; with those of every skill there are five to seven."""
+
+
+@dataclass(frozen=True, slots=True)
+class SkillSource:
+    """One SKILL.md: the front matter as data, the rest as text."""
+
+    file: SourceFile
+    text: str
+
+
+def compile_skills(
+    sources: Mapping[str, SkillSource],
+    flows: Mapping[str, FlowEntry],
+    tools: Mapping[ToolId, ToolSpec],
+    problems: Problems,
+) -> dict[Dact, SkillSpec]:
+    """Check every skill by itself and against its flow."""
+    skills: dict[Dact, SkillSpec] = {}
+    for dact, source in sources.items():
+        known = problems.check_known(source.file, (), dact, flows, "flow")
+        if not known or source.file.body is None:
+            continue
+        entry = problems.read(SkillEntry, source.file, (), source.file.body)
+        skill = _specify(dact, entry, source.text, flows[dact])
+        _check(skill, entry, source.file, flows[dact], problems)
+        _check_code(skill, source.file, tools, problems)
+        skills[skill.dact] = skill
+    return skills
+
+
+def _specify(dact: str, entry: SkillEntry, text: str, flow: FlowEntry) -> SkillSpec:
+    of_flow = tuple(use.tool_id for use in flow.tools if use.tool_id)
+    return SkillSpec(
+        dact=Dact(dact),
+        description=entry.description,
+        instructions=text.strip(),
+        criteria=entry.criteria,
+        tools=tuple(ToolId(name) for name in (of_flow if entry.tools is None else entry.tools)),
+        language=entry.language,
+        reflect=flow.reflect if entry.reflect is None else entry.reflect,
+        result=entry.result,
+    )
+
+
+def _check(
+    skill: SkillSpec, entry: SkillEntry, file: SourceFile, flow: FlowEntry, problems: Problems
+) -> None:
+    for key in ("name", "description"):
+        if not getattr(entry, key):
+            problems.add(file, (key,), "is missing in the front matter")
+    if entry.name and entry.name.replace("-", "_") != skill.dact:
+        problems.add(file, ("name",), f"should be the name of its folder and flow, {skill.dact}")
+    if not skill.instructions:
+        problems.add(file, (), "has no text below its front matter: what should the model do?")
+    if skill.reflect and not skill.criteria:
+        problems.add(file, ("criteria",), "is missing: reflection judges a result by criteria")
+    of_flow = [use.tool_id for use in flow.tools if use.tool_id]
+    for index, name in enumerate(entry.tools or ()):
+        problems.check_known(file, ("tools", index), name, of_flow, "tool of the flow")
+    if flow.mode is not Mode.DIRECT and not 1 <= len(skill.tools) <= MOST_TOOLS:
+        count = len(skill.tools) or "none"
+        problems.add(
+            file, ("tools",), f"a skill has one to {MOST_TOOLS} tools of its flow; there are {count}"
+        )
+
+
+def _check_code(
+    skill: SkillSpec, file: SourceFile, tools: Mapping[ToolId, ToolSpec], problems: Problems
+) -> None:
+    if skill.result is not None:
+        try:
+            Draft202012Validator.check_schema(skill.result)
+        except SchemaError as error:
+            problems.add(file, ("result", *error.path), f"is no valid JSON Schema: {error.message}")
+        else:
+            if skill.result.get("type") != "object":
+                problems.add(file, ("result", "type"), "should be 'object'")
+    taken: set[Language] = {
+        one.language
+        for name in skill.tools
+        if name in tools
+        for one in read_guarded_inputs(tools[name].input_schema)
+    }
+    if taken and skill.language not in taken:
+        names = ", ".join(sorted(taken))
+        problems.add(file, ("language",), f"its tools take code: say which language it writes ({names})")

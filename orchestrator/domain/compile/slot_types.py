@@ -1,0 +1,107 @@
+"""The slot types of a domain: the universal ones, those it takes from the library, and its own (FS-4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from orchestrator.dialogue.slots import (
+    LIBRARY_TYPES,
+    UNIVERSAL_TYPES,
+    Rejected,
+    SlotType,
+    SlotTypes,
+    Valid,
+    Verdict,
+)
+from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.domain.compile.entities import find_callable
+from orchestrator.domain.compile.problems import Path, Problems, SourceFile
+from orchestrator.domain.compile.tools import Services
+from orchestrator.domain.schema import FlowEntry, SlotTypeEntry
+from orchestrator.types import Json
+
+MAX_OWN_TYPES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledTypes:
+    """`patterns`: by name of the own type, what its values look like in a text."""
+
+    types: SlotTypes
+    patterns: Mapping[str, re.Pattern[str]]
+
+
+def compile_slot_types(
+    entries: Mapping[str, SlotTypeEntry],
+    flows: Mapping[str, FlowEntry],
+    services: Services,
+    file: SourceFile,
+    problems: Problems,
+) -> CompiledTypes:
+    """Own types are those declared, and those of the library that slots use."""
+    own = {name: _compile(name, entry, services, file, problems) for name, entry in entries.items()}
+    borrowed = sorted(_types_in_use(flows) & (set(LIBRARY_TYPES) - set(own)))
+    if len(own) + len(borrowed) > MAX_OWN_TYPES:
+        names = ", ".join([*own, *borrowed])
+        message = (
+            f"a domain has at most {MAX_OWN_TYPES} slot types besides the universal ones; here are {names}"
+        )
+        problems.add(file, ("slot_types",), message)
+    taken = [kind for kind in own.values() if kind is not None][:MAX_OWN_TYPES]
+    types = SlotTypes({**UNIVERSAL_TYPES, **{kind.name: kind for kind in (*_library(borrowed), *taken)}})
+    patterns = {name: re.compile(entry.pattern) for name, entry in entries.items() if entry.pattern}
+    return CompiledTypes(types, patterns)
+
+
+def _types_in_use(flows: Mapping[str, FlowEntry]) -> set[str]:
+    return {slot.type for flow in flows.values() for slot in flow.slots.values() if slot.type is not None}
+
+
+def _library(names: Iterable[str]) -> list[SlotType]:
+    return [LIBRARY_TYPES[name] for name in names]
+
+
+def _compile(
+    name: str, entry: SlotTypeEntry, services: Services, file: SourceFile, problems: Problems
+) -> SlotType | None:
+    path: Path = ("slot_types", name)
+    if name in UNIVERSAL_TYPES:
+        problems.add(file, path, "is the name of a universal slot type; choose another")
+        return None
+    if (entry.pattern is None) == (entry.validator is None):
+        if name in LIBRARY_TYPES and entry.pattern is None:
+            return LIBRARY_TYPES[name]
+        problems.add(file, (*path, "pattern"), "a type has a pattern or a validator, and only one of them")
+        return None
+    if entry.validator is None:
+        return SlotType(name, _by_pattern(entry), entry.description)
+    validator = find_callable(entry.validator, services, file, (*path, "validator"), problems)
+    return None if validator is None else SlotType(name, _by_callable(validator), entry.description)
+
+
+def _by_pattern(entry: SlotTypeEntry) -> Callable[[Json, SlotSpec], Verdict]:
+    pattern = re.compile(entry.pattern or "")
+
+    def check(value: Json, spec: SlotSpec) -> Verdict:
+        text = " ".join(value.split()) if isinstance(value, str) else ""
+        text = text.upper() if entry.uppercase else text
+        if text and pattern.fullmatch(text):
+            return Valid(text)
+        wanted = f"; it is {entry.description}" if entry.description else ""
+        return Rejected(f"That is no {spec.name.replace('_', ' ')}{wanted}.")
+
+    return check
+
+
+def _by_callable(validator: Callable[[Json], Json]) -> Callable[[Json, SlotSpec], Verdict]:
+    """A domain's validator returns the value to keep, or raises ValueError with the reason."""
+
+    def check(value: Json, spec: SlotSpec) -> Verdict:  # noqa: ARG001 - the shape of a check
+        try:
+            return Valid(validator(value))
+        except (ValueError, TypeError) as error:
+            return Rejected(str(error))
+
+    return check

@@ -1,0 +1,185 @@
+"""From the manifest to tool specifications (PX-8): schemas, implementations, compensations."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import SchemaError
+
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.domain.compile.endpoints import find_http_mistakes, find_mcp_mistakes
+from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
+from orchestrator.domain.configuration import Resilience
+from orchestrator.domain.guarding import find_mistakes
+from orchestrator.domain.model import Implementation, ToolSpec
+from orchestrator.domain.schema import ToolEntry, ToolsFile
+from orchestrator.types import JsonObject, ToolId
+
+Services = Mapping[str, Any]
+"""Public names of a domain's services.py."""
+
+
+def compile_tools(
+    file: SourceFile, services: Services, resilience: Resilience, problems: Problems
+) -> dict[ToolId, ToolSpec]:
+    """Check the manifest against itself and against services.py."""
+    entries = problems.read(ToolsFile, file, (), file.body).tools
+    known = {name for entry in entries.values() for name in _names(entry)}
+    for tool_id, entry in entries.items():
+        for name in entry.approval_above:
+            path = ("tools", tool_id, "approval_above", name)
+            problems.check_known(file, path, name, sorted(known), "input or output")
+        _check_schemas(tool_id, entry, file, problems)
+        _check_guarded(tool_id, entry, file, problems)
+        _check_implementation(tool_id, entry, services, file, problems)
+        for key, other in (("compensation", entry.compensation), ("status_query", entry.status_query)):
+            if other is not None:
+                problems.check_known(file, ("tools", tool_id, key), other, entries, "tool")
+    return {ToolId(tool_id): _specify(tool_id, entry, resilience) for tool_id, entry in entries.items()}
+
+
+def _names(entry: ToolEntry) -> list[str]:
+    return [*input_names(entry.input_schema), *input_names(entry.output_schema)]
+
+
+def input_names(schema: JsonObject) -> list[str]:
+    """Names of the inputs (or outputs) that a schema describes."""
+    properties = schema.get("properties")
+    return list(properties) if is_object(properties) else []
+
+
+def required_names(schema: JsonObject) -> list[str]:
+    required = schema.get("required")
+    return [name for name in required if isinstance(name, str)] if is_list(required) else []
+
+
+def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec:
+    implementation, target, options = _target(entry)
+    return ToolSpec(
+        tool_id=ToolId(tool_id),
+        name=entry.name or tool_id.replace("_", " ").capitalize(),
+        description=entry.description,
+        input_schema=entry.input_schema,
+        output_schema=entry.output_schema,
+        idempotent=entry.idempotent,
+        timeout_ms=entry.timeout_ms or resilience.tool_timeout_ms,
+        implementation=implementation,
+        target=target,
+        accesses_private_data="accesses_private_data" in entry.tags,
+        receives_untrusted_input="receives_untrusted_input" in entry.tags,
+        communicates_externally="communicates_externally" in entry.tags,
+        requires_approval=entry.requires_approval,
+        approval_above=dict(entry.approval_above),
+        approval=entry.approval,
+        max_retries=resilience.tool_retries if entry.max_retries is None else entry.max_retries,
+        rate_limit_rpm=entry.rate_limit_rpm,
+        cache_ttl_ms=entry.cache_ttl_ms,
+        compensation=ToolId(entry.compensation) if entry.compensation else None,
+        status_query=ToolId(entry.status_query) if entry.status_query else None,
+        options=options,
+    )
+
+
+def _target(entry: ToolEntry) -> tuple[Implementation, str, JsonObject]:
+    if entry.http is not None:
+        return Implementation.HTTP, entry.http.url, entry.http.model_dump(mode="json", exclude={"url"})
+    if entry.mcp is not None:
+        return Implementation.MCP, entry.mcp.tool, entry.mcp.model_dump(mode="json", exclude={"tool"})
+    return Implementation.SERVICE, entry.service or "", {}
+
+
+def _check_schemas(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
+    for key, schema in (("input_schema", entry.input_schema), ("output_schema", entry.output_schema)):
+        path = ("tools", tool_id, key)
+        if not schema:
+            problems.add(file, path, "is missing: describe an object with a JSON Schema")
+            continue
+        try:
+            Draft202012Validator.check_schema(schema)
+        except SchemaError as error:
+            problems.add(file, (*path, *error.path), f"is no valid JSON Schema: {error.message}")
+            continue
+        if schema.get("type") != "object":
+            problems.add(file, (*path, "type"), "should be 'object'")
+        elif missing := [name for name in required_names(schema) if name not in input_names(schema)]:
+            problems.add(
+                file, (*path, "required"), f"names what properties does not have: {', '.join(missing)}"
+            )
+
+
+def _check_guarded(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
+    for name, message in find_mistakes(entry.input_schema):
+        problems.add(file, ("tools", tool_id, "input_schema", "properties", name), message)
+
+
+def _check_implementation(
+    tool_id: str, entry: ToolEntry, services: Services, file: SourceFile, problems: Problems
+) -> None:
+    given = [key for key in ("service", "http", "mcp") if getattr(entry, key) is not None]
+    path = ("tools", tool_id)
+    if len(given) != 1:
+        problems.add(file, (*path, given[1]) if given else (*path, "service"), _one_of(given))
+    elif entry.service is not None:
+        place = (*path, "service")
+        _check_method(
+            entry.service, entry.input_schema, services, lambda message: problems.add(file, place, message)
+        )
+    elif entry.http is not None:
+        names, required = input_names(entry.input_schema), required_names(entry.input_schema)
+        for key, message in find_http_mistakes(entry.http, names, required):
+            problems.add(file, (*path, "http", key), message)
+    elif entry.mcp is not None:
+        for key, message in find_mcp_mistakes(entry.mcp):
+            problems.add(file, (*path, "mcp", *key), message)
+
+
+def _one_of(given: list[str]) -> str:
+    if not given:
+        return "is missing: say what implements the tool (service, http or mcp)"
+    return f"a tool has one implementation; this one has {' and '.join(given)}"
+
+
+def _check_method(target: str, schema: JsonObject, services: Services, report: Callable[[str], None]) -> None:
+    class_name, dot, method_name = target.partition(".")
+    if not dot or not method_name:
+        report("should be Class.method of services.py")
+        return
+    service = services.get(class_name)
+    if not isinstance(service, type):
+        classes = [name for name, value in services.items() if isinstance(value, type)]
+        report(f"services.py has no class {class_name!r}{suggest(class_name, classes)}")
+        return
+    if not _can_be_made(service):
+        report(f"{class_name} should be made with one argument, the ServiceContext")
+    method = getattr(service, method_name, None)
+    if not callable(method):
+        methods = [name for name in vars(service) if not name.startswith("_")]
+        report(f"{class_name} in services.py has no method {method_name!r}{suggest(method_name, methods)}")
+        return
+    for message in _unfit(method, schema):
+        report(f"{target} {message}")
+
+
+def _can_be_made(service: type) -> bool:
+    try:
+        inspect.signature(service).bind(None)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _unfit(method: Callable[..., Any], schema: JsonObject) -> list[str]:
+    """Say which inputs the method does not take, and which parameters no input fills."""
+    parameters = list(inspect.signature(method).parameters.values())[1:]
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+        return []
+    taken = {parameter.name for parameter in parameters} - {"call"}
+    needed = {parameter.name for parameter in parameters if parameter.default is inspect.Parameter.empty}
+    unknown = [name for name in input_names(schema) if name not in taken]
+    unfilled = sorted(needed - {"call"} - set(required_names(schema)))
+    return [f"takes no {name!r}, which input_schema has" for name in unknown] + [
+        f"needs {name!r}, which input_schema does not require" for name in unfilled
+    ]

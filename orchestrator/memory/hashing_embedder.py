@@ -1,0 +1,103 @@
+"""Embeddings without a model: words and parts of words, hashed to places of a vector.
+
+The same text gives the same vector in every process. It knows spelling and words in common, not meaning.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
+from math import sqrt
+from zlib import crc32
+
+from orchestrator.errors import ModelNotAllowed, ModelUnavailable
+from orchestrator.memory.tokenizer import find_terms
+from orchestrator.ports.documents import Embedded, Embedder
+from orchestrator.telemetry import get_logger
+
+DIMENSIONS = 384
+GRAM = 4
+PAIR_WEIGHT = 0.5
+GRAM_WEIGHT = 0.6
+"""Of all parts of one word together."""
+
+
+class HashedEmbedder:
+    """Implements `ports.documents.Embedder`."""
+
+    def __init__(self, dimensions: int = DIMENSIONS) -> None:
+        self._dimensions = dimensions
+        self.space = f"hashed-{dimensions}-1"
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """See `Embedder`; it never fails."""
+        return Embedded(self.space, tuple(self.vector(text) for text in texts))
+
+    def vector(self, text: str) -> tuple[float, ...]:
+        """Of length 1; without a word in it the first axis, since a vector of nothing has no direction."""
+        places = [0.0] * self._dimensions
+        counts: dict[str, float] = {}
+        for feature, weight in _features(find_terms(text)):
+            counts[feature] = counts.get(feature, 0.0) + weight
+        for feature, weight in counts.items():
+            number = crc32(feature.encode())
+            sign = 1.0 if number & 1 else -1.0
+            places[(number >> 1) % self._dimensions] += sign * sqrt(weight)
+        length = sqrt(sum(value * value for value in places))
+        if not length:
+            places[0] = length = 1.0
+        return tuple(value / length for value in places)
+
+
+def _features(terms: Sequence[str]) -> Iterator[tuple[str, float]]:
+    for term in terms:
+        yield f"w {term}", 1.0
+        padded = f"^{term}$"
+        grams = [padded[start : start + GRAM] for start in range(max(1, len(padded) - GRAM + 1))]
+        for gram in grams:
+            yield f"g {gram}", (GRAM_WEIGHT / len(grams)) ** 2
+    for left, right in pairwise(terms):
+        yield f"p {left} {right}", PAIR_WEIGHT**2
+
+
+COOLING_S = 60.0
+REFUSED_S = 3600.0
+"""An endpoint that says no (no such route, no such model) is asked again after this time."""
+
+_log = get_logger(__name__)
+
+
+class StandingIn:
+    """Implements `ports.documents.Embedder`; documents embedded meanwhile are embedded anew later.
+
+    Args:
+        clock: monotonic seconds.
+    """
+
+    def __init__(
+        self, wanted: Embedder, instead: Embedder, *, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._wanted = wanted
+        self._instead = instead
+        self._clock = clock
+        self._away_until = 0.0
+
+    @property
+    def space(self) -> str:
+        """See `Embedder`."""
+        return self._chosen().space
+
+    async def embed(self, texts: Sequence[str]) -> Embedded:
+        """See `Embedder`; it never fails as long as the second one does not."""
+        if self._chosen() is self._wanted:
+            try:
+                return await self._wanted.embed(texts)
+            except ModelUnavailable as error:
+                refused = isinstance(error, ModelNotAllowed)
+                self._away_until = self._clock() + (REFUSED_S if refused else COOLING_S)
+                _log.warning("Embeddings are made without a model for a while.", why=str(error))
+        return await self._instead.embed(texts)
+
+    def _chosen(self) -> Embedder:
+        return self._wanted if self._clock() >= self._away_until else self._instead

@@ -1,0 +1,1 @@
+"""The prompts that ship, one Markdown file each. `orchestrator.models.templates` reads them."""

@@ -1,0 +1,81 @@
+"""Undoes what a tool has done, with the compensation that the tool declares (RT-12).
+
+A compensation is a call like any other: what needs an approval waits for one.
+"""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.records import EffectNote, EffectStatus
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.pex.calls.approval import hold_for_approval
+from orchestrator.pex.calls.unknown_outcome import settle_by_query
+from orchestrator.pex.execution import Execution, GaveUp, Parked
+from orchestrator.tools.toolbox import Tool, ToolData, ToolError
+from orchestrator.tools.trifecta import find_bound_exceeded, tools_to_approve
+from orchestrator.turns.step import UnknownOutcome
+from orchestrator.types import FlowId, JsonObject
+
+_UNDO = "undo_first"
+
+
+def undo_before(flow: BaseFlow, done: FlowId) -> None:
+    """Let a flow that is carried out again begin with undoing what the earlier one did."""
+    flow.notes[_UNDO] = done
+
+
+async def undo_first(run: Execution) -> Parked | GaveUp | None:
+    """Undo what was asked to be undone; None to go on.
+
+    What cannot be undone is told, and the flow is not carried out again.
+    """
+    done = run.flow.notes.get(_UNDO)
+    for note in [note for note in run.context.changes.state.effects if note.flow_id == done and note.stands]:
+        outcome = await _undo(run, note)
+        if isinstance(outcome, Parked):
+            return outcome
+        if outcome is not None:
+            run.context.changes.remark(RemarkKind.FAILED, message=outcome, category="compensation")
+            run.context.changes.state.stack.invalidate(run.flow, FAILED)
+            return GaveUp()
+        run.context.changes.remark(RemarkKind.UNDONE, summary=note.summary)
+    run.flow.notes.pop(_UNDO, None)
+    return None
+
+
+async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
+    """Undo one effect; its inputs come from the call's result and arguments. Text: why it could not be."""
+    tool = run.tools.find(note.compensation) if note.compensation is not None else None
+    if tool is None:
+        return "This cannot be undone."
+    known = {**note.slots, **note.arguments, **note.result}
+    inputs = {name: known[name] for name in tool.inputs if name in known}
+    cause = _why_approve(run, tool, known)
+    if cause is not None and (parked := hold_for_approval(run, tool, inputs, cause)) is not None:
+        return parked
+    return await _call(run, note, tool, inputs)
+
+
+def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
+    """Why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
+    run.gated.update(tools_to_approve([tool], run.context.changes.state.labels))
+    return run.gated.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
+
+
+async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject) -> str | None:
+    context, undone = run.context, note.fingerprint or None
+    outcome = await run.tools.call(context, note.flow_id, tool, inputs, compensates=undone)
+    if isinstance(outcome, UnknownOutcome):
+        settled = await settle_by_query(
+            context, run.tools, note.flow_id, tool, inputs, outcome, compensates=undone
+        )
+        outcome = settled or outcome
+    match outcome:
+        case ToolData():
+            note.status = EffectStatus.COMPENSATED
+            return None
+        case ToolError(_, message):
+            return message
+        case UnknownOutcome():
+            return f"I cannot tell whether it was undone ({tool.spec.name}), and I do not try it twice."

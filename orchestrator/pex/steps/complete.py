@@ -1,0 +1,52 @@
+"""The end of a flow that did what it is for: outputs kept, state set, flags set (PX-14)."""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.memory.notes import NoteKind
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Execution
+from orchestrator.pex.skills.components import write_note
+from orchestrator.types import Json
+
+LONGEST_SNIPPET = 160
+SHORT = 40
+
+
+async def complete(run: Execution, policy: Choices) -> None:
+    """Mark the flow Completed; its outputs stay with it for flows that take them (FS-7).
+
+    With only a part of the results it stays Active, and the state says so.
+    """
+    state = run.context.changes.state
+    await _reflect(run)
+    if run.warning is not None:
+        state.flags.has_issues = True
+        return
+    run.flow.outputs.update(policy.outputs(run))
+    run.context.world.registry.learn(run.flow)
+    state.stack.complete(run.flow, run.context.now)
+    state.ambiguity.resolve(flow_id=run.flow.flow_id)
+    state.flags.has_issues = run.frame is not None and run.frame.warning is not None
+
+
+async def _reflect(run: Execution) -> None:
+    """Three sentences on what was done, what was found and how it ended; not the raw data (PX-14)."""
+    flow = run.flow
+    what = flow.spec.description or flow.title
+    given = ", ".join(f"{name} {value}" for name, value in flow.values().items() if value is not None)
+    found = ", ".join(f"{name} {_sum_up(value)}" for name, value in run.data.items())
+    end = "It is done." if run.warning is None else f"It is not complete: {run.warning}"
+    await write_note(run, f"{what}: {given or 'nothing was given'}"[:LONGEST_SNIPPET], NoteKind.RESULT)
+    await write_note(run, f"{what} found: {found or 'nothing'}"[:LONGEST_SNIPPET], NoteKind.RESULT)
+    await write_note(run, f"{what}: {end}"[:LONGEST_SNIPPET], NoteKind.RESULT)
+
+
+def _sum_up(value: Json) -> str:
+    """Counts for lists and objects; short values as they are."""
+    if is_list(value):
+        return f"({len(value)} rows)"
+    if is_object(value):
+        return f"({len(value)} values)"
+    text = str(value)
+    return text if len(text) <= SHORT else f"{text[:SHORT]}…"

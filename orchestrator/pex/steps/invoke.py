@@ -1,0 +1,104 @@
+"""Which way a flow is carried out: its tools in order, or a skill (PX-5, PX-7)."""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.dialogue.specification import Mode
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.calls.direct import call_in_order
+from orchestrator.pex.choices import Choices, Skills
+from orchestrator.pex.execution import Ending, Execution, Failed
+from orchestrator.pex.outcome import Failure, Interrupted, Success, Uncertain
+from orchestrator.pex.skills.components import write_note
+from orchestrator.types import Json, JsonObject, ToolId
+
+
+def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
+    """DIRECT or SKILL; None when the flow needs a model and none can be asked.
+
+    Under `auto` a flow is carried out directly when its slots map completely onto its tools' inputs,
+    or when there is no skill for it.
+    """
+    spec = run.flow.spec
+    if spec.mode is Mode.DIRECT:
+        return Mode.DIRECT
+    has_skill = spec.dact in run.context.world.domain.skills
+    if spec.mode is Mode.AUTO and (not has_skill or maps_completely(run)):
+        return Mode.DIRECT
+    return Mode.SKILL if skills is not None and skills.can_run(spec.dact) else None
+
+
+def maps_completely(run: Execution) -> bool:
+    """Whether every required input has a slot, a flow input or an earlier tool's output to come from."""
+    spec = run.flow.spec
+    known = {*spec.slots, *spec.inputs}
+    for use in spec.tools:
+        tool = run.tools.find(use.tool_id)
+        if tool is None or any(use.slot_mapping.get(name, name) not in known for name in tool.required):
+            return False
+        known |= _output_names(tool.spec.output_schema)
+    return bool(spec.tools)
+
+
+def _output_names(schema: Json) -> set[str]:
+    """Names of what a tool gives, also of the rows in its lists."""
+    if not is_object(schema):
+        return set()
+    names: set[str] = set()
+    properties: JsonObject = schema.get("properties") or {}
+    for name, body in properties.items():
+        names.add(name)
+        if is_object(body):
+            names |= _output_names(body.get("items"))
+    return names
+
+
+async def invoke(run: Execution, policy: Choices) -> Ending | None:
+    """Carry the flow out; None when there are results to go on with."""
+    match choose_mode(run, policy.skills):
+        case Mode.DIRECT:
+            return await call_in_order(run, policy)
+        case None:
+            task = run.flow.spec.description or run.flow.title
+            message = f"“{task}” needs a language model, and none is available at the moment."
+            return Failed(FailureCategory.SERVER_ERROR, message, check="model_available")
+        case _:
+            return await _run_skill(run, policy)
+
+
+async def _run_skill(run: Execution, policy: Choices) -> Ending | None:
+    assert policy.skills is not None
+    match await policy.skills.run(run, policy):
+        case Success(data, entries):
+            run.data, run.by_skill = _prefer_tools(run, data), True
+            for entry in entries:
+                await write_note(run, entry)
+            return None
+        case Failure(_, message, partial) if partial:
+            run.data, run.by_skill = _prefer_tools(run, partial), True
+            run.warning = message
+            return None
+        case Failure(category, message, _, retryable):
+            return Failed(category, message, retryable=retryable and not _had_effect(run))
+        case Uncertain(reason, context):
+            return Failed(FailureCategory.VALIDATION_ERROR, reason, uncertain=True, evidence=context)
+        case Interrupted(ending):
+            return ending
+
+
+def _prefer_tools(run: Execution, data: JsonObject) -> JsonObject:
+    """What a tool that changed something returned for an output counts more than what the model says of it."""
+    told = dict(data)
+    for tool_id, returned in zip(run.used, run.returned, strict=True):
+        if _changes(run, tool_id):
+            told |= {name: returned[name] for name in run.flow.spec.outputs if name in returned}
+    return told
+
+
+def _had_effect(run: Execution) -> bool:
+    return any(_changes(run, tool_id) for tool_id in run.used)
+
+
+def _changes(run: Execution, tool_id: ToolId) -> bool:
+    tool = run.tools.find(tool_id)
+    return tool is not None and not tool.spec.idempotent

@@ -1,0 +1,110 @@
+"""What to do when a flow could not be carried out (PX-16). It chooses and returns; the Agent acts.
+
+The ladder: retry once, gather context, re-route, ask the user. A hard-coded fallback bypasses it. A
+value that a tool turned away is asked for again, which is the user's rung reached early because
+nothing else could know better.
+"""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.calls.candidate import drop_candidate
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Recover, Recovery, Rung
+from orchestrator.telemetry import SignalType
+
+GATHERED = "gathered"
+"""In a flow's notes: the values with which context was gathered for it."""
+
+ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_ERROR})
+
+
+def recover(run: Execution, policy: Choices, failure: Failed) -> Ending:
+    """Choose the way out of a failure."""
+    if failure.check is not None:
+        return failure
+    ending = _choose(run, policy, failure)
+    if isinstance(ending, NeedsInput):  # a rung that somebody else climbs is signalled there
+        category = failure.category.value
+        run.context.log.signal(
+            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.ASK_AGAIN, category=category
+        )
+    return ending
+
+
+def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Recover:
+    target = policy.fallback(run, failure)
+    if target is not None:
+        return Recover(Recovery.FALLBACK, failure, target)
+    if (failure.uncertain or failure.retryable) and _climb(run, Recovery.RETRY):
+        return Recover(Recovery.RETRY, failure)
+    if failure.uncertain:
+        return Recover(_next_rung(run), failure)
+    if failure.category in ABOUT_VALUES and _values_of_user(run):
+        return _ask_again(run, failure)
+    return Recover(Recovery.ESCALATE, failure)
+
+
+def _next_rung(run: Execution) -> Recovery:
+    """Beyond the retry: each rung once in a turn, and gathering only where somebody gathers, and only
+    once with the same values.
+    """
+    known = run.flow.notes.get(GATHERED)
+    if run.context.recall.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):
+        return Recovery.GATHER
+    return Recovery.REROUTE if _climb(run, Recovery.REROUTE) else Recovery.ESCALATE
+
+
+def _climb(run: Execution, rung: Recovery) -> bool:
+    """Take a rung, unless this flow has taken it in this turn."""
+    step = (run.flow.flow_id, rung.value)
+    if step in run.context.changes.climbed:
+        return False
+    run.context.changes.climbed.add(step)
+    return True
+
+
+def _values_of_user(run: Execution) -> list[str]:
+    """Filled slots that the user could have meant otherwise."""
+    given = (SlotSource.USER, SlotSource.INHERITED, SlotSource.MEMORY)
+    return [name for name, slot in run.flow.slots.items() if slot.source in given]
+
+
+def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
+    """Say what was wrong; ask for the one value anew, or which of several to change."""
+    flow, state = run.flow, run.context.changes.state
+    run.context.changes.remark(
+        RemarkKind.FAILED, dact=flow.spec.dact, category=failure.category.value, message=failure.message
+    )
+    drop_candidate(flow)
+    names = _values_of_user(run)
+    if len(names) == 1:
+        flow.clear(names[0])
+        run.filled = frozenset()
+        state.ambiguity.declare(
+            Level.SPECIFIC, flow_id=flow.flow_id, slot=names[0], turn_id=run.context.ids.turn_id
+        )
+    else:
+        state.ambiguity.declare(
+            Level.PARTIAL,
+            flow_id=flow.flow_id,
+            options=change_options(run, names),
+            turn_id=run.context.ids.turn_id,
+            metadata={"about": "change"},
+        )
+    return NeedsInput()
+
+
+def change_options(run: Execution, names: list[str]) -> list[Option]:
+    flow_id = run.flow.flow_id
+    return [
+        Option(
+            label=f"Change the {name.replace('_', ' ')}",
+            action_name="change_slot",
+            payload={"flow_id": flow_id, "slot": name},
+        )
+        for name in names
+    ]

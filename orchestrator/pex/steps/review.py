@@ -1,0 +1,62 @@
+"""Slot review (PX-4): fill what can be filled without asking, then ask for the first slot that is missing."""
+
+from __future__ import annotations
+
+from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.memory.user_memory import can_be_remembered
+from orchestrator.pex.execution import Execution, NeedsInput
+from orchestrator.ports.preferences import Preference, Source
+from orchestrator.tools.trifecta import join_labels
+
+
+async def review(run: Execution) -> NeedsInput | None:
+    """Fill from what the flow can find itself; a slot still missing becomes the open question."""
+    flow, state = run.flow, run.context.changes.state
+    if run.context.recall.recent_turns is not None and flow.needs_to_think():
+        await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
+    await _recall(run)
+    missing = flow.missing()
+    if missing:
+        state.ambiguity.declare(
+            Level.SPECIFIC, flow_id=flow.flow_id, slot=missing[0].name, turn_id=run.context.ids.turn_id
+        )
+        return NeedsInput()
+    run.filled = frozenset(flow.slots)
+    return None
+
+
+async def _recall(run: Execution) -> None:
+    """Fill from what is remembered of the user, when a flow begins; what was assumed is told.
+
+    Slots that need no value are filled only with what the user said themselves.
+    """
+    flow, preferences = run.flow, run.context.recall.preferences
+    if preferences is None or len(flow.turn_ids) > 1:
+        return
+    empty = [
+        spec for spec in flow.spec.slots.values() if spec.name not in flow.slots and can_be_remembered(spec)
+    ]
+    if not empty:
+        return
+    needed = {spec.name for spec in flow.open_slots()}
+    found = {
+        name: preference
+        for name, preference in (await preferences.rules(flow, empty)).items()
+        if name in needed or preference.source is Source.EXPLICIT
+    }
+    if found:
+        _assume(run, found)
+
+
+def _assume(run: Execution, found: dict[str, Preference]) -> None:
+    flow, context = run.flow, run.context
+    values = {name: preference.value for name, preference in found.items()}
+    flow.fill_slots_by_label(values, turn_id=context.ids.turn_id, source=SlotSource.MEMORY)
+    taken = [name for name in found if name in flow.slots]
+    for name in taken:
+        join_labels(context.changes.state, found[name].labels, "what is remembered of you")
+    if taken:
+        told = {name: flow.slots[name].value for name in taken}
+        context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=told)

@@ -1,0 +1,151 @@
+"""Decides about plans: how a request is decomposed, what a finished step changes, whether the goal is met.
+
+Declared recipes and rules decide where they can, a model where it is wanted and at hand. Stacking and telling
+are the business of the policy and the Agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.json_values import is_list
+from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.plans.advisor import Advisor
+from orchestrator.plans.changes import Change, Outcome, revise
+from orchestrator.plans.drafts import Draft, Ground, Refused, check_draft
+from orchestrator.plans.recipe import apply_rules, count_steps, due_steps, find_missing, make_step
+from orchestrator.telemetry import SignalType
+from orchestrator.types import JsonObject
+
+WORTH_A_TREE = 4
+"""From this many steps on a decomposition is searched for under `auto` (PL-5)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decomposed:
+    """`search`: the record of the tree search, if there was one."""
+
+    steps: tuple[PlanStep, ...]
+    source: str
+    problems: tuple[str, ...] = ()
+    search: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`missing`: what of the goal is not met, for the user."""
+
+    complete: bool
+    missing: tuple[str, ...] = ()
+    summary: str = ""
+
+
+class Planner:
+    """One per domain and process."""
+
+    def __init__(self, advisor: Advisor, ground: Ground) -> None:
+        self._advisor = advisor
+        self._ground = ground
+
+    async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
+        """The steps of a request, or more of them for one whose goal is not met. None: nobody knows any."""
+        room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
+        if room <= 0:
+            return None
+        if plan.spec.recipe and not self._always_asks(context):
+            return self._follow_recipe(plan, room)
+        found = await self._ask_for_steps(plan, context, room) if self._may_ask(context) else None
+        return found or (self._follow_recipe(plan, room) if plan.spec.recipe else None)
+
+    def _follow_recipe(self, plan: PlanFlow, room: int) -> Decomposed | None:
+        steps = tuple(make_step(declared) for declared in due_steps(plan)[:room])
+        return Decomposed(steps, "recipe") if steps else None
+
+    async def _ask_for_steps(self, plan: PlanFlow, context: TurnContext, room: int) -> Decomposed | None:
+        draft = await self._advisor.decompose(plan, context, self._ground, room)
+        if draft is None:
+            return None
+        if isinstance(draft, Refused):
+            context.log.failed_check("planning", "decomposition", " ".join(draft.reasons), plan.flow_id)
+            return None
+        record: JsonObject | None = None
+        if self._is_worth_a_tree(draft, context):
+            outcome = await self._advisor.search(draft, plan, context, self._ground, room)
+            record = outcome.record(Draft.show)
+            draft = outcome.best.state if outcome.best is not None else draft
+            context.log.signal(
+                "planning", SignalType.PLAN, plan.flow_id, search=record["calls"], chosen=record["chosen"]
+            )
+        return Decomposed(draft.steps, "model", draft.problems, record)
+
+    def _is_worth_a_tree(self, draft: Draft, context: TurnContext) -> bool:
+        mode = context.world.domain.config.plans.tree_search
+        return mode == "on" or (mode == "auto" and len(draft.steps) >= WORTH_A_TREE)
+
+    async def check(
+        self, plan: PlanFlow, context: TurnContext, *, trouble: bool, news: Sequence[str] = ()
+    ) -> list[Change]:
+        """The replanning check (PL-2): change the plan for what has been found; empty: continue.
+
+        `trouble`: a step failed or was refused, a value was corrected, or something was found
+        meanwhile. `news`: what, for a model.
+        """
+        limit = context.world.domain.config.plans.max_sub_flows
+        changes = apply_rules(plan, context, limit)
+        waiting = any(not step.is_finished for step in plan.steps)
+        wanted = not plan.spec.recipe or trouble or self._always_asks(context)
+        if wanted and waiting and self._may_ask(context):
+            room = limit - count_steps(plan)
+            body = await self._advisor.replan(plan, context, limit, news)
+            if body is not None:
+                changes += self._follow_advice(plan, context, body, room)
+        return changes
+
+    def _follow_advice(
+        self, plan: PlanFlow, context: TurnContext, body: JsonObject, room: int
+    ) -> list[Change]:
+        why = str(body.get("reason") or "")[:200]
+        remaining = [step for step in plan.steps if not step.is_finished]
+        if body["decision"] == "stop":
+            return revise(plan, context, [], why)
+        if body["decision"] != "change":
+            return []
+        rest = _without(plan, remaining)
+        room += len(remaining)
+        draft = check_draft(body, rest, context.world.domain.flows, self._ground, room, context.now)
+        if isinstance(draft, Refused):
+            context.log.failed_check("planning", "replanning", " ".join(draft.reasons), plan.flow_id)
+            return []
+        return revise(plan, context, list(draft.steps), why)
+
+    async def judge(self, plan: PlanFlow, context: TurnContext) -> Verdict:
+        """Whether the goal is met: by the steps, and by a model where one is to be asked (PL-3)."""
+        missing = find_missing(plan)
+        asked = self._always_asks(context) or not plan.spec.recipe
+        body = await self._advisor.judge(plan, context) if asked and self._may_ask(context) else None
+        if body is None:
+            return Verdict(not missing, tuple(missing))
+        named = body.get("missing")
+        lacking = [str(part)[:120] for part in named] if is_list(named) else []
+        complete = bool(body["complete"]) and not missing
+        return Verdict(complete, tuple(missing or lacking), str(body.get("summary") or "")[:1000])
+
+    def _may_ask(self, context: TurnContext) -> bool:
+        return context.world.domain.config.plans.model != "off" and self._advisor.available
+
+    def _always_asks(self, context: TurnContext) -> bool:
+        return context.world.domain.config.plans.model == "on"
+
+
+def _without(plan: PlanFlow, steps: list[PlanStep]) -> PlanFlow:
+    """The same plan with only what is over, for the names that new steps may take."""
+    rest = type(plan)(plan.started_at, flow_id=plan.flow_id)
+    rest.slots, rest.goal = plan.slots, plan.goal
+    rest.steps = [step for step in plan.steps if all(step is not other for other in steps)]
+    return rest
+
+
+__all__ = ["Change", "Decomposed", "Outcome", "Planner", "Verdict"]

@@ -1,0 +1,135 @@
+"""The policy of Plan flows: decompose at first, judge at last (PL-1, PL-3). What happens in between is the Agent's.
+
+Public to domains, as `BasePolicy` is.
+"""
+
+from __future__ import annotations
+
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.lifecycle import FAILED
+from orchestrator.dialogue.plan import add_steps, stack_steps
+from orchestrator.dialogue.remark import Remark, RemarkKind
+from orchestrator.errors import FailureCategory
+from orchestrator.pex.execution import Ending, Execution, Failed, GaveUp, Stacked
+from orchestrator.pex.policy import BasePolicy, Step
+from orchestrator.plans import Decomposed, Planner, Verdict
+from orchestrator.plans.changes import note_pushed, note_revision
+from orchestrator.plans.recipe import BY_MODEL, apply_rules
+from orchestrator.types import Json, JsonObject
+
+LONGEST_FACT = 60
+"""Longer values are not told in a list of what the steps have found."""
+
+
+class PlanPolicy(BasePolicy):
+    """`planner` is given by whoever puts the Agent together."""
+
+    planner: Planner
+
+    def steps(self) -> tuple[Step, ...]:
+        return (self.check, self.review, self.check_slots, self.decide, self.complete, self.verify)
+
+    async def decide(self, run: Execution) -> Ending | None:
+        """Stack sub-flows, or say that the goal is met (None), or that it cannot be."""
+        plan = run.flow
+        if not isinstance(plan, PlanFlow):
+            return Failed(FailureCategory.SERVER_ERROR, "I cannot plan that.", check="plan_flow")
+        if plan.rounds == 0:
+            return await self._begin(run, plan)
+        verdict = await self.planner.judge(plan, run.context)
+        if verdict.complete:
+            self._report(run, plan, verdict)
+            note_revision(run.context, plan, "finished")
+            return None
+        return await self._go_on(run, plan, verdict)
+
+    async def _begin(self, run: Execution, plan: PlanFlow) -> Ending:
+        found = await self.planner.decompose(plan, run.context)
+        if found is None:
+            message = "I do not know which steps this takes. Please ask me for them one by one."
+            return Failed(FailureCategory.SERVER_ERROR, message, check="decomposition")
+        return self._stack(run, plan, found, "decomposed")
+
+    async def _go_on(self, run: Execution, plan: PlanFlow, verdict: Verdict) -> Ending:
+        """The goal is not met: more sub-flows, within the budget, else an honest end."""
+        config = run.context.world.domain.config.plans
+        if plan.rounds < config.max_rounds:
+            found = await self.planner.decompose(plan, run.context)
+            if found is not None:
+                return self._stack(run, plan, found, "expand")
+        self._report(run, plan, verdict)
+        note_revision(run.context, plan, "unfinished", "; ".join(verdict.missing))
+        run.context.changes.remark(
+            RemarkKind.PLAN_UNFINISHED,
+            flow_id=plan.flow_id,
+            missing=list(verdict.missing),
+            done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
+            reasons=_reasons(plan, run.context),
+        )
+        run.context.changes.state.stack.invalidate(plan, FAILED)
+        return GaveUp()
+
+    def _stack(self, run: Execution, plan: PlanFlow, found: Decomposed, outcome: str) -> Ending:
+        context = run.context
+        add_steps(plan, list(found.steps))
+        plan.rounds += 1
+        if found.source == "model":
+            plan.notes[BY_MODEL] = True
+        for change in apply_rules(plan, context, context.world.domain.config.plans.max_sub_flows):
+            note_revision(context, plan, change.outcome.value, change.why)
+        more: JsonObject = {"source": found.source, "problems": list(found.problems)}
+        if found.search is not None:
+            more["search"] = found.search
+        note_revision(context, plan, outcome, "", **more)
+        note_pushed(
+            context, stack_steps(context.changes.state.stack, plan, context.world.domain.flows, context.now)
+        )
+        context.changes.state.flags.has_plan = True
+        waiting = [step.label for step in plan.steps if not step.is_finished]
+        if len(waiting) > 1:
+            context.changes.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting)
+        return Stacked()
+
+    def _report(self, run: Execution, plan: PlanFlow, verdict: Verdict) -> None:
+        """What the plan's template can tell."""
+        run.data.update(
+            {
+                "goal": plan.goal,
+                "summary": verdict.summary,
+                "missing": list(verdict.missing),
+                "steps": [_tell_step(step.label, step.is_done, step.outputs) for step in plan.steps],
+                "found": _merge(plan),
+            }
+        )
+        run.context.changes.findings[plan.flow_id] = run.data
+
+
+def _tell_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
+    facts = [
+        f"{name.replace('_', ' ')} {value}"
+        for name, value in outputs.items()
+        if isinstance(value, str | int | float)
+        and not isinstance(value, bool)
+        and len(str(value)) <= LONGEST_FACT
+    ]
+    return {"label": label, "done": done, "outputs": outputs, "facts": facts}
+
+
+def _merge(plan: PlanFlow) -> JsonObject:
+    """The outputs of all steps, by the step's name."""
+    return {step.name: step.outputs for step in plan.steps if step.outputs}
+
+
+def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
+    """Why steps were not done, but for what this turn has told already."""
+    told = {part.values.get("message") for part in context.changes.messages if isinstance(part, Remark)}
+    return [
+        {"label": step.label, "why": step.note}
+        for step in plan.steps
+        if step.note
+        and step.note not in told
+        and step.is_finished
+        and not step.is_done
+        and not step.was_dropped_by_user
+    ]

@@ -1,0 +1,163 @@
+"""Declared plans: their steps as they apply to one request (PL-1). No model is asked."""
+
+from __future__ import annotations
+
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.json_values import copy_json, same_value
+from orchestrator.dialogue.plan import add_steps, drop_step
+from orchestrator.dialogue.plan_step import ANSWERED, BOUND, PlanStep
+from orchestrator.dialogue.specification import RecipeStep
+from orchestrator.plans.bindings import holds, resolve
+from orchestrator.plans.changes import Change, Outcome
+from orchestrator.types import FlowId, new_id
+
+BY_MODEL = "by_model"
+"""The note of a plan whose steps a model chose: what is declared does not join it, and what the model
+gave up before it was begun is not missed."""
+
+
+def make_step(declared: RecipeStep) -> PlanStep:
+    return PlanStep(
+        flow_id=FlowId(new_id("flow")),
+        dact=declared.dact,
+        name=declared.name,
+        purpose=declared.purpose,
+        slots={slot: binding.serialize() for slot, binding in declared.slots.items()},
+        needs=declared.needs,
+        optional=declared.optional,
+        tell=declared.tell,
+    )
+
+
+def due_steps(plan: PlanFlow) -> list[RecipeStep]:
+    """Declared steps that should be part of the plan by now and are not; none where a model made the plan."""
+    if plan.notes.get(BY_MODEL):
+        return []
+    return [
+        declared
+        for declared in plan.spec.recipe
+        if plan.step_named(declared.name) is None
+        and all(holds(plan, condition) for condition in declared.joins_when)
+        and not fails(plan, declared)
+    ]
+
+
+def fails(plan: PlanFlow, declared: RecipeStep) -> bool:
+    """Whether a condition of the step is known not to hold."""
+    return any(holds(plan, condition) is False for condition in declared.when)
+
+
+def declared_step(plan: PlanFlow, name: str) -> RecipeStep | None:
+    return next((declared for declared in plan.spec.recipe if declared.name == name), None)
+
+
+def find_missing(plan: PlanFlow) -> list[str]:
+    """Labels of what was wanted and not done; what the user gave up is not wanted any more."""
+    wanted = {step.name for step in plan.steps} | {declared.name for declared in due_steps(plan)}
+    return [label for name in _in_order(plan, wanted) if (label := _lacking(plan, name))]
+
+
+def _in_order(plan: PlanFlow, names: set[str]) -> list[str]:
+    known = [declared.name for declared in plan.spec.recipe] + [step.name for step in plan.steps]
+    return [name for name in dict.fromkeys(known) if name in names]
+
+
+def _lacking(plan: PlanFlow, name: str) -> str:
+    step, declared = plan.step_named(name), declared_step(plan, name)
+    if step is None:
+        return "" if declared is None or declared.optional else declared.purpose or name.replace("_", " ")
+    given_up = step.was_dropped_by_user or (step.was_never_begun and plan.notes.get(BY_MODEL))
+    return "" if step.optional or step.is_done or given_up else step.label
+
+
+def apply_rules(plan: PlanFlow, context: TurnContext, limit: int) -> list[Change]:
+    """Change the plan until no rule says anything more. `limit`: how many sub-flows it may have."""
+    changes: list[Change] = []
+    while (change := _prune(plan, context) or _expand(plan, limit)) is not None:
+        changes.append(change)
+    return changes
+
+
+def _prune(plan: PlanFlow, context: TurnContext) -> Change | None:
+    for step in plan.steps:
+        if not step.is_planned and not _is_waiting(step, context):
+            continue
+        change = _why_prune(plan, step, context)
+        if change is not None:
+            drop_step(context.changes.state.stack, plan, step, change.why, context.now)
+            return change
+    return None
+
+
+def _is_waiting(step: PlanStep, context: TurnContext) -> bool:
+    """It has come to the top in this very round, and nothing was done for it."""
+    active = context.changes.state.stack.active
+    return active is not None and active.flow_id == step.flow_id and BOUND not in active.notes
+
+
+def _why_prune(plan: PlanFlow, step: PlanStep, context: TurnContext) -> Change | None:
+    failed = next((name for name in step.needs if _has_failed(plan, name)), None)
+    if failed is not None:
+        needed = plan.step_named(failed)
+        why = f"it needs “{needed.label if needed else failed}”, which was not done"
+        return Change(Outcome.PRUNE, (step.label,), why)
+    declared = declared_step(plan, step.name)
+    if declared is not None and fails(plan, declared):
+        return Change(Outcome.PRUNE, (step.label,), declared.otherwise or "it is not called for")
+    answer = _find_answer(plan, step, context)
+    if answer is None:
+        return None
+    step.outputs = {name: copy_json(value) for name, value in answer.outputs.items()}
+    return Change(Outcome.PRUNE, (step.label,), ANSWERED, matters=False)
+
+
+def _has_failed(plan: PlanFlow, name: str) -> bool:
+    step = plan.step_named(name)
+    return step is not None and step.is_finished and not step.is_done
+
+
+def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFlow | None:
+    """A completed flow that did the very same without changing anything: same task, same values, all known."""
+    values = resolve(plan, step)
+    if len(values) < len(step.slots) or not values:
+        return None
+    done = [*context.changes.state.completed, *(flow for flow in context.changes.finished if flow.outputs)]
+    for flow in reversed(done):
+        same = flow.dact == step.dact and flow.spec.outputs and flow.outputs
+        if same and _had(flow, values) and not _had_effect(flow, context):
+            return flow
+    return None
+
+
+def _had(flow: BaseFlow, values: dict[str, object]) -> bool:
+    return all(same_value(flow.value(name), value) for name, value in values.items())
+
+
+def _had_effect(flow: BaseFlow, context: TurnContext) -> bool:
+    return any(note.flow_id == flow.flow_id for note in context.changes.state.effects)
+
+
+def _expand(plan: PlanFlow, limit: int) -> Change | None:
+    """The next declared step whose conditions hold by now, if there is room for it."""
+    due = due_steps(plan)
+    if not due or count_steps(plan) >= limit:
+        return None
+    place = [declared.name for declared in plan.spec.recipe].index(due[0].name)
+    earlier = {declared.name for declared in plan.spec.recipe[:place]}
+    step = make_step(due[0])
+    add_steps(plan, [step])
+    _move_before_later_ones(plan, step, earlier)
+    return Change(Outcome.EXPAND, (step.label,))
+
+
+def _move_before_later_ones(plan: PlanFlow, step: PlanStep, earlier: set[str]) -> None:
+    """Where the recipe has it: before the planned steps that the recipe declares after it."""
+    plan.steps.remove(step)
+    later = (i for i, other in enumerate(plan.steps) if not other.is_finished and other.name not in earlier)
+    plan.steps.insert(next(later, len(plan.steps)), step)
+
+
+def count_steps(plan: PlanFlow) -> int:
+    """Sub-flows that count towards the budget: all but those given up before they were begun."""
+    return sum(not step.was_never_begun for step in plan.steps)

@@ -1,1 +1,0 @@
-"""The prompts that ship, one Markdown file each. `orchestrator.prompting.templates` reads them."""

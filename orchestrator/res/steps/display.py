@@ -1,0 +1,226 @@
+"""What is shown beside the words: a frame with its block, pages and notes (RS-5).
+
+A block says how the frame's `data` is shown; it holds no copy of them. What cannot be shown as it was
+meant is shown as something simpler, and says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from enum import StrEnum
+
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.res.charts import Drawn, draw, find_chart_fault
+from orchestrator.res.markup import to_plain
+from orchestrator.res.templates import Templates
+from orchestrator.res.wording import name_slot, show_slot
+from orchestrator.types import Json, JsonObject
+
+LOOKED_AT = 20
+"""Rows from which columns and their kinds are told."""
+MOST_ITEMS = 40
+"""Facts on a card."""
+
+
+class BlockType(StrEnum):
+    TABLE = "table"
+    CHART = "chart"
+    CARD = "card"
+    LIST = "list"
+    FORM = "form"
+    CONFIRMATION = "confirmation"
+    TOAST = "toast"
+
+
+def display(context: TurnContext, templates: Templates) -> JsonObject | None:
+    """The frame of the flow whose results are told last in this turn, as clients get it."""
+    frames = [
+        context.changes.frames[flow.flow_id]
+        for flow in context.changes.reported
+        if flow.flow_id in context.changes.frames
+    ]
+    if not frames:
+        return None
+    frame = degrade(frames[-1], templates)
+    block = {
+        "type": frame.display_type,
+        "title": frame.display_name,
+        "note": frame.warning,
+        **_BLOCKS[BlockType(frame.display_type)](frame, context),
+    }
+    return {**frame.serialize(), "block": block}
+
+
+def degrade(frame: Frame, templates: Templates) -> Frame:
+    """The frame itself when it can be shown as it was meant, else a simpler one with a note."""
+    if frame.display_type == BlockType.CHART:
+        return _settle_chart(frame, templates)
+    if frame.display_type not in _FITS:
+        return _simplify(frame, templates, f"I do not know how to show “{frame.display_type}”")
+    if not _FITS[BlockType(frame.display_type)](frame.data):
+        return _simplify(frame, templates, f"this is no {frame.display_type}")
+    return frame
+
+
+def _settle_chart(frame: Frame, templates: Templates) -> Frame:
+    """A chart's own specification, one drawn from its rows, or the rows themselves."""
+    if is_object(frame.data):
+        fault = find_chart_fault(frame.data)
+        if fault is None:
+            return frame
+        data = frame.data.get("data")
+        rows = data.get("values") if is_object(data) else None
+        return _simplify(replace(frame, data=_only_rows(rows)), templates, fault, chart=True)
+    drawn = draw(frame.data, frame.display_name, frame.chart_type)
+    if isinstance(drawn, Drawn):
+        return replace(frame, data=drawn.spec, chart_type=drawn.chart_type)
+    return _simplify(frame, templates, drawn.why, chart=True)
+
+
+def _only_rows(rows: Json) -> list[JsonObject]:
+    return [row for row in rows if is_object(row)] if is_list(rows) else []
+
+
+def _simplify(frame: Frame, templates: Templates, why: str, *, chart: bool = False) -> Frame:
+    rows = is_list(frame.data) and all(is_object(row) for row in frame.data)
+    kind = BlockType.TABLE if rows else BlockType.LIST if is_list(frame.data) else BlockType.CARD
+    note = to_plain(templates.render("chart_degraded" if chart else "degraded_display", why=why))
+    return replace(
+        frame,
+        display_type=kind.value,
+        chart_type=None,
+        rows=len(frame.data) if rows and frame.rows is None else frame.rows,
+        warning=note if frame.warning is None else f"{frame.warning} {note}",
+    )
+
+
+# Blocks: what a client needs besides the frame's data.
+
+
+def _table(frame: Frame, context: TurnContext) -> JsonObject:
+    rows: list[JsonObject] = frame.data
+    size = context.world.domain.config.generation.page_rows
+    total = max(frame.rows or 0, len(rows))
+    reachable = total if frame.table_id is not None else len(rows)
+    pages = max(1, -(-reachable // size))
+    return {
+        "columns": _read_columns(rows),
+        "rows": total,
+        "page": 1,
+        "pages": pages,
+        "page_rows": size,
+        "table_id": frame.table_id,
+        "actions": [_page_action(frame, "Next page", 2)] if pages > 1 else [],
+    }
+
+
+def _page_action(frame: Frame, label: str, page: int) -> JsonObject:
+    """An action for the client itself: it reads ``/v1/sessions/{id}/frames/{frame_id}/page/{page}``."""
+    payload = {"frame_id": frame.frame_id, "table_id": frame.table_id, "page": page}
+    return {"label": label, "name": "show_page", "payload": payload}
+
+
+def _read_columns(rows: list[JsonObject]) -> list[JsonObject]:
+    names = dict.fromkeys(name for row in rows[:LOOKED_AT] for name in row)
+    return [
+        {
+            "name": name,
+            "label": name_slot(name),
+            "type": _kind_of([row.get(name) for row in rows[:LOOKED_AT]]),
+        }
+        for name in names
+    ]
+
+
+def _kind_of(values: list[Json]) -> str:
+    known = [value for value in values if value is not None]
+    if known and all(isinstance(value, bool) for value in known):
+        return "boolean"
+    if known and all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in known):
+        return "number"
+    return "text"
+
+
+def _chart(frame: Frame, context: TurnContext) -> JsonObject:
+    del context
+    return {"language": "vega-lite", "chart_type": frame.chart_type}
+
+
+def _card(frame: Frame, context: TurnContext) -> JsonObject:
+    """Facts with names; what is nested is left to the frame's data."""
+    flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
+    facts = frame.data if is_object(frame.data) else {"value": frame.data}
+    return {
+        "items": [
+            {
+                "name": name,
+                "label": name_slot(name),
+                "value": show_slot(value, flow.slot(name), context.world.registry, context.now),
+            }
+            for name, value in facts.items()
+            if value is not None and not is_object(value) and not is_list(value)
+        ][:MOST_ITEMS]
+    }
+
+
+def _plain(frame: Frame, context: TurnContext) -> JsonObject:
+    del frame, context
+    return {}
+
+
+def _form(frame: Frame, context: TurnContext) -> JsonObject:
+    """A form of a policy's own: its data are the fields."""
+    del context
+    submit = {"label": "Send", "name": "fill_form", "payload": {"flow_id": frame.flow_id}}
+    return {"actions": [submit]}
+
+
+def _confirmation(frame: Frame, context: TurnContext) -> JsonObject:
+    payload = {"flow_id": frame.flow_id}
+    actions = [
+        {"label": "Yes", "name": "confirm", "payload": payload},
+        {"label": "No", "name": "deny", "payload": payload},
+    ]
+    return {**_card(frame, context), "actions": actions}
+
+
+_BLOCKS: Mapping[BlockType, Callable[[Frame, TurnContext], JsonObject]] = {
+    BlockType.TABLE: _table,
+    BlockType.CHART: _chart,
+    BlockType.CARD: _card,
+    BlockType.LIST: _plain,
+    BlockType.FORM: _form,
+    BlockType.CONFIRMATION: _confirmation,
+    BlockType.TOAST: _card,
+}
+
+
+def _is_table(data: Json) -> bool:
+    return is_list(data) and all(is_object(row) for row in data)
+
+
+def _is_one_thing(data: Json) -> bool:
+    return data is not None and not is_list(data)
+
+
+_FITS: Mapping[str, Callable[[Json], bool]] = {
+    BlockType.TABLE: _is_table,
+    BlockType.CARD: _is_one_thing,
+    BlockType.LIST: is_list,
+    BlockType.FORM: _is_table,
+    BlockType.CONFIRMATION: _is_one_thing,
+    BlockType.TOAST: _is_one_thing,
+}
+
+
+def show_code(frame: JsonObject | None) -> JsonObject | None:
+    """What was run for a frame, and in which language."""
+    code = frame.get("code") if frame is not None else None
+    if not code:
+        return None
+    first = code.lstrip().partition(" ")[0].casefold()
+    language = "sql" if first in {"select", "with", "from"} else "python"
+    return {"language": language, "code": code}

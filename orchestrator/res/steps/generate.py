@@ -1,0 +1,141 @@
+"""Words for what is done and for what there is to say (RS-3): one template per flow type, else the family's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from jinja2 import TemplateError
+
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.remark import Remark
+from orchestrator.domain.model import Domain
+from orchestrator.res.templates import Templates
+from orchestrator.res.wording import list_facts, name_doing, name_slot, show_slot, show_slots
+from orchestrator.telemetry import SignalType, get_logger
+from orchestrator.types import Json, JsonObject
+
+ROWS_AT_HAND = 100
+"""How many rows a base template can show or count."""
+
+_log = get_logger(__name__)
+
+
+def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
+    """What a flow's template can use: slots as shown, raw values, the tools' data by name, outputs, frame."""
+    data = context.changes.findings.get(flow.flow_id, {})
+    frame = context.changes.frames.get(flow.flow_id)
+    return {
+        "flow": {"dact": flow.dact, "title": flow.title, "description": flow.spec.description},
+        "doing": name_doing(flow),
+        "slots": show_slots(flow, context.world.registry, context.now),
+        "values": flow.values(),
+        "data": data,
+        "outputs": flow.outputs,
+        "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.now),
+        "found": _list_found(flow, data),
+        "rows": _rows_as_text(frame.data) if frame is not None and frame.display_type == "table" else None,
+        "warning": frame.warning if frame is not None else None,
+        "now": context.now,
+        "persona": context.world.domain.config.persona,
+    }
+
+
+def tell_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
+    """The answer of a completed flow: its own template, else the intent's, else the family's.
+
+    A template that fails, because a tool gave other data than its author thought of, gives way to
+    the base one: what was done is always told.
+    """
+    values = context_of(context, flow)
+    intent = flow.spec.intent.lower()
+    own = templates.first(flow.dact, intent)
+    base = templates.first(flow.spec.family.value.lower(), "completed") or "completed"
+    text = _try(templates, own, values, context, flow) if own is not None else None
+    if text is not None and own is not None:
+        return own, _warn(text, values["warning"], templates)
+    return base, _warn(templates.render(base, **values), values["warning"], templates)
+
+
+def _warn(text: str, warning: str | None, templates: Templates) -> str:
+    """What limits a result is told with it (RS-5), unless its template has done so."""
+    told = templates.render("warning", warning=warning) if warning else ""
+    return text if not told or told in text else f"{text}\n\n{told}"
+
+
+def tell_remark(context: TurnContext, remark: Remark, templates: Templates) -> tuple[str, str]:
+    """The words of a remark. `flow_id` among its values becomes what the assistant is about."""
+    name = remark.kind.value
+    values: dict[str, Json] = {
+        "persona": context.world.domain.config.persona,
+        "doing": "",
+        "facts": [],
+        **remark.values,
+    }
+    flow = _find_flow(context, remark.values.get("flow_id"))
+    if flow is not None:
+        values["doing"] = name_doing(flow)
+        values["facts"] = list_facts(
+            flow, {**flow.values(), **remark.values.get("arguments", {})}, context.world.registry, context.now
+        )
+        if "slots" in remark.values:
+            values["slots"] = [
+                {
+                    "name": name_slot(slot),
+                    "value": show_slot(value, flow.spec.slots.get(slot), context.world.registry, context.now),
+                }
+                for slot, value in remark.values["slots"].items()
+            ]
+    elif "dact" in remark.values:
+        values["doing"] = _doing_of(context.world.domain, remark.values["dact"])
+    return name, templates.render(name, **values)
+
+
+def _doing_of(domain: Domain, dact: str) -> str:
+    flow_type = domain.flows.get(dact)  # pyright: ignore[reportArgumentType]
+    return name_doing(flow_type) if flow_type is not None else name_slot(dact)
+
+
+def _find_flow(context: TurnContext, flow_id: str | None) -> BaseFlow | None:
+    if flow_id is None:
+        return None
+    known = [*context.changes.state.stack.flows, *context.changes.finished]
+    return next((flow for flow in known if flow.flow_id == flow_id), None)
+
+
+def try_template(
+    templates: Templates, name: str, values: Mapping[str, Json], context: TurnContext, flow: BaseFlow
+) -> str | None:
+    """Fill a domain's template; None, and a record of why, when it does not work."""
+    return _try(templates, name, values, context, flow)
+
+
+def _try(
+    templates: Templates, name: str, values: Mapping[str, Json], context: TurnContext, flow: BaseFlow
+) -> str | None:
+    try:
+        text = templates.render(name, **values)
+    except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
+        _log.warning("A template failed.", template=name, error=error, turn=context.ids.turn_id)
+        context.log.signal("res", SignalType.TEMPLATE, flow.flow_id, template=name, ok=False, why=str(error))
+        return None
+    return text
+
+
+def _list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
+    """Plain results of the tools that no slot has a place for."""
+    return [
+        {"name": name_slot(name), "value": "yes" if value is True else "no" if value is False else value}
+        for name, value in data.items()
+        if name not in flow.spec.slots and isinstance(value, (str, int, float))
+    ]
+
+
+def _rows_as_text(data: Json) -> list[str]:
+    rows = data if is_list(data) else []
+    return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]
+
+
+def _row_as_text(row: Json) -> str:
+    return ", ".join(str(value) for value in row.values()) if is_object(row) else str(row)

@@ -1,0 +1,213 @@
+"""Steps of a turn that must not be had twice: answered from the journal, else run and recorded (RT-8 … RT-10).
+
+Pure against `ports.lane.Lane`. The ledger is asked only for calls that are not idempotent. What a step
+does, its caller knows.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import orjson
+
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.errors import (
+    DeadlineExceeded,
+    LaneLost,
+    ParleyError,
+    StepFailed,
+    StepMismatch,
+    TurnCancelled,
+    Unavailable,
+)
+from orchestrator.ports.lane import Lane
+from orchestrator.runtime.live_events import Tell, tell_nobody
+from orchestrator.turns.approval import ApprovalRecord, Decision
+from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
+from orchestrator.turns.lease import Lease, Work
+from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
+from orchestrator.types import Json, JsonObject, TurnId
+
+UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
+"""Named errors that do not tell whether a call had an effect."""
+
+
+class Journal:
+    """The journal of one attempt of one turn. Cheap to make; belongs to one coroutine at a time."""
+
+    def __init__(self, lane: Lane, lease: Lease, work: Work, tell: Tell = tell_nobody) -> None:
+        self._lane = lane
+        self._tell = tell
+        self._lease = lease
+        self._turn_id = work.turn_id
+        self._journal = {step.key: step for step in work.steps}
+
+    @property
+    def turn_id(self) -> TurnId:
+        return self._turn_id
+
+    def idempotency_key(self, key: str) -> str:
+        """The key a tool may pass on; the same in every attempt of this turn."""
+        return f"{self._turn_id}:{key}"
+
+    async def call(
+        self,
+        key: str,
+        kind: str,
+        request: Json,
+        run: Callable[[str], Awaitable[Json]],
+        *,
+        idempotent: bool,
+        effect: Effect | None = None,
+    ) -> Json | UnknownOutcome:
+        """Give the recorded result of this step, or run it and record what it gives.
+
+        Args:
+            key: unique within the turn and the same in every attempt, e.g. ``tool:flight_book:1``.
+            kind: ``model`` or ``tool``.
+            request: what is asked, as JSON; guards against a key that changed its meaning.
+            run: makes the call; gets the idempotency key; returns JSON.
+            idempotent: False records the start first, so that it is never made twice unknowingly.
+            effect: what the call does to the world; what an earlier turn did is not done again.
+
+        Raises:
+            StepMismatch: the journal holds another request under this key.
+            StepFailed: the step failed in an earlier attempt.
+            LaneLost: the lane was taken over; stop.
+        """
+        step = _Call(key, kind, hash_request(request), idempotent, effect, self.idempotency_key(key))
+        known = self._journal.get(key)
+        if known is not None:
+            self._check_same(known, step.request_hash)
+            return await self._replay(known, step)
+        if effect is not None:
+            earlier = await self._lane.find_effect(self._lease, effect.fingerprint)
+            if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
+                return earlier.result
+            if earlier is not None and earlier.status in OPEN:
+                step.idempotency_key = earlier.idempotency_key
+                if not effect.again:
+                    return UnknownOutcome(key, earlier.idempotency_key)
+        if not idempotent:
+            await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
+        if kind != "tool" or not is_object(request):
+            return await self._run(step, run)
+        named: JsonObject = {"tool_id": request.get("tool_id")}
+        self._tell("tool_started", named)
+        result = await self._run(step, run)
+        self._tell("tool_finished", named)
+        return result
+
+    async def settle(
+        self,
+        unknown: UnknownOutcome,
+        kind: str,
+        request: Json,
+        result: Json,
+        effect: Effect | None = None,
+    ) -> None:
+        """Record what an unknown outcome turned out to be."""
+        step = _Call(unknown.key, kind, hash_request(request), False, effect, unknown.idempotency_key)
+        await self._record(step, StepStatus.FINISHED, result)
+
+    async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
+        """Decide a pending approval, once; a later attempt finds what the first one decided."""
+        return await self._lane.decide_approval(self._lease, approval_id, decision)
+
+    async def _run(self, step: _Call, run: Callable[[str], Awaitable[Json]]) -> Json:
+        try:
+            result = await run(step.idempotency_key)
+        except UNDECIDED:
+            raise
+        except ParleyError as error:
+            if not step.idempotent:
+                failure = {"code": error.code, "message": str(error)}
+                await self._record(step, StepStatus.FAILED, failure)
+            raise
+        await self._record(step, StepStatus.FINISHED, result)
+        return result
+
+    async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
+        effect = step.effect
+        if effect is not None:
+            await self._lane.adopt_effect(
+                self._lease,
+                self._turn_id,
+                known.key,
+                fingerprint=effect.fingerprint,
+                flow_id=effect.flow_id,
+            )
+        match known.status:
+            case StepStatus.FINISHED:
+                await self._mark_compensated(effect, known.result)
+                return known.result
+            case StepStatus.FAILED:
+                raise StepFailed(known.result["message"], cause=known.result["code"])
+            case StepStatus.STARTED:
+                if known.result is None:  # an earlier release kept no key, and always used this one
+                    return UnknownOutcome(known.key, step.idempotency_key)
+                return UnknownOutcome(known.key, known.result["idempotency_key"])
+
+    async def _mark_compensated(self, effect: Effect | None, result: Json) -> None:
+        if effect is None or effect.compensates is None:
+            return
+        if effect.judge(result) is LedgerStatus.DONE:
+            await self._lane.mark_compensated(self._lease, effect.compensates)
+
+    def _check_same(self, known: Step, request_hash: str) -> None:
+        if known.request_hash != request_hash:
+            raise StepMismatch(
+                f"Step {known.key!r} of turn {self._turn_id} differs from its earlier attempt."
+            )
+
+    async def _record(self, step: _Call, status: StepStatus, result: Json = None) -> None:
+        written = Step(step.key, step.kind, status, step.request_hash, result)
+        await self._lane.record(self._lease, self._turn_id, written, self._enter(step, status, result))
+        self._journal[step.key] = written
+        if status is StepStatus.FINISHED:
+            await self._mark_compensated(step.effect, result)
+
+    def _enter(self, step: _Call, status: StepStatus, result: Json) -> LedgerEntry | None:
+        """The step's line of the ledger."""
+        effect = step.effect
+        if effect is None:
+            return None
+        match status:
+            case StepStatus.STARTED:
+                known = LedgerStatus.STARTED
+            case StepStatus.FAILED:
+                known = LedgerStatus.FAILED
+            case StepStatus.FINISHED:
+                known = effect.judge(result)
+        return LedgerEntry(
+            session_id=self._lease.session_id,
+            fingerprint=effect.fingerprint,
+            turn_id=self._turn_id,
+            step_key=step.key,
+            idempotency_key=step.idempotency_key,
+            flow_id=effect.flow_id,
+            tool_id=effect.tool_id,
+            arguments=effect.arguments,
+            slots=effect.slots,
+            status=known,
+            result=result if known is LedgerStatus.DONE else None,
+        )
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call on its way through the journal."""
+
+    key: str
+    kind: str
+    request_hash: str
+    idempotent: bool
+    effect: Effect | None
+    idempotency_key: str
+
+
+def hash_request(request: Json) -> str:
+    """A short digest of a JSON request; the order of keys does not count."""
+    return hashlib.blake2b(orjson.dumps(request, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()

@@ -1,0 +1,275 @@
+"""Runs a session's lane: claim, think, commit, tell, next. The holder's side of RT-2 … RT-7.
+
+What a turn does is the Agent's matter; who may commit is decided in the store.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Protocol
+
+from orchestrator.errors import DeadlineExceeded, InvalidInput, LaneLost, ParleyError, TurnCancelled
+from orchestrator.ports.events import LiveEvents
+from orchestrator.ports.lane import Lane
+from orchestrator.ports.wakeup import Wakeup
+from orchestrator.redaction import hide_secrets
+from orchestrator.runtime.endings import (
+    Answered,
+    Ending,
+    Failed,
+    HandedBack,
+    Lost,
+    Stopped,
+    stopped_commit,
+)
+from orchestrator.runtime.journal import Journal
+from orchestrator.runtime.live_events import TurnHints
+from orchestrator.telemetry.logs import bind_turn, get_logger
+from orchestrator.telemetry.metrics import (
+    QUEUE_SECONDS,
+    TURN_SECONDS,
+    TURNS,
+    TURNS_FAILED,
+    TURNS_LOST,
+    labelled,
+)
+from orchestrator.telemetry.phases import Phase
+from orchestrator.telemetry.traces import note_failure, note_queued, turn_span
+from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.types import SessionId, TurnId
+
+RETRY_AFTER_S = 0.1
+RETRY_AT_MOST_AFTER_S = 2.0
+ERROR_LENGTH = 2000
+
+_log = get_logger(__name__)
+
+
+class TurnAgent(Protocol):
+    """What the lane asks of an agent."""
+
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
+        """Decide everything the turn changes. Writes nothing but journal steps and effects of tools."""
+        ...
+
+
+Agents = Callable[[str], Awaitable[TurnAgent]]
+"""Gives the agent of a domain."""
+
+
+class LaneRunner:
+    """Runs lanes side by side on one event loop.
+
+    Args:
+        outbox_filled: called after a commit that has something to send.
+    """
+
+    def __init__(
+        self,
+        lane: Lane,
+        live: LiveEvents,
+        wakeup: Wakeup,
+        agents: Agents,
+        *,
+        outbox_filled: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._lane = lane
+        self._live = live
+        self._wakeup = wakeup
+        self._agents = agents
+        self._outbox_filled = outbox_filled
+        self._thinking: dict[TurnId, asyncio.Task[None]] = {}
+        self._cancelled: set[TurnId] = set()
+        self._owed: dict[SessionId, tuple[Lease, str | None]] = {}
+        self._retries: set[asyncio.Task[None]] = set()
+        self._draining = False
+
+    async def run(self, session_id: SessionId) -> None:
+        """Run the session's turns until none is left. Never raises for what a turn does.
+
+        Raises:
+            Unavailable: the store does not answer; the reconciler comes back to the session.
+        """
+        lease = await self._lane.claim(session_id)
+        while lease is not None:
+            lease = await self._run_turn(lease)
+
+    def drain(self) -> None:
+        """From now on hand a lane back after its present turn."""
+        self._draining = True
+
+    async def renew(self) -> None:
+        """Prolong what is held, stop what somebody cancelled, and give back what could not be given."""
+        for lease, error in list(self._owed.values()):
+            await self._abandon(lease, error)
+        for _, turn_id in await self._lane.renew():
+            self._cancel(turn_id)
+
+    # The steps of a turn, in their order.
+
+    async def _run_turn(self, lease: Lease) -> Lease | None:
+        work, began = lease.work, time.perf_counter()
+        bind_turn(lease.session_id, work.turn_id)
+        QUEUE_SECONDS.observe(work.waited_s)
+        note_queued(work.turn_id, work.waited_s)
+        with turn_span("turn", work.turn_id, session_id=lease.session_id, attempt=work.attempts):
+            ending = await self._think(lease)
+            following = await self._finish(lease, ending)
+        TURN_SECONDS.observe(time.perf_counter() - began)
+        return following
+
+    async def _think(self, lease: Lease) -> Ending:
+        """Run the agent under the turn's deadline and cancellation."""
+        work = lease.work
+        if work.cancelled:
+            return Stopped(TurnCancelled("The turn was cancelled."))
+        if work.deadline_s <= 0:
+            return Stopped(DeadlineExceeded("The turn ran out of time."))
+        try:
+            commit = await self._interruptible(lease)
+        except LaneLost as error:
+            note_failure(error.code)
+            return Lost()
+        except (TurnCancelled, DeadlineExceeded) as error:
+            note_failure(error.code)
+            return Stopped(error)
+        except asyncio.CancelledError:
+            return HandedBack()
+        except Exception as error:  # noqa: BLE001 - whatever an agent may raise counts as one failed attempt
+            note_failure(type(error).__name__)
+            _log.exception(
+                "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts
+            )
+            return Failed(_describe(error))
+        return Answered(commit)
+
+    async def _finish(self, lease: Lease, ending: Ending) -> Lease | None:
+        """Commit or give back; returns the lease of the next turn."""
+        match ending:
+            case Answered(commit):
+                return await self._commit(lease, commit)
+            case Stopped(error):
+                return await self._commit(lease, stopped_commit(lease, error))
+            case Failed(error):
+                await self._fail(lease, error)
+            case HandedBack():
+                await self._hand_back(lease)
+            case Lost():
+                self._record_loss(lease)
+        return None
+
+    async def _commit(self, lease: Lease, commit: TurnCommit) -> Lease | None:
+        try:
+            with Phase("commit"):
+                committed = await self._lane.commit(lease, commit)
+        except LaneLost:
+            self._record_loss(lease)
+            return None
+        except InvalidInput as error:  # the store has not taken it, and never will
+            _log.exception("A turn's commit was refused.", session=lease.session_id, turn=lease.work.turn_id)
+            await self._fail(lease, _describe(error))
+            return None
+        except (Exception, asyncio.CancelledError):
+            # It may have been written or not: the fence decides whether giving back does anything.
+            await self._abandon(lease, None)
+            self._offer_later(lease)
+            raise
+        labelled(TURNS, commit.status.value).inc()
+        if commit.outbox:
+            self._outbox_filled()
+        if committed.events:
+            await self._live.publish(lease.session_id, committed.events)
+        if committed.next is None:
+            return None
+        following = replace(lease, epoch=committed.epoch, state=commit.state, work=committed.next)
+        if self._draining:
+            await self._hand_back(following)
+            return None
+        return following
+
+    # Giving back.
+
+    async def _fail(self, lease: Lease, error: str) -> None:
+        """One failed attempt: offered again, until the turn is set aside."""
+        TURNS_FAILED.inc()
+        await self._abandon(lease, error)
+        self._offer_later(lease)
+
+    async def _hand_back(self, lease: Lease) -> None:
+        await self._abandon(lease, None)
+        await self._wakeup.offer(lease.session_id)
+
+    async def _abandon(self, lease: Lease, error: str | None) -> None:
+        """Give the lane back now, or remember to: our renewals would else hold it for ever."""
+        self._owed[lease.session_id] = (lease, error)
+        try:
+            await self._lane.abandon(lease, error=error)
+        except LaneLost:
+            self._record_loss(lease)
+        except ParleyError as problem:
+            _log.warning("A lane could not be given back yet.", session=lease.session_id, error=problem)
+            return
+        self._owed.pop(lease.session_id, None)
+
+    def _offer_later(self, lease: Lease) -> None:
+        delay = min(RETRY_AFTER_S * 2 ** (lease.work.attempts - 1), RETRY_AT_MOST_AFTER_S)
+        retry = asyncio.create_task(self._offer_after(lease.session_id, delay))
+        self._retries.add(retry)
+        retry.add_done_callback(self._retries.discard)
+
+    async def _offer_after(self, session_id: SessionId, delay_s: float) -> None:
+        await asyncio.sleep(delay_s)
+        await self._wakeup.offer(session_id)
+
+    def _record_loss(self, lease: Lease) -> None:
+        TURNS_LOST.inc()
+        _log.warning(
+            "A lane was taken over; its work is discarded.",
+            session=lease.session_id,
+            turn=lease.work.turn_id,
+            epoch=lease.epoch,
+            token=lease.token,
+        )
+
+    # Deadline and cancellation.
+
+    async def _interruptible(self, lease: Lease) -> TurnCommit:
+        """Run the agent; raises TurnCancelled or DeadlineExceeded when it was stopped."""
+        work = lease.work
+        task = asyncio.current_task()
+        assert task is not None
+        self._thinking[work.turn_id] = task
+        deadline = asyncio.timeout(work.deadline_s)
+        hints = TurnHints(self._live, lease)
+        try:
+            async with deadline:
+                agent = await self._agents(lease.domain)
+                return await agent.run_turn(lease, work, Journal(self._lane, lease, work, hints.tell))
+        except TimeoutError as error:
+            if not deadline.expired():
+                raise
+            raise DeadlineExceeded("The turn ran out of time.") from error
+        except asyncio.CancelledError as error:
+            if work.turn_id not in self._cancelled:
+                raise
+            task.uncancel()
+            raise TurnCancelled("The turn was cancelled.") from error
+        finally:
+            hints.close()
+            del self._thinking[work.turn_id]
+            self._cancelled.discard(work.turn_id)
+
+    def _cancel(self, turn_id: TurnId) -> None:
+        """Stop a turn that is being thought about; one that is past that will end by itself."""
+        task = self._thinking.get(turn_id)
+        if task is not None and turn_id not in self._cancelled:
+            self._cancelled.add(turn_id)
+            task.cancel()
+
+
+def _describe(error: Exception) -> str:
+    name = error.code if isinstance(error, ParleyError) else type(error).__name__
+    return hide_secrets(f"{name}: {error}")[:ERROR_LENGTH]

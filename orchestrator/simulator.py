@@ -1,0 +1,199 @@
+"""Conversations within this process, over stores in memory: for tests and evaluations of a domain.
+
+The real lane, Agent, NLU, PEX and RES run; only the stores are twins. Public to users' tests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
+from orchestrator.adapters.model_pool import ModelPool
+from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.tools.transports import Transports
+from orchestrator.agent.build import build_agent
+from orchestrator.agent.modules import AgentPorts, MemoryPorts
+from orchestrator.domain.configuration import DomainConfig, merge_sections
+from orchestrator.domain.services import ServiceContext
+from orchestrator.memory.business_context import BusinessContext
+from orchestrator.memory.hashing_embedder import HashedEmbedder
+from orchestrator.memory.user_memory import UserMemory
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.ports.context import ContextGathering
+from orchestrator.ports.tools import ToolTransport
+from orchestrator.runtime.lane import LaneRunner, TurnAgent
+from orchestrator.telemetry import Signal
+from orchestrator.testing.documents import MemoryDocuments
+from orchestrator.testing.events import MemoryLiveEvents
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.preferences import MemoryPreferences
+from orchestrator.testing.records import MemoryRecords
+from orchestrator.testing.scratchpad import MemoryScratchpad
+from orchestrator.testing.store import MemoryStore
+from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.tools.guardrails import GuardedPython, PythonRules
+from orchestrator.tools.middleware import ToolPorts
+from orchestrator.tools.toolbox import Services
+from orchestrator.turns.result import turn_object
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, UserId, new_id
+
+START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
+"""When simulations begin unless they say otherwise: a Friday noon."""
+
+
+@dataclass(slots=True)
+class Simulator:
+    """A domain with everything it needs to talk; one store, any number of conversations.
+
+    `now`: unix seconds; goes on by `pace_s` with every turn and not otherwise. `signals`: everything
+    recorded so far.
+    """
+
+    loaded: LoadedDomain
+    now: float = START.timestamp()
+    pace_s: float = 20.0
+    store: MemoryStore = field(default_factory=MemoryStore)
+    signals: list[Signal] = field(default_factory=list[Signal])
+    records: dict[TenantId, MemoryRecords] = field(default_factory=dict[TenantId, MemoryRecords])
+    live: MemoryLiveEvents = field(default_factory=MemoryLiveEvents)
+    scratchpad: MemoryScratchpad = field(default_factory=MemoryScratchpad)
+    agent: TurnAgent | None = None
+    transports: Transports | None = None
+    preferences: MemoryPreferences = field(default_factory=MemoryPreferences)
+    documents: MemoryDocuments = field(default_factory=MemoryDocuments)
+
+    @classmethod
+    def of(
+        cls,
+        domain: str | Path | LoadedDomain,
+        *,
+        sections: JsonObject | None = None,
+        models: ModelPool | None = None,
+        system1: System1 | None = None,
+        services: Mapping[str, object] | None = None,
+        transport: ToolTransport | None = None,
+        gather: ContextGathering | None = None,
+        at: datetime = START,
+    ) -> Simulator:
+        """Load a domain and get it ready.
+
+        Args:
+            domain: name, folder, or one that is loaded already.
+            sections: configuration laid over the domain's own.
+            models: gives out who asks models; None means System 1 alone.
+            system1: one that is trained already, which saves a second.
+            services: instances that stand in for the domain's own, by class name.
+            transport: stands in for HTTP endpoints and MCP servers, which are called otherwise.
+            gather: looks for context; None leaves that rung of recovery out.
+            at: the moment at which conversations begin.
+
+        Raises:
+            ConfigurationError: the domain, or what is laid over it, is wrong.
+        """
+        loaded = domain if isinstance(domain, LoadedDomain) else load_domain(domain)
+        if sections:
+            loaded = replace(loaded, domain=replace(loaded.domain, config=_lay_over(loaded, sections)))
+        simulator = cls(loaded, at.timestamp())
+        if transport is None:
+            transport = simulator.transports = Transports(loaded.domain)
+        simulator.agent = build_agent(
+            loaded.domain,
+            loaded.policies,
+            simulator._make_services(services or {}),
+            tool_ports=ToolPorts(transport),
+            engineer=models.engineer(loaded.domain.config) if models is not None else None,
+            system1=system1,
+            ports=AgentPorts(
+                gather=gather,
+                memory=simulator.make_memory(),
+                live=simulator.live,
+                clock=lambda: simulator.now,
+                record_signal=simulator.signals.append,
+            ),
+        )
+        return simulator
+
+    def make_memory(self) -> MemoryPorts:
+        """What is remembered beyond a session, over the stores in memory."""
+        context = BusinessContext(self.documents, HashedEmbedder(), clock=lambda: self.now)
+        return MemoryPorts(self.preferences, context, self.scratchpad)
+
+    def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
+        """Service instances per tenant, each tenant with records of its own."""
+        rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
+        python = GuardedPython(PythonSandbox(), rules)
+        memory = UserMemory(self.preferences, self.loaded.domain.flows)
+        made: dict[TenantId, Mapping[str, object]] = {}
+
+        def of_tenant(tenant_id: TenantId) -> Mapping[str, object]:
+            if tenant_id not in made:
+                records = self.records.setdefault(tenant_id, MemoryRecords())
+                config = self.loaded.domain.config.services
+                own = {
+                    name: service(ServiceContext(records, dict(config.get(name, {})), python, memory))
+                    for name, service in self.loaded.services.items()
+                }
+                made[tenant_id] = {**own, **stand_ins}
+            return made[tenant_id]
+
+        return of_tenant
+
+    async def close(self) -> None:
+        """End connections and processes that tools over HTTP and MCP have begun."""
+        if self.transports is not None:
+            await self.transports.close()
+
+    def converse(self, *, user_id: str | None = None) -> Conversation:
+        """Begin a conversation."""
+        return Conversation(self, SessionId(new_id("session")), UserId(user_id) if user_id else None)
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One session of a simulator; `user_id` is whose preferences are known in it."""
+
+    simulator: Simulator
+    session_id: SessionId
+    user_id: UserId | None = None
+
+    async def say(self, text: str) -> JsonObject:
+        """Say something; gives the turn object."""
+        return await self.submit(TurnInput(text=text))
+
+    async def act(self, name: str, payload: JsonObject | None = None) -> JsonObject:
+        """Click something; gives the turn object."""
+        return await self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
+
+    async def submit(self, given: TurnInput) -> JsonObject:
+        """Take a turn of any kind; gives the turn object."""
+        simulator = self.simulator
+        simulator.now += simulator.pace_s
+        inbox = MemoryInbox(simulator.store)
+        receipt = await inbox.submit(
+            Submission(
+                session_id=self.session_id,
+                input=given,
+                tenant_id=DEFAULT_TENANT,
+                create_session=True,
+                domain=simulator.loaded.domain.name,
+                user_id=self.user_id,
+            )
+        )
+        runner = LaneRunner(MemoryLane(simulator.store), simulator.live, MemoryWakeup(), self._find_agent)
+        await runner.run(self.session_id)
+        return turn_object(await inbox.turn(DEFAULT_TENANT, receipt.turn_id))
+
+    async def _find_agent(self, domain: str) -> TurnAgent:
+        del domain
+        assert self.simulator.agent is not None
+        return self.simulator.agent
+
+
+def _lay_over(loaded: LoadedDomain, sections: JsonObject) -> DomainConfig:
+    own = loaded.domain.config.model_dump(mode="json")
+    return DomainConfig.model_validate(merge_sections(own, sections))

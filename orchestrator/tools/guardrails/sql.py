@@ -1,0 +1,275 @@
+"""Judges SQL that a model wrote: one statement, of a kind the tool takes, over known tables.
+
+Pure: parses and reads, never runs. What is approved is written anew from what was understood, so
+that a database which reads the text differently is given no other text to read. The connection
+is limited as well: see `database_settings`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from sqlglot import exp
+from sqlglot.dialects.dialect import Dialect
+from sqlglot.errors import ErrorLevel, ParseError, SqlglotError, TokenError
+from sqlglot.tokenizer_core import Token, TokenType
+
+from orchestrator.tools.guardrails import sql_names as functions
+from orchestrator.tools.guardrails.sql_limits import TooMuchWork, find_growth, parse
+from orchestrator.tools.guardrails.sql_names import check_names
+from orchestrator.tools.guardrails.verdict import (
+    ApprovedSql,
+    Category,
+    Entities,
+    Rejected,
+    Statement,
+)
+
+MAX_BRACKETS = 60
+"""Nested; the parser calls itself for each."""
+
+
+READ_ONLY = frozenset({Statement.SELECT})
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRules:
+    """`statements`: what the tool takes. `functions`: allowed besides the usual ones."""
+
+    dialect: str = "duckdb"
+    statements: frozenset[Statement] = READ_ONLY
+    functions: frozenset[str] = frozenset()
+    max_characters: int = 20_000
+    max_tokens: int = 4_000
+    max_depth: int = 80
+
+
+def database_settings(*, memory_mb: int = 512, threads: int = 2) -> dict[str, str]:
+    """DuckDB settings for a connection on which a model's SQL runs: no files, no network, no way back.
+
+    For ``duckdb.connect(path, read_only=True, config=database_settings())``. A statement that the
+    checks above wrongly let pass still reaches no file but the database's own.
+    """
+    return {
+        "enable_external_access": "false",
+        "autoinstall_known_extensions": "false",
+        "autoload_known_extensions": "false",
+        "allow_community_extensions": "false",
+        "python_enable_replacements": "false",
+        "memory_limit": f"{memory_mb}MB",
+        "max_temp_directory_size": "0B",
+        "threads": str(threads),
+        "lock_configuration": "true",
+    }
+
+
+_FIRST_WORDS: dict[str, Statement] = {
+    **dict.fromkeys(("SELECT", "WITH", "FROM", "VALUES", "("), Statement.SELECT),
+    **dict.fromkeys(("DESCRIBE", "SUMMARIZE", "PIVOT", "UNPIVOT"), Statement.SELECT),
+    "INSERT": Statement.INSERT,
+    "UPDATE": Statement.UPDATE,
+    "DELETE": Statement.DELETE,
+    "CREATE": Statement.CREATE_TABLE,
+    "ALTER": Statement.ALTER_TABLE,
+    "DROP": Statement.DROP_TABLE,
+}
+
+_CHANGING_WORDS = frozenset({"TRUNCATE", "MERGE", "REPLACE", "UPSERT", "COMMENT"})
+
+_ROOTS: dict[type[exp.Expr], Statement] = {
+    **dict.fromkeys((exp.Select, exp.SetOperation, exp.Union, exp.Intersect, exp.Except), Statement.SELECT),
+    **dict.fromkeys((exp.Subquery, exp.Values, exp.Describe, exp.Summarize, exp.Pivot), Statement.SELECT),
+    exp.Insert: Statement.INSERT,
+    exp.Update: Statement.UPDATE,
+    exp.Delete: Statement.DELETE,
+    exp.Create: Statement.CREATE_TABLE,
+    exp.Alter: Statement.ALTER_TABLE,
+    exp.Drop: Statement.DROP_TABLE,
+}
+
+_NEVER: tuple[type[exp.Expr], ...] = (
+    *(exp.Command, exp.Attach, exp.Detach, exp.Copy, exp.Set, exp.SetItem, exp.Use, exp.Pragma, exp.Install),
+    *(exp.Transaction, exp.Commit, exp.Rollback, exp.Kill, exp.LoadData, exp.Export, exp.Grant, exp.Into),
+    *(exp.Lock, exp.Analyze, exp.Cache, exp.Uncache, exp.Refresh, exp.SessionParameter, exp.Show, exp.Merge),
+)
+
+_CHANGING = (
+    exp.Insert,
+    exp.Update,
+    exp.Delete,
+    exp.Create,
+    exp.Alter,
+    exp.Drop,
+    exp.TruncateTable,
+    exp.Merge,
+)
+
+
+def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | Rejected:
+    """Judge one statement and write it anew, without comments."""
+    tokens = _read_tokens(code, rules)
+    if isinstance(tokens, Rejected):
+        return tokens
+    tree = _parse(tokens, code, rules)
+    if isinstance(tree, Rejected):
+        return tree
+    rejected = next(_faults(tree, rules), None) or find_growth(tree)
+    if rejected:
+        return rejected
+    tables = check_names(tree, entities)
+    if isinstance(tables, Rejected):
+        return tables
+    try:
+        text = tree.sql(dialect=rules.dialect, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except (SqlglotError, RecursionError) as error:
+        return Rejected(Category.SYNTAX, f"The statement cannot be written for {rules.dialect}: {error}.")
+    return ApprovedSql(text, _ROOTS[type(tree)], tables)
+
+
+def _read_tokens(code: str, rules: SqlRules) -> list[Token] | Rejected:
+    """Words, without the semicolon at the end; judged before anything is parsed."""
+    if len(code) > rules.max_characters:
+        return Rejected(Category.TOO_LARGE, f"The statement has more than {rules.max_characters} characters.")
+    try:
+        tokens = Dialect.get_or_raise(rules.dialect).tokenize(code)
+    except TokenError as error:
+        return Rejected(Category.SYNTAX, f"The statement cannot be read: {_first_line(error)}.")
+    if len(tokens) > rules.max_tokens:
+        return Rejected(Category.TOO_LARGE, f"The statement has more than {rules.max_tokens} words.")
+    while tokens and tokens[-1].token_type is TokenType.SEMICOLON:
+        tokens.pop()
+    if not tokens:
+        return Rejected(Category.EMPTY, "There is no statement, only comments or nothing.")
+    if any(token.token_type is TokenType.SEMICOLON for token in tokens):
+        return Rejected(
+            Category.NOT_ONE_STATEMENT, "Write exactly one statement, without a semicolon inside."
+        )
+    if _bracket_depth(tokens) > MAX_BRACKETS:
+        return _too_deep()
+    return _check_first_word(tokens, rules)
+
+
+def _check_first_word(tokens: list[Token], rules: SqlRules) -> list[Token] | Rejected:
+    word = tokens[0].text.upper()
+    statement = _FIRST_WORDS.get(word)
+    if statement is None and word not in _CHANGING_WORDS:
+        return Rejected(
+            Category.FORBIDDEN_STATEMENT, f"A statement cannot start with {word[:40]}. {_taken(rules)}"
+        )
+    if statement not in rules.statements:
+        return _not_taken(word, rules)
+    return tokens
+
+
+def _not_taken(what: str, rules: SqlRules) -> Rejected:
+    return Rejected(Category.NOT_READ_ONLY, f"{what} is not allowed here. {_taken(rules)}")
+
+
+def _taken(rules: SqlRules) -> str:
+    kinds = ", ".join(sorted(kind.value.replace("_", " ").upper() for kind in rules.statements))
+    return f"Write one statement of these kinds: {kinds}."
+
+
+def _bracket_depth(tokens: list[Token]) -> int:
+    depth = deepest = 0
+    for token in tokens:
+        if token.token_type in {TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE}:
+            depth += 1
+            deepest = max(deepest, depth)
+        elif token.token_type in {TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE}:
+            depth -= 1
+    return deepest
+
+
+def _too_deep() -> Rejected:
+    return Rejected(Category.TOO_DEEP, "The statement is nested too deeply. Use WITH to name its parts.")
+
+
+def _parse(tokens: list[Token], code: str, rules: SqlRules) -> exp.Expr | Rejected:
+    try:
+        trees = parse(tokens, code, rules.dialect)
+    except (RecursionError, TooMuchWork):
+        return _too_deep()
+    except ParseError as error:
+        return Rejected(Category.SYNTAX, f"This is no valid SQL: {_first_line(error)}.")
+    if len(trees) != 1:
+        return Rejected(Category.NOT_ONE_STATEMENT, "Write exactly one statement.")
+    return _too_deep() if _depth(trees[0]) > rules.max_depth else trees[0]
+
+
+def _first_line(error: SqlglotError) -> str:
+    return str(error).split("\n", 1)[0].rstrip(".")
+
+
+def _depth(tree: exp.Expr) -> int:
+    level = [tree]
+    depth = 0
+    while level:
+        depth += 1
+        level = [child for node in level for child in node.iter_expressions()]
+    return depth
+
+
+def _faults(tree: exp.Expr, rules: SqlRules) -> Iterator[Rejected]:
+    statement = _ROOTS.get(type(tree))
+    if statement is None:
+        yield Rejected(Category.FORBIDDEN_STATEMENT, f"This is no statement that can be run. {_taken(rules)}")
+    elif statement not in rules.statements:
+        yield _not_taken(statement.value.replace("_", " ").upper(), rules)
+    if (
+        isinstance(tree, exp.Create | exp.Drop | exp.Alter)
+        and str(tree.args.get("kind", "")).upper() != "TABLE"
+    ):
+        yield Rejected(Category.FORBIDDEN_STATEMENT, "Only tables can be created, changed or dropped.")
+    for node in tree.walk():
+        if isinstance(node, _NEVER):
+            yield Rejected(
+                Category.FORBIDDEN_STATEMENT, f"{node.key.upper()} is not allowed. {_taken(rules)}"
+            )
+        elif isinstance(node, _CHANGING) and node is not tree:
+            yield _not_taken(f"{node.key.upper()} inside a statement", rules)
+        elif isinstance(node, exp.Table) or _reads_text(node):
+            yield from _source_faults(node.this)
+        elif isinstance(node, exp.Func):
+            yield from _function_faults(node, rules)
+
+
+def _reads_text(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Summarize | exp.Describe | exp.Pivot) and isinstance(node.this, exp.Literal)
+
+
+def _source_faults(source: exp.Expr) -> Iterator[Rejected]:
+    """Functions and texts where a table is expected: few are harmless."""
+    if isinstance(source, exp.Identifier | exp.Alias):
+        return
+    name = _function_name(source) if isinstance(source, exp.Func) else source.key
+    if name not in functions.TABLE_FUNCTIONS:
+        yield Rejected(
+            Category.FORBIDDEN_SOURCE,
+            f"{name} is not allowed as a source. Read from the tables, or from "
+            f"{', '.join(sorted(functions.TABLE_FUNCTIONS))}.",
+        )
+
+
+def _function_faults(function: exp.Func, rules: SqlRules) -> Iterator[Rejected]:
+    name = _function_name(function)
+    known = not isinstance(function, exp.Anonymous | exp.AnonymousAggFunc)
+    allowed = functions.ALLOWED | functions.TABLE_FUNCTIONS | rules.functions
+    if name in allowed or (known and name not in functions.REFUSED):
+        return
+    if any(word in name for word in functions.FILE_FUNCTION_WORDS):
+        yield Rejected(
+            Category.FORBIDDEN_SOURCE, f"{name} is not allowed: only the known tables can be read."
+        )
+        return
+    yield Rejected(
+        Category.FORBIDDEN_FUNCTION,
+        f"The function {name} is not allowed. Use common functions and operators.",
+    )
+
+
+def _function_name(function: exp.Expr) -> str:
+    if isinstance(function, exp.Anonymous | exp.AnonymousAggFunc):
+        return str(function.name or function.this).lower()
+    return function.sql_name().lower() if isinstance(function, exp.Func) else function.key

@@ -1,0 +1,98 @@
+"""Rate limits and cache of one process: what is used when no shared store is configured, or it is away."""
+
+from __future__ import annotations
+
+import time
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from orchestrator.errors import Unavailable
+from orchestrator.telemetry import get_logger
+
+MINUTE_S = 60.0
+MOST_KEYS = 10_000
+MOST_CACHED = 1_000
+
+
+class InProcessRateLimits:
+    """Implements `ports.tools.RateLimits` for this process alone. `clock`: seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._calls: OrderedDict[str, deque[float]] = OrderedDict()
+
+    async def take(self, key: str, *, per_minute: int) -> float:
+        """See `RateLimits.take`."""
+        now = self._clock()
+        calls = self._calls.setdefault(key, deque())
+        self._calls.move_to_end(key)
+        while len(self._calls) > MOST_KEYS:
+            self._calls.popitem(last=False)
+        while calls and calls[0] <= now - MINUTE_S:
+            calls.popleft()
+        if len(calls) < per_minute:
+            calls.append(now)
+            return 0.0
+        return calls[len(calls) - per_minute] + MINUTE_S - now
+
+
+class InProcessCache:
+    """Implements `ports.tools.ToolCache` for this process alone; what was put first goes first."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._kept: OrderedDict[str, tuple[float, bytes]] = OrderedDict()
+
+    async def get(self, key: str) -> bytes | None:
+        """See `ToolCache.get`."""
+        until, value = self._kept.get(key, (0.0, None))
+        if value is None or until > self._clock():
+            return value
+        del self._kept[key]
+        return None
+
+    async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:
+        """See `ToolCache.put`."""
+        self._kept.pop(key, None)
+        self._kept[key] = (self._clock() + ttl_ms / 1000, value)
+        while len(self._kept) > MOST_CACHED:
+            self._kept.popitem(last=False)
+
+
+TRY_AGAIN_AFTER_S = 5.0
+
+T = TypeVar("T")
+
+_log = get_logger(__name__)
+
+
+class SharedStore:
+    """`name`: as the log calls it. `instead`: what happens without it, as the log says it."""
+
+    def __init__(self, name: str, instead: str, clock: Callable[[], float] = time.monotonic) -> None:
+        self._name = name
+        self._instead = instead
+        self._clock = clock
+        self._is_away = False
+        self._try_at = 0.0
+
+    async def ask(self, question: Callable[[], Awaitable[T]], otherwise: Callable[[], Awaitable[T]]) -> T:
+        """Ask the store, or go without it."""
+        if self._is_away and self._clock() < self._try_at:
+            return await otherwise()
+        try:
+            answer = await question()
+        except Unavailable as error:
+            self._note_failure(error)
+            return await otherwise()
+        if self._is_away:
+            self._is_away = False
+            _log.info("A shared store is back.", store=self._name)
+        return answer
+
+    def _note_failure(self, error: Unavailable) -> None:
+        if not self._is_away:
+            _log.warning("A shared store is away.", store=self._name, instead=self._instead, error=error)
+        self._is_away = True
+        self._try_at = self._clock() + TRY_AGAIN_AFTER_S

@@ -1,0 +1,171 @@
+"""A domain's tools, ready to be called: schemas compiled, methods found, signatures read.
+
+Made once per domain; calling is in `tools`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import orjson
+from jsonschema_rs import ValidationError, Validator, validator_for
+
+from orchestrator.domain.guarding import GuardedInput, read_guarded_inputs
+from orchestrator.domain.model import ToolSpec
+from orchestrator.errors import ConfigurationError, FailureCategory, Problem
+from orchestrator.turns.step import UnknownOutcome
+from orchestrator.types import Json, JsonObject, TenantId, ToolId
+
+Services = Callable[[TenantId], Mapping[str, object]]
+"""Gives a tenant's service instances by class name."""
+
+MASKED = "it"
+"""What a mistake calls the value: contents are not for logs."""
+
+Check = Callable[[Json], str | None]
+"""Says what is wrong with a value, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """`inputs`: property names of the input schema; `required`: those that must be there.
+
+    `guarded`: inputs that take code. `fingerprint`: changes when the tool's schemas or implementation do.
+    """
+
+    spec: ToolSpec
+    fingerprint: str
+    inputs: tuple[str, ...]
+    required: frozenset[str]
+    check_input: Check
+    check_output: Check
+    guarded: tuple[GuardedInput, ...] = ()
+
+
+class Toolbox:
+    def __init__(self, tools: Mapping[ToolId, ToolSpec], services: Services) -> None:
+        """Compile every tool's schemas. Raises ConfigurationError naming every schema that is none."""
+        problems: list[Problem] = []
+        self._tools = {tool_id: _compile(spec, problems) for tool_id, spec in tools.items()}
+        self._services = services
+        self._methods: dict[tuple[TenantId, ToolId], BoundMethod] = {}
+        if problems:
+            raise ConfigurationError(problems)
+
+    def find(self, tool_id: ToolId) -> Tool | None:
+        return self._tools.get(tool_id)
+
+    def method(self, tenant_id: TenantId, tool: Tool) -> BoundMethod:
+        """The tenant's implementation of a service tool. Raises ConfigurationError when there is none."""
+        key = (tenant_id, tool.spec.tool_id)
+        found = self._methods.get(key)
+        if found is None:
+            found = self._methods[key] = _bind(tool.spec, self._services(tenant_id))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class BoundMethod:
+    """`wants_call`: its signature names `call`. A plain method runs in a thread."""
+
+    run: Callable[..., Json]
+    is_async: bool
+    wants_call: bool
+
+
+def _compile(spec: ToolSpec, problems: list[Problem]) -> Tool:
+    properties: JsonObject = spec.input_schema.get("properties", {})
+    return Tool(
+        spec=spec,
+        fingerprint=_fingerprint(spec),
+        inputs=tuple(properties),
+        required=frozenset(spec.input_schema.get("required", ())),
+        check_input=_compile_schema(spec, "input_schema", spec.input_schema, problems),
+        check_output=_compile_schema(spec, "output_schema", spec.output_schema, problems),
+        guarded=() if problems else read_guarded_inputs(spec.input_schema),
+    )
+
+
+def _fingerprint(spec: ToolSpec) -> str:
+    parts = [spec.input_schema, spec.output_schema, spec.implementation, spec.target, spec.options]
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+
+
+def _compile_schema(spec: ToolSpec, part: str, schema: JsonObject, problems: list[Problem]) -> Check:
+    try:
+        validator = validator_for(schema, validate_formats=True, mask=MASKED)
+    except (ValidationError, ValueError) as error:
+        problems.append(Problem(f"tools.yaml: tools.{spec.tool_id}.{part}", str(error).splitlines()[0]))
+        return lambda _: "its schema is broken"
+    return lambda value: _first_mistake(validator, value)
+
+
+def _first_mistake(validator: Validator, value: Json) -> str | None:
+    if validator.is_valid(value):
+        return None
+    error = next(iter(validator.iter_errors(value)))
+    place = ".".join(str(part) for part in error.instance_path)
+    return f"{place}: {error.message}" if place else error.message
+
+
+def _bind(spec: ToolSpec, services: Mapping[str, object]) -> BoundMethod:
+    place = f"tools.yaml: tools.{spec.tool_id}"
+    class_name, _, method_name = spec.target.partition(".")
+    method = getattr(services.get(class_name), method_name, None)
+    if not callable(method):
+        raise ConfigurationError([Problem(place, f"There is no service method {spec.target!r}.")])
+    return BoundMethod(
+        run=method,
+        is_async=inspect.iscoroutinefunction(method),
+        wants_call="call" in inspect.signature(method).parameters,
+    )
+
+
+RETRYABLE = frozenset({FailureCategory.RATE_LIMIT, FailureCategory.TIMEOUT, FailureCategory.SERVER_ERROR})
+
+
+@dataclass(frozen=True, slots=True)
+class ToolData:
+    data: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class ToolError:
+    """`undecided`: the tool was stopped or broke, so it may have had its effect all the same.
+
+    `retry_after_s`: seconds after which a repetition makes sense, where that is known.
+    """
+
+    category: FailureCategory
+    message: str
+    undecided: bool = False
+    retry_after_s: float | None = None
+
+    @property
+    def retryable(self) -> bool:
+        return self.category in RETRYABLE
+
+
+ToolResult: TypeAlias = ToolData | ToolError | UnknownOutcome
+
+
+def write_envelope(result: ToolData | ToolError) -> JsonObject:
+    match result:
+        case ToolData(data):
+            return {"ok": True, "data": data}
+        case ToolError(category, message, undecided):
+            return {
+                "ok": False,
+                "error": {"category": category.value, "message": message, "undecided": undecided},
+            }
+
+
+def read_envelope(body: Json) -> ToolData | ToolError:
+    if body["ok"]:
+        return ToolData(body["data"])
+    error = body["error"]
+    return ToolError(FailureCategory(error["category"]), error["message"], error["undecided"])

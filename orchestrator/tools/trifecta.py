@@ -1,0 +1,105 @@
+"""The lethal-trifecta gate: private data, untrusted text and a way out never meet without an approval (PX-3).
+
+The three are joined over the tools of a flow and over the labels that the session carries, whichever
+turn or tool brought them in. Asking for the approval is in `approve`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.labels import Label, LabelSource, add_source, labels_of
+from orchestrator.dialogue.slots import SlotSource, SlotValue
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.domain.model import ToolSpec
+from orchestrator.tools.toolbox import Tool
+from orchestrator.types import FlowId, ToolId
+
+
+def tools_to_approve(tools: Iterable[Tool], carried: Iterable[LabelSource] = ()) -> dict[ToolId, str]:
+    """The tools of a flow whose calls need an approval, and why, in words for the user.
+
+    Args:
+        tools: all tools that the flow may use.
+        carried: the labels of what the session has taken in before.
+    """
+    specs = [tool.spec for tool in tools]
+    sources = [*carried, *(source for spec in specs for source in _labels_of_tool(spec, 0, None))]
+    cause = _tell_cause(sources)
+    found: dict[ToolId, str] = {}
+    for spec in specs:
+        if spec.communicates_externally and cause:
+            found[spec.tool_id] = cause
+        elif spec.requires_approval:
+            found[spec.tool_id] = ""
+    return found
+
+
+def find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | None:
+    """Why this call needs an approval although the tool as such does not: a value above its bound."""
+    for name, bound in spec.approval_above.items():
+        value = known.get(name)
+        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > bound:
+            return f"the {name.replace('_', ' ')} is {value:g}, and above {bound:g} an approval is needed"
+    return None
+
+
+def carry_labels(state: DialogueState, spec: ToolSpec, flow_id: FlowId | None) -> None:
+    """Note on the session what a tool that has answered brought in."""
+    for source in _labels_of_tool(spec, state.turn, flow_id):
+        add_source(state.labels, source)
+
+
+def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> None:
+    """Note on the session the labels of something kept outside of it: a memory, a summary, a scratchpad entry."""
+    for label in labels:
+        add_source(state.labels, LabelSource(Label(label), source, state.turn))
+
+
+def label_work(
+    state: DialogueState, flow: BaseFlow, tools: Iterable[Tool], *, text: str, by_skill: bool
+) -> tuple[str, ...]:
+    """The labels of what a flow found: those of all that its work can have been made from.
+
+    A skill has read the conversation, and a value that the user did not say may come from anywhere in
+    it: both have all labels of the session. What was worked out from the user's own words has those of
+    the flow's tools. `text`: what the user says in this turn.
+    """
+    if not state.labels:
+        return ()
+    said = [text.casefold(), *(line.text.casefold() for line in state.messages if line.role == "user")]
+    if by_skill or flow.plan_id is not None or not all(_was_said(slot, said) for slot in flow.slots.values()):
+        return tuple(sorted(labels_of(state.labels)))
+    sources = (source for tool in tools for source in _labels_of_tool(tool.spec, state.turn, None))
+    return tuple(sorted(labels_of(sources)))
+
+
+def _was_said(slot: SlotValue, said: Iterable[str]) -> bool:
+    if slot.source is SlotSource.DEFAULT:
+        return True
+    words = slot.text.casefold()
+    return slot.source is SlotSource.USER and bool(words) and any(words in line for line in said)
+
+
+def _labels_of_tool(spec: ToolSpec, turn: int, flow_id: FlowId | None) -> list[LabelSource]:
+    tagged = (
+        (spec.accesses_private_data, Label.PRIVATE),
+        (spec.receives_untrusted_input, Label.UNTRUSTED),
+    )
+    return [LabelSource(label, spec.name, turn, flow_id) for has, label in tagged if has]
+
+
+def _tell_cause(sources: Iterable[LabelSource]) -> str:
+    """Empty unless both kinds of data are there."""
+    found: dict[Label, list[str]] = {Label.PRIVATE: [], Label.UNTRUSTED: []}
+    for source in sources:
+        if source.source not in found[source.label]:
+            found[source.label].append(source.source)
+    if not all(found.values()):
+        return ""
+    private, untrusted = (", ".join(names) for names in found.values())
+    return (
+        f"it sends something outside, after private data were read ({private}) "
+        f"and text from outside came in ({untrusted})"
+    )
