@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from domains.analytics.statements.parts import Column
 from orchestrator.domain.services import EntityValue
 
 PACKAGE = "vega_datasets"
@@ -22,21 +23,11 @@ PERIODS = frozenset({"year", "month"})
 
 
 @dataclass(frozen=True, slots=True)
-class BaseColumn:
-    """`type`: as DuckDB calls it. `source`: its name in the file, or an expression over the file's columns."""
+class BaseColumn(Column):
+    """`source`: its name in the file, or an expression over the file's columns."""
 
-    name: str
-    type: str
     source: str
     aliases: tuple[str, ...]
-
-    @property
-    def is_number(self) -> bool:
-        return self.type in {"DOUBLE", "BIGINT"}
-
-    @property
-    def is_time(self) -> bool:
-        return self.type in {"DATE", "TIMESTAMP"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from domains.analytics.language.answers import read_answer
+from domains.analytics.language.answers import is_left, read_answer
 from domains.analytics.language.forms import CONTINUATIONS, FORMS, KNOWN_WORDS, matches
 from domains.analytics.language.message import FILLERS, Message, read_message
 from domains.analytics.language.names import Names, names_for
@@ -63,9 +63,9 @@ def read(heard: Heard) -> Read | None:
     if not message.names and _ABOUT_ME.match(heard.text) and "tables" not in message.line:
         return None
     if heard.asked is not None and heard.active is not None:
-        answer = read_answer(heard, message, names)
-        if answer.given or answer.read is not None:
-            return answer.read
+        answer = read_answer(heard, heard.active, names)
+        if answer is not None or is_left(heard, message):
+            return answer
     if corrected and re.fullmatch(r"[TCVN]\d+", message.line):
         return None
     return _read_request(heard, message, names)

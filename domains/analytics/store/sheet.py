@@ -71,15 +71,8 @@ class Sheet:
 
 
 def base_sheets() -> dict[str, Sheet]:
-    return {
-        table.name: Sheet(
-            table.name,
-            BASE + table.name,
-            tuple(Column(column.name, column.type) for column in table.columns),
-            table.rows,
-        )
-        for table in TABLES.values()
-    }
+    tables = TABLES.values()
+    return {table.name: Sheet(table.name, BASE + table.name, table.columns, table.rows) for table in tables}
 
 
 def suggest(said: str, names: Iterable[str], *, others: bool = True, near: float = NEAR) -> str:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
+from domains.analytics.catalogue import PERIODS
 from domains.analytics.statements.conditions import parse_condition
 from domains.analytics.statements.measures import group_of, measure_of, number_of, time_of
 from domains.analytics.statements.parts import Column, Values, quote, to_objects
@@ -51,11 +53,15 @@ class Charts(TableService):
         }
 
 
+@dataclass(frozen=True, slots=True)
 class Plan:
     """A chart to be: the question whose rows it shows (``{where}`` is open), its mark and axes."""
 
-    def __init__(self, sql: str, mark: str, x: JsonObject, y: JsonObject, title: str) -> None:
-        self.sql, self.mark, self.x, self.y, self.title = sql, mark, x, y, title
+    sql: str
+    mark: str
+    x: JsonObject
+    y: JsonObject
+    title: str
 
 
 def specify(plan: Plan, rows: list[JsonObject]) -> JsonObject:
@@ -71,10 +77,6 @@ def specify(plan: Plan, rows: list[JsonObject]) -> JsonObject:
     }
 
 
-def _grouped(group: str, name: str, measure: str, label: str) -> str:
-    return f"SELECT {group} AS {quote(name)}, {measure} AS {quote(label)} FROM in0{{where}} GROUP BY 1"  # noqa: S608
-
-
 def _axis(name: str, kind: str, **more: Json) -> JsonObject:
     """Dots and brackets would be read as paths, so they are escaped."""
     escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in name)
@@ -83,36 +85,40 @@ def _axis(name: str, kind: str, **more: Json) -> JsonObject:
 
 def _bar(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
     group, name, is_period = group_of(sheet, _first_text(sheet) if by is None else by)
-    measure, label = measure_of(sheet, function, column), _label(function, column)
     order = "1" if is_period else "2 DESC NULLS LAST, 1"
-    sql = _grouped(group, name, measure, label) + f" ORDER BY {order} LIMIT {MOST_BARS}"
     x = _axis(name, "ordinal" if is_period else "nominal", sort=None)
-    return Plan(sql, "bar", x, _axis(label, "quantitative"), f"{_say(label)} of {sheet.name} by {name}")
+    return _grouped(sheet, "bar", (group, name), x, (function, column), f"{order} LIMIT {MOST_BARS}")
 
 
 def _line(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
-    against = None if by is None else sheet.find(by)
-    if against is not None and not against.is_time:
-        group, name, kind = (
-            quote(against.name),
-            against.name,
-            "quantitative" if against.is_number else "ordinal",
-        )
-    elif by is None:
-        group, name = (quote(time_of(sheet).name), time_of(sheet).name)
-        kind = "temporal"
+    against = time_of(sheet) if by is None else sheet.find(by)
+    if against is None or (against.is_time and by is not None):
+        group, name, _ = group_of(sheet, by or "")
     else:
-        group, name, _ = group_of(sheet, by)
-        kind = "temporal" if against is not None and fold(by) not in {"year", "month"} else "ordinal"
-    measure, label = measure_of(sheet, function, column), _label(function, column)
-    sql = _grouped(group, name, measure, label) + f" ORDER BY 1 LIMIT {MOST_POINTS}"
-    return Plan(
-        sql,
-        "line",
-        _axis(name, kind),
-        _axis(label, "quantitative"),
-        f"{_say(label)} of {sheet.name} by {name}",
+        group, name = quote(against.name), against.name
+    kind = "ordinal"
+    if against is not None and (by is None or fold(by) not in PERIODS or not against.is_time):
+        kind = "temporal" if against.is_time else "quantitative" if against.is_number else "ordinal"
+    return _grouped(
+        sheet, "line", (group, name), _axis(name, kind), (function, column), f"1 LIMIT {MOST_POINTS}"
     )
+
+
+def _grouped(
+    sheet: Sheet,
+    mark: str,
+    group: tuple[str, str],
+    x: JsonObject,
+    measured: tuple[str, str | None],
+    order: str,
+) -> Plan:
+    """Plan a chart of a measure by groups."""
+    function, column = measured
+    label = fold(f"{function} {column}") if column else "rows"
+    picked = f"{group[0]} AS {quote(group[1])}, {measure_of(sheet, function, column)} AS {quote(label)}"
+    title = f"{label.replace('_', ' ').capitalize()} of {sheet.name} by {group[1]}"
+    sql = f"SELECT {picked} FROM in0{{where}} GROUP BY 1 ORDER BY {order}"  # noqa: S608
+    return Plan(sql, mark, x, _axis(label, "quantitative"), title)
 
 
 def _scatter(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
@@ -159,14 +165,6 @@ def _first_text(sheet: Sheet) -> str:
     if not texts:
         raise ToolFailure(FailureCategory.VALIDATION_ERROR, "Against which column should I draw it?")
     return texts[-1]
-
-
-def _label(function: str, column: str | None) -> str:
-    return fold(f"{function} {column}") if column else "rows"
-
-
-def _say(label: str) -> str:
-    return label.replace("_", " ").capitalize()
 
 
 _PLANS: Mapping[str, Callable[[Sheet, str | None, str | None, str], Plan]] = {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.conditions import Condition, parse_condition
 from domains.analytics.statements.measures import among, measure_of, number_of, phrase_of, time_of
@@ -18,7 +20,7 @@ from domains.analytics.tools.display import (
     show_value,
 )
 from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
-from orchestrator.types import JsonObject
+from orchestrator.types import Json, JsonObject
 
 MOST_NAMED = 8
 
@@ -81,73 +83,49 @@ class Tables(TableService):
         return {**found, "missing": missing, "known": known, "absent": absent}
 
     async def query(
-        self,
-        *,
-        table: str,
-        call: ToolCall,
-        other_table: str | None = None,
-        columns: list[str] | None = None,
-        condition: str | None = None,
-        value: str | None = None,
-        order: str | None = None,
-        direction: str = "ascending",
-        limit: int | None = None,
+        self, *, table: str, call: ToolCall, other_table: str | None = None, **asked: Json
     ) -> JsonObject:
-        """Rows of one table: chosen columns, a condition, an order, a limit.
+        """Find rows of one table: `asked` are chosen columns, a condition, a value, an order, a limit.
 
         Raises:
             ToolFailure: not_found when the data asked for are not in the table, or not in one table.
         """
         workspace, sheet = await self.open(call, table)
         if other_table is not None and workspace.sheet(other_table).name != sheet.name:
-            other = workspace.sheet(other_table).name
-            message = f"{sheet.name} and {other} are separate tables; they have to be merged first."
+            message = f"{sheet.name} and {other_table} are separate tables; they have to be merged first."
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
-        values = Values()
-        asked = Question(tuple(columns or ()), condition, value, order, direction, limit)
-        sql = await write_question(workspace, sheet, asked, values)
-        read = parse_condition(condition, sheet) if condition else None
+        question, values = Question.of(asked), Values()
+        sql = await write_question(workspace, sheet, question, values)
         found = await answer(workspace, sql, values.named, sheet)
-        if not found["row_count"] and read is not None:
-            absent = await _absent(workspace, sheet, read)
-            if absent and value is None:
+        if not found["row_count"] and question.condition and question.value is None:
+            absent = await _absent(workspace, sheet, parse_condition(question.condition, sheet))
+            if absent:
                 message = f"{sheet.name} has no row with {' or '.join(absent)}."
                 raise ToolFailure(FailureCategory.NOT_FOUND, message)
-        return {**found, "among": among(condition, value)}
+        return {**found, "among": among(question.condition, question.value)}
 
-    async def aggregate(
-        self,
-        *,
-        table: str,
-        call: ToolCall,
-        function: str | None = None,
-        column: str | None = None,
-        by: str | None = None,
-        also_by: str | None = None,
-        condition: str | None = None,
-        value: str | None = None,
-        direction: str | None = None,
-        limit: int | None = None,
-    ) -> JsonObject:
-        """One number, or one per group, the greatest first (periods in order, unless they are ranked).
+    async def aggregate(self, *, table: str, call: ToolCall, **asked: Json) -> JsonObject:
+        """Give one number, or one per group, the greatest first (periods in order, unless they are ranked).
 
         Without a function: the average of numbers, else how many there are.
         """
         workspace, sheet = await self.open(call, table)
-        if function is None:
-            function = "average" if column is not None and sheet.column(column).is_number else "count"
-        values = Values()
-        groups = (by, also_by) if by is not None else (also_by, None)
-        asked = Question((), condition, value, None, direction, limit, function, column, *groups)
-        sql = await write_question(workspace, sheet, asked, values)
-        found = await answer(workspace, sql, values.named, sheet)
+        said, values = Question.of(asked), Values()
+        measured = said.column is not None and sheet.column(said.column).is_number
+        function = said.function or ("average" if measured else "count")
+        question = replace(
+            said, function=function, by=said.by or said.also_by, also_by=said.also_by if said.by else None
+        )
+        found = await answer(
+            workspace, await write_question(workspace, sheet, question, values), values.named, sheet
+        )
         return {
             **found,
             "function": function,
-            "by": " and ".join(name for name in groups if name),
-            "ranked": limit is not None and by is not None,
-            "what": phrase_of(function, column),
-            "among": among(condition, value),
+            "by": " and ".join(name for name in (question.by, question.also_by) if name),
+            "ranked": question.limit is not None and said.by is not None,
+            "what": phrase_of(function, question.column),
+            "among": among(question.condition, question.value),
         }
 
     async def compare(
@@ -162,35 +140,27 @@ class Tables(TableService):
         first_year: int | None = None,
         second_year: int | None = None,
     ) -> JsonObject:
-        """One measure for two groups, or for two years."""
+        """Compare one measure for two groups, or for two years."""
         workspace, sheet = await self.open(call, table)
-        measure = measure_of(sheet, function, column)
-        values = Values()
         if first is not None and second is not None:
-            group = quote((await column_with(workspace, sheet, first)).name)
-            wanted = [first, second]
-            group = f"lower({group})"
+            group, wanted = quote((await column_with(workspace, sheet, first)).name), [first, second]
         elif first_year is not None and second_year is not None:
-            group, wanted = (
-                f"year({quote(time_of(sheet).name)})::VARCHAR",
-                [str(first_year), str(second_year)],
-            )
+            group, wanted = f"year({quote(time_of(sheet).name)})", [str(first_year), str(second_year)]
         else:
             message = "Name the two groups, or the two years, that I should compare."
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-        marks = [values.add(one) for one in wanted]
+        values, measure = Values(), measure_of(sheet, function, column)
         parts = [
-            f"SELECT {mark}::VARCHAR AS of, {measure} AS value, count(*) AS rows FROM in0 WHERE {group} = lower({mark})"  # noqa: S608
-            for mark in marks
+            f"SELECT {mark}::VARCHAR AS of, {measure} AS value, count(*) AS rows "  # noqa: S608
+            f"FROM in0 WHERE lower({group}::VARCHAR) = lower({mark})"
+            for mark in map(values.add, wanted)
         ]
         found = await answer(workspace, " UNION ALL ".join(parts), values.named, sheet)
-        low, high = (row["value"] for row in found["rows"])
         empty = [name for name, row in zip(wanted, found["rows"], strict=True) if not row["rows"]]
         if empty:
-            raise ToolFailure(
-                FailureCategory.VALIDATION_ERROR, f"{sheet.name} has no rows of {' or '.join(empty)}."
-            )
-        change = (high - low) / abs(low) * 100 if low else None
+            message = f"{sheet.name} has no rows of {' or '.join(empty)}."
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        low, high = (row["value"] for row in found["rows"])
         return {
             **found,
             "function": function,
@@ -198,7 +168,7 @@ class Tables(TableService):
             "difference": high - low,
             "shown": [show_value(low), show_value(high)],
             "gap": show_value(abs(high - low)),
-            "share": show_value(round(abs(change), 1)) if change is not None else "",
+            "share": show_value(round(abs((high - low) / abs(low) * 100), 1)) if low else "",
         }
 
     async def profile(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
