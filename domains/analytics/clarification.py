@@ -57,7 +57,7 @@ def _choices(run: Execution, entity: str | None, slot: str) -> list[str]:
 
 
 def names_no_table(run: Execution, failure: Failed) -> bool:
-    """Whether a flow failed because nobody knows its table."""
+    """Check whether a flow failed because nobody knows its table."""
     table = run.value("table")
     known = table is None or table in TABLES or table in own_columns(run)
     return failure.category is FailureCategory.NOT_FOUND and not known

@@ -81,7 +81,7 @@ def settle_table(run: Execution) -> None:
 
 
 def _names_said(run: Execution) -> list[str]:
-    """The columns and values that the flow's slots hold."""
+    """List the columns and values that the flow's slots hold."""
     slots = run.flow.spec.slots.items()
     held = [
         run.flow.value(name)

@@ -22,7 +22,7 @@ _BARE = re.compile(
 
 
 def is_left(heard: Heard, message: Message) -> bool:
-    """Whether a message is an answer that needs no grammar: any words where such are asked for, or a name alone."""
+    """Check for an answer that needs no grammar: any words where such are asked for, or a name alone."""
     return heard.asked in _FREE or _BARE.fullmatch(message.line) is not None
 
 

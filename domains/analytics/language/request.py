@@ -85,7 +85,7 @@ def as_read(flow: str, slots: Mapping[str, Json], tables: list[str]) -> Read:
 
 
 def last_table(heard: Heard) -> str | None:
-    """The table that was spoken of last."""
+    """Find the table that was spoken of last."""
     for past in heard.completed:
         table = past.outputs.get("table", past.values.get("table"))
         if isinstance(table, str) and table:
@@ -94,7 +94,7 @@ def last_table(heard: Heard) -> str | None:
 
 
 def question_before(heard: Heard) -> dict[str, Json]:
-    """The question that was answered last, by slot; empty when there was none."""
+    """Give the question that was answered last, by slot; empty when there was none."""
     last = heard.completed[0] if heard.completed else None
     if last is None or last.dact not in _CONTINUED:
         return {}
@@ -109,7 +109,7 @@ def _flow_before(heard: Heard) -> str:
 
 
 def _goes_on(flow: str, parts: Mapping[str, str], before: Mapping[str, Json]) -> bool:
-    """Whether a question can go on as one of this flow; of rows it can be asked how many they are."""
+    """Check whether a question can go on as one of this flow; of rows it can be asked how many they are."""
     if before.get("function") or before.get("by"):
         return flow in {"aggregate", "chart"}
     counts = WORDS["function"].get(parts.get("function", "")) == "count"
@@ -156,41 +156,28 @@ def _choose_tables(
     Raises:
         Unfit: when none has, or the condition cannot be read.
     """
-    if flow in _WITHOUT_TABLE:
-        return []
     said, last = parts.get("table", ""), before.get("table") or last_table(heard)
     if said.startswith("T"):
         table = message.token(said).meaning.tables[0]
         if table in names.sheets:
             _check(message, parts, names.sheets[table])
         return [table]
-    if flow == "explain_change":
+    if flow in _WITHOUT_TABLE:
         return []
-    needed = [
-        name
-        for name in parts
-        if name in _OF_COLUMNS or name in {"columns", "condition", "value", "first", "second"}
-    ]
-    if said == "IT" or not needed or before:
-        if isinstance(last, str) and last in names.sheets:
-            _check(message, parts, names.sheets[last])
-            return [last]
-        if not needed:
-            return []
-    fitting = [name for name, sheet in names.sheets.items() if _fits(message, parts, sheet)]
-    if last in fitting:
+    needed = [name for name in parts if name in _OF_COLUMNS or name in _OF_ROWS]
+    if last in names.sheets and (said == "IT" or not needed or before):
+        _check(message, parts, names.sheets[str(last)])
         return [str(last)]
-    if not fitting and needed == ["column"] and isinstance(last, str):
-        return [last]
+    if not needed:
+        return []
+    fitting = [name for name, sheet in names.sheets.items() if _fits(message, parts, sheet)]
     if not fitting:
-        raise Unfit(
-            "No table has all that you name. Say it like “where horsepower is over 150” and name the table."
-        )
-    return fitting
+        raise Unfit("No table has all that you name; name the table that you mean.")
+    return [str(last)] if last in fitting else fitting
 
 
 def _marks(parts: Mapping[str, str]) -> Iterable[tuple[str, str]]:
-    """The columns and values that a request names, each with its slot."""
+    """Go through the columns and values that a request names, each with its slot."""
     for name, part in parts.items():
         if name in _OF_COLUMNS or name in {"columns", "value", "first", "second"}:
             yield from ((name, one) for one in part.split() if one not in {",", "and"})

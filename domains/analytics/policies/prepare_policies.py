@@ -12,7 +12,7 @@ class Tidying(TablePolicy):
 
 
 class Removing(TablePolicy):
-    """Where there is nothing to remove there is nothing to ask."""
+    """Lets go where there is nothing to remove: then there is nothing to ask."""
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         if failure.category is FailureCategory.VALIDATION_ERROR:

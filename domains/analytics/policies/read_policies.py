@@ -14,7 +14,7 @@ from orchestrator.types import Dact
 
 
 class Reading(TablePolicy):
-    """A question of several parts that has no answer is told and let go: it is as quickly asked anew."""
+    """Lets go of a question of several parts that has no answer: it is as quickly asked anew."""
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         about_values = failure.category in ABOUT_VALUES and failure.check is None
@@ -28,7 +28,7 @@ class Query(Reading):
     dact: ClassVar[str | None] = "query"
 
     def fallback(self, run: Execution, failure: Failed) -> Dact | None:
-        """A query whose data do not exist yet leads to the change that would make them (PX-16)."""
+        """Lead a query whose data do not exist yet to the change that would make them (PX-16)."""
         if failure.category is not FailureCategory.NOT_FOUND or "sources" not in run.data:
             return super().fallback(run, failure)
         match choose_staging(run.data["sources"], run.data["targets"]):
@@ -42,7 +42,7 @@ class Query(Reading):
                 return super().fallback(run, failure)
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Of the columns asked for, only those that are missing go along: they are to be made."""
+        """Hand over, of the columns asked for, only those that are missing: they are to be made."""
         ending = await super().recover(run, failure)
         if isinstance(ending, Recover) and ending.target is not None:
             run.flow.clear("columns")

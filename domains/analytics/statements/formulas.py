@@ -1,4 +1,4 @@
-"""Formulas for new columns, read by a real parser and rebuilt from an allowed few operations (PX-10)."""
+"""Read formulas for new columns with a real parser, and rebuild them from an allowed few operations (PX-10)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NESTING = 12
 
 
 def check_name(name: str) -> str:
-    """A new name of a table or column, in the form in which names are kept.
+    """Check a new name of a table or column; gives it in the form in which names are kept.
 
     Raises:
         ToolFailure: validation_error.
@@ -44,7 +44,7 @@ def check_name(name: str) -> str:
 
 
 def split_formula(text: str) -> tuple[str, str]:
-    """``ratio = horsepower / weight`` → name and expression."""
+    """Split ``ratio = horsepower / weight`` into name and expression."""
     name, sign, expression = text.partition("=")
     if not sign or not expression.strip():
         message = "Give the new column as “name = formula”, for example “ratio = horsepower / weight”."
@@ -53,7 +53,7 @@ def split_formula(text: str) -> tuple[str, str]:
 
 
 def write_formula(text: str, sheet: Sheet, values: Values) -> str:
-    """A formula over the columns of a table as a part of a statement.
+    """Write a formula over the columns of a table as a part of a statement.
 
     Raises:
         ToolFailure: not_found for an unknown column, validation_error for anything but plain arithmetic.

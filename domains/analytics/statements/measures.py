@@ -1,4 +1,4 @@
-"""What can be measured and by what it can be grouped, as parts of statements and in words."""
+"""Write what is measured and by what it is grouped, as parts of statements and in words."""
 
 from __future__ import annotations
 
@@ -33,18 +33,18 @@ _PERIODS = frozenset({"year", "month"})
 
 
 def phrase_of(function: str, column: str | None) -> str:
-    """What is measured, in words."""
+    """Say what is measured."""
     return "rows" if column is None else _PHRASES[function].format(column)
 
 
 def among(condition: str | None, value: str | None) -> str:
-    """Which rows were looked at, in words, or nothing."""
+    """Say which rows were looked at, if not all."""
     parts = [f"of {value}" if value else "", condition or ""]
     return " ".join(part for part in parts if part)
 
 
 def measure_of(sheet: Sheet, function: str, column: str | None) -> str:
-    """A function over a column as a part of a statement.
+    """Write a function over a column as a part of a statement.
 
     Raises:
         ToolFailure: validation_error when the function does not go with the column.
@@ -62,7 +62,7 @@ def measure_of(sheet: Sheet, function: str, column: str | None) -> str:
 
 
 def group_of(sheet: Sheet, said: str) -> tuple[str, str, bool]:
-    """What to group by: expression, its name, and whether it is a period."""
+    """Write what to group by: expression, its name, and whether it is a period."""
     found = sheet.find(said)
     period = fold(said)
     if found is not None and not (found.is_time and period in _PERIODS):
@@ -76,7 +76,7 @@ def group_of(sheet: Sheet, said: str) -> tuple[str, str, bool]:
 
 
 def time_of(sheet: Sheet) -> Column:
-    """The table's first column of dates.
+    """Find the table's first column of dates.
 
     Raises:
         ToolFailure: validation_error when it has none.
@@ -88,7 +88,7 @@ def time_of(sheet: Sheet) -> Column:
 
 
 def number_of(sheet: Sheet, said: str) -> Column:
-    """A column of numbers.
+    """Find a column of numbers.
 
     Raises:
         ToolFailure: not_found, or validation_error when it holds something else.

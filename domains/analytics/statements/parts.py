@@ -1,4 +1,4 @@
-"""Pieces of statements: quoted names, values as parameters, columns with their types."""
+"""Provide the parts of statements: quoted names, values as parameters, columns with their types."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def words(text: str) -> frozenset[str]:
 
 
 def quote(name: str) -> str:
-    """A name as an identifier that can be nothing else."""
+    """Write a name as an identifier that can be nothing else."""
     return '"' + name.replace('"', '""').replace("\0", "") + '"'
 
 
@@ -81,7 +81,7 @@ def quote_all(names: list[str] | tuple[str, ...]) -> str:
 
 
 def to_json(value: object) -> Json:
-    """A value of a row as JSON: days and moments as ISO text, no infinite numbers."""
+    """Give a value of a row as JSON: days and moments as ISO text, no infinite numbers."""
     if value is None or isinstance(value, bool | int | str):
         return value
     if isinstance(value, Decimal):

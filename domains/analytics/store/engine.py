@@ -158,7 +158,7 @@ class Engine:
 
     @contextmanager
     def _cursor(self) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A cursor whose statement is interrupted when it takes too long."""
+        """Give a cursor whose statement is interrupted when it takes too long."""
         cursor = self._connection.cursor()
         alarm = threading.Timer(self.longest_s, cursor.interrupt)
         alarm.daemon = True
@@ -194,7 +194,7 @@ _starting = threading.Lock()
 
 
 def engine() -> Engine:
-    """The engine of this process, made when it is first needed.
+    """Give the engine of this process, made when it is first needed.
 
     DuckDB's threads do not survive a fork: a child loads its own, and leaves its parent's alone.
     """
@@ -205,12 +205,12 @@ def engine() -> Engine:
 
 
 def _source_of(source: str) -> str:
-    """A column of the file by its name, or an expression over them."""
+    """Write a column of the file by its name, or an expression over them."""
     return quote(source) if source.isidentifier() else source
 
 
 def _place(node: str) -> str:
-    """Where a table is: schema and quoted name."""
+    """Say where a table is: schema and quoted name."""
     return f"base.{quote(node.removeprefix(BASE))}" if node.startswith(BASE) else f"made.{quote(node)}"
 
 
@@ -220,6 +220,6 @@ def _with_inputs(inputs: Sequence[str]) -> str:
 
 
 def _say(error: duckdb.Error) -> str:
-    """The first sentence of what DuckDB says, without its class and position."""
+    """Give the first sentence of what DuckDB says, without its class and position."""
     text = str(error).partition("\n")[0].partition(": ")[2] or str(error)
     return f"The data do not allow that: {text.strip()[:200]}"

@@ -1,4 +1,4 @@
-"""What somebody has made of the tables: a log of steps, each with recipes, kept in the domain's records.
+"""Keep what somebody has made of the tables: a log of steps, each with recipes, in the domain's records.
 
 A step is added once per call however often it is tried. Tables themselves are made by the engine, in
 whichever process needs them.
@@ -52,7 +52,7 @@ class Workspace:
 
     @classmethod
     async def open(cls, records: Records, call: ToolCall) -> Workspace:
-        """The workspace of the user, or of the session when nobody is known."""
+        """Open the workspace of the user, or of the session when nobody is known."""
         owner = owner_of(call)
         return cls(records, owner, await records.find(STEPS, {"owner": owner}, limit=MOST_STEPS + 1))
 
@@ -65,7 +65,7 @@ class Workspace:
             self.sheets[made["name"]] = Sheet(made["name"], made["node"], columns, made["rows"])
 
     def sheet(self, said: str) -> Sheet:
-        """The table of that name.
+        """Find the table of that name.
 
         Raises:
             ToolFailure: not_found, naming the nearest table.
@@ -78,7 +78,7 @@ class Workspace:
 
     @property
     def own_names(self) -> JsonObject:
-        """Tables that were made or changed, with their columns, and columns that no catalogue knows."""
+        """The tables that were made or changed, with their columns, and columns that no catalogue knows."""
         known = {column.name for table in TABLES.values() for column in table.columns}
         own = sorted((name, sheet) for name, sheet in self.sheets.items() if not sheet.node.startswith(BASE))
         columns = {column.name for _, sheet in own for column in sheet.columns}
@@ -90,7 +90,7 @@ class Workspace:
         }
 
     def done_by(self, key: str) -> JsonObject | None:
-        """The step that an earlier attempt of the same call made."""
+        """Find the step that an earlier attempt of the same call made."""
         return next((step for step in self.steps if step["key"] == key), None)
 
     @property
@@ -109,7 +109,7 @@ class Workspace:
         return int(str((await self.read(sql, values, *sheets)).rows[0][0]))
 
     async def make(self, name: str, sql: str, values: Mapping[str, Json], *inputs: str) -> Sheet:
-        """A table by its recipe, which is kept; a name only, until a step is added."""
+        """Make a table by its recipe, which is kept; it is a name only, until a step is added."""
         node = self._node_of(sql, values, inputs)
         recipe = Recipe(node, sql, dict(values), inputs)
         recipes = {**await self._recipes_of(inputs), node: recipe}
@@ -127,12 +127,12 @@ class Workspace:
         return Sheet(name, node, kept.columns, kept.rows)
 
     def _node_of(self, sql: str, values: Mapping[str, Json], inputs: Sequence[str]) -> str:
-        """Its content as a name; owners do not share nodes, so that nobody learns of another's."""
+        """Name a table by its content; owners do not share nodes, so that nobody learns of another's."""
         body = orjson.dumps([self.owner, sql, dict(values), list(inputs)], option=orjson.OPT_SORT_KEYS)
         return hashlib.blake2b(body, digest_size=16).hexdigest()
 
     async def _recipes_of(self, nodes: Iterable[str]) -> dict[str, Recipe]:
-        """The recipes of nodes and of everything that they are made from."""
+        """Gather the recipes of nodes and of everything that they are made from."""
         found: dict[str, Recipe] = {}
         open_nodes = [node for node in nodes if not node.startswith(BASE)]
         while open_nodes:
@@ -232,7 +232,7 @@ class Workspace:
 
 
 class TableService(Service):
-    """What the services of this domain share: each works on tables of its caller's workspace."""
+    """Works on tables of its caller's workspace, as all services of this domain do."""
 
     async def open(self, call: ToolCall, table: str) -> tuple[Workspace, Sheet]:
         """Open the caller's workspace, and one of its tables."""

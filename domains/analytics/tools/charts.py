@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specifications, with their data: bar, line, scatter, histogram (RS-5)."""
+"""Draw charts as Vega-Lite specifications, with their data: bar, line, scatter, histogram (RS-5)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Charts(TableService):
         function: str = "average",
         condition: str | None = None,
     ) -> JsonObject:
-        """A specification: `column` is what is measured, `by` what it is shown against."""
+        """Give a specification: `column` is what is measured, `by` what it is shown against."""
         (workspace, sheet), values = await self.open(call, table), Values()
         where = f" WHERE {parse_condition(condition, sheet).write(values)}" if condition else ""
         plan = _PLANS[kind](sheet, column, by, function if column else "count")
@@ -65,7 +65,7 @@ class Plan:
 
 
 def specify(plan: Plan, rows: list[JsonObject]) -> JsonObject:
-    """A Vega-Lite specification that needs nothing from elsewhere."""
+    """Write a Vega-Lite specification that needs nothing from elsewhere."""
     tooltip: Json = [{"field": axis["field"], "type": axis["type"]} for axis in (plan.x, plan.y)]
     return {
         "$schema": SCHEMA,
@@ -78,7 +78,7 @@ def specify(plan: Plan, rows: list[JsonObject]) -> JsonObject:
 
 
 def _axis(name: str, kind: str, **more: Json) -> JsonObject:
-    """Dots and brackets would be read as paths, so they are escaped."""
+    """Write an axis; dots and brackets would be read as paths, so they are escaped."""
     escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in name)
     return {"field": escaped, "type": kind, "title": name.replace("_", " "), **more}
 
@@ -156,7 +156,7 @@ def _number(column: Column) -> JsonObject:
 
 
 def _first_text(sheet: Sheet) -> str:
-    """What to draw against when nobody says it: the last column of text, which names groups most often.
+    """Choose what to draw against when nobody says it: the last column of text, which names groups most often.
 
     Raises:
         ToolFailure: validation_error when there is none.

@@ -1,4 +1,4 @@
-"""How tables look in an answer of a few lines, and what every tool says of the rows it found."""
+"""Show tables in an answer of a few lines, and say of rows what every tool says of those it found."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _YEARS = frozenset({"year", "years", "month"})
 
 
 def show_value(value: object, name: str = "") -> str:
-    """A value as people read it: thousands set apart, few decimals, years as they are."""
+    """Write a value as people read it: thousands set apart, few decimals, years as they are."""
     plain = to_json(value)
     if plain is None:
         return "–"
@@ -39,7 +39,7 @@ def _show_float(value: float) -> str:
 
 
 def show_rows(names: Sequence[str], rows: Sequence[JsonObject], most: int = MOST_LINES) -> list[str]:
-    """One text per row: ``USA: 119.9`` for two columns, else the values in order."""
+    """Write one text per row: ``USA: 119.9`` for two columns, else the values in order."""
     lines: list[str] = []
     for row in rows[:most]:
         cells = [show_value(row[name], name) for name in names]
@@ -48,7 +48,7 @@ def show_rows(names: Sequence[str], rows: Sequence[JsonObject], most: int = MOST
 
 
 def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> JsonObject:
-    """Rows for the frame and lines for the answer."""
+    """Give rows for the frame and lines for the answer."""
     lines = show_rows(names, rows)
     return {
         "columns": list(names),
@@ -61,12 +61,12 @@ def describe_rows(names: Sequence[str], rows: list[JsonObject], count: int) -> J
 
 
 def about(workspace: Workspace, sheet: Sheet) -> JsonObject:
-    """What later turns may need: the table spoken of, and names that no catalogue knows."""
+    """Give what later turns may need: the table spoken of, and names that no catalogue knows."""
     return {"table": sheet.name, "names": workspace.own_names}
 
 
 async def answer(workspace: Workspace, sql: str, values: Mapping[str, Json], *sheets: Sheet) -> JsonObject:
-    """Ask a question; the first page of its rows, and a `table_id` when there are more pages."""
+    """Ask a question; gives the first page of its rows, and a `table_id` when there are more pages."""
     found = await workspace.read(f"SELECT * FROM ({sql}) LIMIT {PAGE_ROWS + 1}", values, *sheets)  # noqa: S608
     rows = to_objects(found.columns, found.rows)
     names = [column.name for column in found.columns]
@@ -83,7 +83,7 @@ async def answer(workspace: Workspace, sql: str, values: Mapping[str, Json], *sh
 
 
 async def show_sheet(workspace: Workspace, sheet: Sheet) -> JsonObject:
-    """A whole table: its first page, with its node as `table_id`."""
+    """Show a whole table: its first page, with its node as `table_id`."""
     found = await workspace.read(f"SELECT * FROM in0 LIMIT {PAGE_ROWS}", {}, sheet)  # noqa: S608
     rows = to_objects(found.columns, found.rows)
     return {
@@ -94,7 +94,7 @@ async def show_sheet(workspace: Workspace, sheet: Sheet) -> JsonObject:
 
 
 def show_code(sql: str, sheets: Sequence[Sheet]) -> str:
-    """A statement with the tables' names, for people to read."""
+    """Write a statement with the tables' names, for people to read."""
     for index, sheet in enumerate(sheets):
         sql = re.sub(rf'(?<!")\bin{index}\b(?!")', lambda _, name=sheet.name: name, sql)
     return sql

@@ -24,7 +24,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 class Exports(TableService):
-    """Exports and reports."""
+    """Exports tables, and reports on them."""
 
     async def export(
         self,
@@ -34,7 +34,7 @@ class Exports(TableService):
         format: str = "csv",  # noqa: A002
         question: JsonObject | None = None,
     ) -> JsonObject:
-        """A table, or what was asked of it, as text, kept as a document; its beginning is given back.
+        """Export a table, or what was asked of it, as text, kept as a document; its beginning is given back.
 
         Raises:
             ToolFailure: validation_error when it is too large.
@@ -65,7 +65,7 @@ class Exports(TableService):
         }
 
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
-        """A whole export: {table, format, text}.
+        """Give a whole export: {table, format, text}.
 
         Raises:
             ToolFailure: not_found, also for what belongs to somebody else.
@@ -76,7 +76,7 @@ class Exports(TableService):
         return {name: found[name] for name in ("table", "format", "text")}
 
     async def report(self, *, table: str, call: ToolCall) -> JsonObject:
-        """Size, numbers, groups and gaps of a table, each a section."""
+        """Report size, numbers, groups and gaps of a table, each in a section."""
         workspace, sheet = await self.open(call, table)
         rows: list[JsonObject] = [
             {"section": "size", "item": "rows", "value": show_value(sheet.rows)},
@@ -88,7 +88,7 @@ class Exports(TableService):
 
 
 def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
-    """Rows as CSV or JSON; a text that a spreadsheet would take for a formula is marked as text."""
+    """Write rows as CSV or JSON; a text that a spreadsheet would take for a formula is marked as text."""
     if format == "json":
         return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
     out = io.StringIO()

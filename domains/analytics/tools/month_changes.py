@@ -257,7 +257,7 @@ def _choose_year(moves: Mapping[int, Move], direction: str, usual: float) -> int
 
 
 def _usual(series: Series) -> float:
-    """Half of all months change by less than this."""
+    """Give the change than which half of all months change by less."""
     steps = [abs(after - before) for before, after in pairwise(series.values())]
     return median(steps) if steps else 0.0
 

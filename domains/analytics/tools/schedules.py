@@ -16,7 +16,7 @@ _WEEKDAYS = [name.lower() for name in day_name]
 
 
 class Schedules(TableService):
-    """Standing orders for reports, kept, listed and cancelled here; `SendReports` carries them out."""
+    """Keeps, lists and cancels orders for reports; `SendReports` carries them out."""
 
     async def create(
         self, *, table: str, every: str, call: ToolCall, weekday: str | None = None, at: str | None = None
@@ -70,7 +70,7 @@ class Schedules(TableService):
 
 
 def last_due(schedule: JsonObject, now: float) -> float:
-    """The latest time, not after `now`, at which a report was to be made; unix seconds.
+    """Give the latest time, not after `now`, at which a report was to be made; unix seconds.
 
     What an order leaves open it has from the moment it was given: the hour, the day of the week, the
     day of the month. A month that is too short has it on its last day.

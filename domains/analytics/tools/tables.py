@@ -1,4 +1,4 @@
-"""Questions about tables that change nothing: look, query, aggregate, compare, profile, find faults."""
+"""Answer questions about tables that change nothing: look, query, aggregate, compare, profile, find faults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Tables(TableService):
     """Answers questions about the tables of a workspace."""
 
     async def list(self, *, call: ToolCall) -> JsonObject:
-        """Every table with its size; a table of the user's own says so."""
+        """List every table with its size; a table of the user's own says so."""
         workspace = await Workspace.open(self.records, call)
         rows: list[JsonObject] = [
             {
@@ -56,7 +56,7 @@ class Tables(TableService):
         return {**await show_sheet(workspace, sheet), "total": sheet.rows}
 
     async def page(self, table_id: str, number: int, call: ToolCall) -> JsonObject:
-        """Page `number` (from 1) of a frame's table: {rows, page, pages, row_count}."""
+        """Give page `number` (from 1) of a frame's table: {rows, page, pages, row_count}."""
         workspace = await Workspace.open(self.records, call)
         found = await workspace.page(table_id, number)
         return {**found, "rows": to_objects(found["rows"].columns, found["rows"].rows)}
@@ -70,7 +70,7 @@ class Tables(TableService):
         columns: list[str] | None = None,
         condition: str | None = None,
     ) -> JsonObject:
-        """Whether what a query asks for is there, counted as sources and missing targets (PX-16)."""
+        """Look whether what a query asks for is there, counted as sources and missing targets (PX-16)."""
         workspace = await Workspace.open(self.records, call)
         sheets = [workspace.sheet(name) for name in (table, other_table) if name is not None]
         sources = list(dict.fromkeys(sheet.name for sheet in sheets))
@@ -172,7 +172,7 @@ class Tables(TableService):
         }
 
     async def profile(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
-        """Per column: how many values, missing and different ones, and their range."""
+        """Describe each column: how many values, missing and different ones, and their range."""
         workspace, sheet = await self.open(call, table)
         chosen = [sheet.column(column)] if column else list(sheet.columns)
         found = await answer(workspace, " UNION ALL ".join(map(_profile_of, chosen)), {}, sheet)
@@ -190,7 +190,7 @@ class Tables(TableService):
         return {**about(workspace, sheet), **described, "missing": sum(gaps.values()), "total": sheet.rows}
 
     async def find_duplicates(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
-        """Rows that repeat an earlier one, in all columns or in one."""
+        """Find rows that repeat an earlier one, in all columns or in one."""
         workspace, sheet = await self.open(call, table)
         keys = quote(sheet.column(column).name) if column else sheet.quoted
         sql = f"SELECT {keys}, count(*) AS times FROM in0 GROUP BY {keys} HAVING count(*) > 1 ORDER BY times DESC"  # noqa: S608
@@ -199,7 +199,7 @@ class Tables(TableService):
         return {**found, "duplicates": await workspace.number(repeated, {}, sheet), "total": sheet.rows}
 
     async def find_outliers(self, *, table: str, column: str, call: ToolCall) -> JsonObject:
-        """Rows whose value lies more than one and a half quartile ranges outside of the middle half."""
+        """Find rows whose value lies more than one and a half quartile ranges outside of the middle half."""
         workspace, sheet = await self.open(call, table)
         name = quote(number_of(sheet, column).name)
         quartiles = f"SELECT quantile_cont({name}, 0.25) AS low, quantile_cont({name}, 0.75) AS high FROM in0"  # noqa: S608
@@ -223,7 +223,7 @@ class Tables(TableService):
     async def correlate(
         self, *, table: str, call: ToolCall, column: str | None = None, other_column: str | None = None
     ) -> JsonObject:
-        """The correlation of two columns, or of all pairs, the strongest first."""
+        """Measure the correlation of two columns, or of all pairs, the strongest first."""
         workspace, sheet = await self.open(call, table)
         pairs = _pairs(sheet, column, other_column)
         if not pairs:
