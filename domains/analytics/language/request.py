@@ -9,6 +9,7 @@ from domains.analytics.language.forms import WORDS
 from domains.analytics.language.message import Message
 from domains.analytics.language.names import Names
 from domains.analytics.statements.conditions import MONTHS, parse_condition
+from domains.analytics.statements.parts import words
 from domains.analytics.store.sheet import Sheet
 from orchestrator.domain.reader import Heard, Mention, Read
 from orchestrator.domain.services import ToolFailure
@@ -19,8 +20,9 @@ OF_A_QUESTION = (
 )  # fmt: skip
 _CONTINUED = frozenset({"query", "aggregate", "chart", "preview"})
 _OF_COLUMNS = frozenset({"column", "by", "also_by", "order", "key", "across", "other_column"})
-_WITHOUT_TABLE = frozenset(
-    {"list_tables", "show_history", "undo_last_step", "list_schedules", "cancel_schedule"}
+_OF_ROWS = frozenset({"columns", "condition", "value", "first", "second"})
+_WITHOUT_TABLE = words(
+    "list_tables show_history undo_last_step list_schedules cancel_schedule explain_change"
 )
 _TAKES_PART = frozenset({"save_result", "export"})
 """Flows that take the part of a table that was shown before, where it is called “this”."""
@@ -119,11 +121,11 @@ def _goes_on(flow: str, parts: Mapping[str, str], before: Mapping[str, Json]) ->
 def _read_part(message: Message, name: str, part: str) -> dict[str, Json]:
     """Give the value of a part; names of tables and columns are read later."""
     if name in _WORDS:
-        words = message.said(part).casefold()
-        if words not in _WORDS[name]:
-            raise Unfit(f"I did not take “{words}”, so I have done nothing.")
-        weekday = {"weekday": words} if words in WORDS["weekday"] else {}
-        return {name: _WORDS[name][words], **weekday}
+        said = message.said(part).casefold()
+        if said not in _WORDS[name]:
+            raise Unfit(f"I did not take “{said}”, so I have done nothing.")
+        weekday = {"weekday": said} if said in WORDS["weekday"] else {}
+        return {name: _WORDS[name][said], **weekday}
     if name in _NUMBERS:
         number = message.token(part).number or 0
         return {name: int(number) if float(number).is_integer() else number}
