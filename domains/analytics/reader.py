@@ -37,6 +37,11 @@ _ABOUT_ME = re.compile(
     re.IGNORECASE,
 )
 """Beginnings of questions about the assistant, as far as they name nothing of the tables."""
+_ABOUT_FORMS = re.compile(
+    r"(?:how (?:do|can|should) (?:i|one|you)|what (?:conditions|functions)|which (?:operators|formulas))\b",
+    re.IGNORECASE,
+)
+"""Beginnings of questions about conditions and formulas, words that name columns as well."""
 _CORRECTING = re.compile(r"(?:(?:no|actually|sorry|wait|rather|oh|i mean|i meant)\b[ ,.:]*)+", re.IGNORECASE)
 _YES_OR_NO = re.compile(
     r"(?:yes|yep|yeah|no|nope|ok|okay|sure|do it|go|don't|please|stop|cancel)\b", re.IGNORECASE
@@ -60,7 +65,9 @@ def read(heard: Heard) -> Read | None:
     text = heard.text[corrected.end() :] if corrected else heard.text
     names = names_for(heard.own)
     message = read_message(text, names)
-    if not message.names and _ABOUT_ME.match(heard.text) and "tables" not in message.line:
+    if _ABOUT_FORMS.match(heard.text) and set(message.names) <= {"C"}:
+        return None
+    if _ABOUT_ME.match(heard.text) and not message.names and "tables" not in message.line:
         return None
     if heard.asked is not None and heard.active is not None:
         answer = read_answer(heard, heard.active, names)

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from domains.analytics.statements.parts import Column, Values, quote, words
+from domains.analytics.statements.parts import Column, Values, invalid, quote, words
 from domains.analytics.store.sheet import Sheet
-from orchestrator.domain.services import FailureCategory, ToolFailure
+from orchestrator.domain.services import ToolFailure
 from orchestrator.types import Json
 
 OPERATORS: Mapping[str, str] = {
@@ -228,11 +228,9 @@ def _read_number(said: str, column: Column) -> Json:
 
 def _unreadable(text: str, hint: str = "") -> ToolFailure:
     message = f"I cannot read the condition {text!r}. Say it like “where horsepower is over 150”.{hint}"
-    return ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+    return invalid(message)
 
 
 def _unfit(said: str, column: Column) -> ToolFailure:
     wanted = "a number" if column.is_number else "a day such as 2005-06-30"
-    return ToolFailure(
-        FailureCategory.VALIDATION_ERROR, f"{column.name} needs {wanted}, and {said!r} is none."
-    )
+    return invalid(f"{column.name} needs {wanted}, and {said!r} is none.")

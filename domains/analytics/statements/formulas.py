@@ -9,9 +9,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.expressions.core import Expression
 
-from domains.analytics.statements.parts import Values, quote
+from domains.analytics.statements.parts import Values, invalid, quote
 from domains.analytics.store.sheet import Sheet
-from orchestrator.domain.services import FailureCategory, ToolFailure
+from orchestrator.domain.services import ToolFailure
 
 _LONGEST = 300
 _NAME = re.compile(r"[A-Za-z]\w{0,59}")
@@ -38,8 +38,7 @@ def check_name(name: str) -> str:
     """
     plain = "_".join(name.strip().split()).lower()
     if _NAME.fullmatch(plain) is None or plain.startswith("in0"):
-        message = f"{name[:60]!r} cannot be a name: use letters, digits and _, beginning with a letter."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(f"{name[:60]!r} cannot be a name: use letters, digits and _, beginning with a letter.")
     return plain
 
 
@@ -47,8 +46,7 @@ def split_formula(text: str) -> tuple[str, str]:
     """Split ``ratio = horsepower / weight`` into name and expression."""
     name, sign, expression = text.partition("=")
     if not sign or not expression.strip():
-        message = "Give the new column as “name = formula”, for example “ratio = horsepower / weight”."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid("Give the new column as “name = formula”, for example “ratio = horsepower / weight”.")
     return check_name(name), expression.strip()
 
 
@@ -119,4 +117,4 @@ def _write_function(node: Expression, sheet: Sheet, values: Values, depth: int) 
 
 
 def _refused(why: str) -> ToolFailure:
-    return ToolFailure(FailureCategory.VALIDATION_ERROR, f"I cannot use that formula: {why}.")
+    return invalid(f"I cannot use that formula: {why}.")

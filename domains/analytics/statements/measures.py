@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from domains.analytics.statements.parts import Column, quote
+from domains.analytics.statements.parts import Column, invalid, quote
 from domains.analytics.store.sheet import Sheet, fold
-from orchestrator.domain.services import FailureCategory, ToolFailure
 
 FUNCTIONS: Mapping[str, str] = {
     "count": "count({})",
@@ -51,13 +50,13 @@ def measure_of(sheet: Sheet, function: str, column: str | None) -> str:
     """
     if column is None:
         if function != "count":
-            message = f"Of which column should I take the {function}? There are {', '.join(sheet.names)}."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(
+                f"Of which column should I take the {function}? There are {', '.join(sheet.names)}."
+            )
         return "count(*)"
     found = sheet.column(column)
     if function in _OF_NUMBERS and not found.is_number:
-        message = f"{found.name} holds no numbers, so it has no {function}."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(f"{found.name} holds no numbers, so it has no {function}.")
     return FUNCTIONS[function].format(quote(found.name))
 
 
@@ -83,7 +82,7 @@ def time_of(sheet: Sheet) -> Column:
     """
     found = next((column for column in sheet.columns if column.is_time), None)
     if found is None:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{sheet.name} has no column of dates.")
+        raise invalid(f"{sheet.name} has no column of dates.")
     return found
 
 
@@ -95,6 +94,7 @@ def number_of(sheet: Sheet, said: str) -> Column:
     """
     found = sheet.column(said)
     if not found.is_number:
-        message = f"{found.name} holds no numbers. Columns of numbers are {', '.join(c.name for c in sheet.numbers)}."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(
+            f"{found.name} holds no numbers. Columns of numbers are {', '.join(c.name for c in sheet.numbers)}."
+        )
     return found

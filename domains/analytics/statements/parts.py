@@ -7,6 +7,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from math import isfinite
 
+from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import Json, JsonObject
 
 _NUMERIC = (
@@ -64,6 +65,16 @@ class Values:
         name = f"v{len(self.named)}"
         self.named[name] = value
         return f"${name}"
+
+
+def invalid(message: str) -> ToolFailure:
+    """Fail because of what was said."""
+    return ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+
+
+def not_found(message: str) -> ToolFailure:
+    """Fail because something is not there."""
+    return ToolFailure(FailureCategory.NOT_FOUND, message)
 
 
 def words(text: str) -> frozenset[str]:

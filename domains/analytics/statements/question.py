@@ -6,10 +6,9 @@ from dataclasses import dataclass, fields
 
 from domains.analytics.statements.conditions import Clause, Condition, parse_condition
 from domains.analytics.statements.measures import group_of, measure_of
-from domains.analytics.statements.parts import Column, Values, quote, quote_all
+from domains.analytics.statements.parts import Column, Values, invalid, quote, quote_all
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import Workspace
-from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import JsonObject
 
 
@@ -93,7 +92,7 @@ async def column_with(workspace: Workspace, sheet: Sheet, value: str) -> Column:
             sql = f"SELECT count(*) FROM in0 WHERE lower({quote(column.name)}) = lower($v0)"  # noqa: S608
             if (await workspace.read(sql, {"v0": value}, sheet)).rows[0][0]:
                 return column
-    raise ToolFailure(FailureCategory.VALIDATION_ERROR, _unknown(sheet, value))
+    raise invalid(_unknown(sheet, value))
 
 
 def _unknown(sheet: Sheet, value: str) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 import duckdb
 
 from domains.analytics.catalogue import TABLES, BaseTable
-from domains.analytics.statements.parts import Column, quote
+from domains.analytics.statements.parts import Column, invalid, quote
 from domains.analytics.store.sheet import BASE
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.types import Json
@@ -141,8 +141,7 @@ class Engine:
             )
             if kept.rows > MOST_ROWS:
                 cursor.execute(f"DROP TABLE {place}")
-                message = f"The result would have more than {MOST_ROWS:,} rows; please narrow it down."
-                raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+                raise invalid(f"The result would have more than {MOST_ROWS:,} rows; please narrow it down.")
         self._keep(recipe.node, kept)
         return kept
 
@@ -169,10 +168,9 @@ class Engine:
             message = "That took too long; please narrow it down."
             raise ToolFailure(FailureCategory.TIMEOUT, message) from error
         except (duckdb.ConversionException, duckdb.BinderException, duckdb.OutOfRangeException) as error:
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, _say(error)) from error
+            raise invalid(_say(error)) from error
         except duckdb.OutOfMemoryException as error:
-            message = "That needs more memory than I may use; please narrow it down."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message) from error
+            raise invalid("That needs more memory than I may use; please narrow it down.") from error
         finally:
             alarm.cancel()
             cursor.close()

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from rapidfuzz import fuzz, process
 
 from domains.analytics.catalogue import TABLES
-from domains.analytics.statements.parts import Column, quote_all
-from orchestrator.domain.services import FailureCategory, ToolFailure
+from domains.analytics.statements.parts import Column, not_found, quote_all
 
 BASE = "base:"
 """How nodes of base tables begin."""
@@ -46,8 +45,7 @@ class Sheet:
         found = self.find(said)
         if found is not None:
             return found
-        message = f"The table {self.name} has no column {said!r}." + suggest(said, self.names)
-        raise ToolFailure(FailureCategory.NOT_FOUND, message)
+        raise not_found(f"The table {self.name} has no column {said!r}." + suggest(said, self.names))
 
     def find(self, said: str) -> Column | None:
         names = {column.name.casefold(): column for column in self.columns}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import orjson
 
 from domains.analytics.catalogue import TABLES
-from domains.analytics.statements.parts import Column
+from domains.analytics.statements.parts import Column, invalid, not_found
 from domains.analytics.store.engine import Recipe, Rows, engine
 from domains.analytics.store.sheet import BASE, Sheet, base_sheets, fold, suggest
 from orchestrator.domain.services import FailureCategory, Records, Service, ToolCall, ToolFailure
@@ -72,8 +72,7 @@ class Workspace:
         """
         found = self.sheets.get(fold(said))
         if found is None:
-            message = f"There is no table {said!r}." + suggest(said, self.sheets, others=False)
-            raise ToolFailure(FailureCategory.NOT_FOUND, message)
+            raise not_found(f"There is no table {said!r}." + suggest(said, self.sheets, others=False))
         return found
 
     @property
@@ -146,7 +145,7 @@ class Workspace:
         if node not in _recipes:
             body = await self.records.get(RECIPES, node)
             if body is None or body["owner"] != self.owner:
-                raise ToolFailure(FailureCategory.NOT_FOUND, "That table is no longer kept.")
+                raise not_found("That table is no longer kept.")
             _remember(Recipe(node, body["sql"], body["values"], tuple(body["inputs"])))
         return _recipes[node]
 
@@ -162,8 +161,7 @@ class Workspace:
                 return earlier
             number = len(self.steps) + 1
             if number > MOST_STEPS:
-                message = f"A workspace has at most {MOST_STEPS} steps, and this one is full."
-                raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+                raise invalid(f"A workspace has at most {MOST_STEPS} steps, and this one is full.")
             step: JsonObject = {
                 "owner": self.owner,
                 "number": number,
@@ -189,12 +187,9 @@ class Workspace:
             return earlier
         last = self.last
         if last is None:
-            raise ToolFailure(
-                FailureCategory.NOT_FOUND, "There is nothing to undo: no table has been changed."
-            )
+            raise not_found("There is nothing to undo: no table has been changed.")
         if number is not None and last["number"] != number:
-            message = "Other changes came after that one; please undo those first."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid("Other changes came after that one; please undo those first.")
         place = f"{self.owner}:{last['number']:06d}"
         undone = await self.records.update(STEPS, place, {"undone_by": key}, where={"undone_by": ""})
         if undone is None:
@@ -211,9 +206,7 @@ class Workspace:
         sheet = await self._sheet_of(table_id)
         pages = max(1, -(-sheet.rows // PAGE_ROWS))
         if not 1 <= number <= pages:
-            raise ToolFailure(
-                FailureCategory.NOT_FOUND, f"There are {pages} pages; there is no page {number}."
-            )
+            raise not_found(f"There are {pages} pages; there is no page {number}.")
         sql = f"SELECT * FROM in0 LIMIT {PAGE_ROWS} OFFSET {(number - 1) * PAGE_ROWS}"  # noqa: S608 - numbers
         found = await self.read(sql, {}, sheet)
         return {"rows": found, "page": number, "pages": pages, "row_count": sheet.rows}
@@ -222,11 +215,11 @@ class Workspace:
         if table_id.startswith(BASE):
             found = base_sheets().get(table_id.removeprefix(BASE))
             if found is None:
-                raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such table.")
+                raise not_found("There is no such table.")
             return found
         body = await self.records.get(RECIPES, table_id)
         if body is None or body["owner"] != self.owner:
-            raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such table.")
+            raise not_found("There is no such table.")
         columns = tuple(Column(name, kind) for name, kind in body["columns"])
         return Sheet(table_id, table_id, columns, body["rows"])
 

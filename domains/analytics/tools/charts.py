@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from domains.analytics.catalogue import PERIODS
 from domains.analytics.statements.conditions import parse_condition
 from domains.analytics.statements.measures import group_of, measure_of, number_of, time_of
-from domains.analytics.statements.parts import Column, Values, quote, to_objects
+from domains.analytics.statements.parts import Column, Values, invalid, quote, to_objects
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import TableService
 from domains.analytics.tools.display import about
-from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
+from orchestrator.domain.services import ToolCall
 from orchestrator.types import Json, JsonObject
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
@@ -42,7 +42,7 @@ class Charts(TableService):
         found = await workspace.read(plan.sql.replace("{where}", where), values.named, sheet)
         rows = to_objects(found.columns, found.rows)
         if not rows:
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, "There are no rows to draw.")
+            raise invalid("There are no rows to draw.")
         return {
             **about(workspace, sheet),
             "chart": specify(plan, rows),
@@ -127,7 +127,7 @@ def _scatter(sheet: Sheet, column: str | None, by: str | None, function: str) ->
     first = (others[0] if others else "") if column is None else column
     second = by if by is not None else next((name for name in others if name != first), "")
     if not first or not second:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "A scatter plot needs two columns of numbers.")
+        raise invalid("A scatter plot needs two columns of numbers.")
     x, y = number_of(sheet, second), number_of(sheet, first)
     sql = f"SELECT {quote(x.name)}, {quote(y.name)} FROM in0{{where}} LIMIT {MOST_POINTS}"  # noqa: S608
     return Plan(sql, "point", _number(x), _number(y), f"{y.name} against {x.name} of {sheet.name}")
@@ -137,9 +137,7 @@ def _histogram(sheet: Sheet, column: str | None, by: str | None, function: str) 
     del function
     said = column or by
     if said is None:
-        raise ToolFailure(
-            FailureCategory.VALIDATION_ERROR, "Of which column of numbers should I draw a histogram?"
-        )
+        raise invalid("Of which column of numbers should I draw a histogram?")
     found = number_of(sheet, said)
     name = quote(found.name)
     width = f"greatest(max({name}) - min({name}), 1e-9) / {BINS}"
@@ -163,7 +161,7 @@ def _first_text(sheet: Sheet) -> str:
     """
     texts = [column.name for column in sheet.columns if column.is_text]
     if not texts:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "Against which column should I draw it?")
+        raise invalid("Against which column should I draw it?")
     return texts[-1]
 
 

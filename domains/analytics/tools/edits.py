@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 from domains.analytics.statements.conditions import parse_condition, read_value
 from domains.analytics.statements.formulas import check_name, split_formula, write_formula
-from domains.analytics.statements.parts import Column, Values, quote
+from domains.analytics.statements.parts import Column, Values, invalid, quote
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace
 from domains.analytics.tools.display import show_value
 from domains.analytics.tools.steps import Edit, edit
-from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
+from orchestrator.domain.services import ToolCall
 from orchestrator.types import Json, JsonObject
 
 TYPES = {"text": "VARCHAR", "number": "DOUBLE", "whole": "BIGINT", "date": "DATE"}
@@ -65,8 +65,7 @@ def _clean(sheet: Sheet, column: str | None = None, case: str = "unchanged") -> 
     """Trim texts and join their inner blanks; an empty text becomes missing."""
     chosen = [sheet.column(column)] if column else [c for c in sheet.columns if c.is_text]
     if not chosen or not all(one.is_text for one in chosen):
-        message = f"{chosen[0].name if chosen else sheet.name} holds no text to clean."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(f"{chosen[0].name if chosen else sheet.name} holds no text to clean.")
     parts = ", ".join(f"{_cleaned(one, case)} AS {quote(one.name)}" for one in chosen)
     names, how = ", ".join(one.name for one in chosen), "" if case == "unchanged" else f", in {case} case"
     return Edit(f"cleaned {names} of {sheet.name}{how}", f"SELECT * REPLACE ({parts}) FROM in0")  # noqa: S608
@@ -96,8 +95,7 @@ def _fill(sheet: Sheet, column: str, strategy: str = "median", fill_value: float
 def _replacement(column: Column, strategy: str, given: float | None, values: Values) -> str:
     name, functions = quote(column.name), {"mean": "avg", "median": "median", "common": "mode"}
     if strategy in {"mean", "median", "zero", "value"} and not column.is_number:
-        message = f"{column.name} holds no numbers; fill it with the most common or the previous value."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(f"{column.name} holds no numbers; fill it with the most common or the previous value.")
     if strategy in functions:
         return f"(SELECT {functions[strategy]}({name}) FROM in0)"  # noqa: S608
     if strategy == "previous":
@@ -124,8 +122,7 @@ def _rename(sheet: Sheet, column: str, new_name: str) -> Edit:
 def _drop(sheet: Sheet, column: str) -> Edit:
     found = sheet.column(column)
     if len(sheet.columns) == 1:
-        message = f"{found.name} is the only column of {sheet.name}."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(f"{found.name} is the only column of {sheet.name}.")
     return Edit(f"dropped {found.name} from {sheet.name}", f"SELECT * EXCLUDE ({quote(found.name)}) FROM in0")  # noqa: S608
 
 
@@ -142,8 +139,7 @@ def _split(sheet: Sheet, column: str, columns: Sequence[str] = (), separator: st
     found, values = sheet.column(column), Values()
     names = [_check_new(sheet, one) for one in columns] or [f"{found.name}_1", f"{found.name}_2"]
     if len(set(names)) < 2 or len(names) > MOST_PARTS:
-        message = f"Name two to {MOST_PARTS} different new columns."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(f"Name two to {MOST_PARTS} different new columns.")
     mark = values.add(SEPARATORS[separator])
     split = f"string_split({quote(found.name)}::VARCHAR, {mark})"
     cut = [f"{split}[{index}]" for index in range(1, len(names))]
@@ -162,8 +158,7 @@ def _insert(sheet: Sheet, values: JsonObject | None = None, condition: str | Non
         column = sheet.column(said)
         given[column.name] = read_value(str(value), column)
     if not given:
-        message = f"Give the values as “column: value”. The columns are {', '.join(sheet.names)}."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(f"Give the values as “column: value”. The columns are {', '.join(sheet.names)}.")
     cells = [
         f"CAST({bound.add(given[one.name]) if one.name in given else 'NULL'} AS {one.type}) AS {quote(one.name)}"
         for one in sheet.columns
@@ -196,8 +191,7 @@ class Edits(TableService):
         """
         found = await self.preview_filter(table=table, condition=condition, call=call)
         if not found["kept"]:
-            message = f"No row of {table} fits {condition}; there is nothing to delete."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"No row of {table} fits {condition}; there is nothing to delete.")
         return {"kept": found["removed"], "removed": found["kept"], "total": found["total"]}
 
     async def preview_deduplicate(
@@ -212,8 +206,7 @@ class Edits(TableService):
         different = f"SELECT count(*) FROM (SELECT DISTINCT {_keys(sheet, column)} FROM in0)"  # noqa: S608
         duplicates = sheet.rows - await workspace.number(different, {}, sheet)
         if not duplicates:
-            message = f"No row of {sheet.name} repeats an earlier one; there is nothing to remove."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"No row of {sheet.name} repeats an earlier one; there is nothing to remove.")
         return {"duplicates": duplicates, "total": sheet.rows}
 
     async def preview_cast(self, *, table: str, column: str, type: str, call: ToolCall) -> JsonObject:  # noqa: A002
@@ -266,5 +259,5 @@ def _check_new(sheet: Sheet, said: str) -> str:
     """
     name = check_name(said)
     if name in {one.casefold() for one in sheet.names}:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{sheet.name} has a column {name} already.")
+        raise invalid(f"{sheet.name} has a column {name} already.")
     return name

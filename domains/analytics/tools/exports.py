@@ -8,12 +8,12 @@ import io
 
 import orjson
 
-from domains.analytics.statements.parts import Values, quote, to_objects
+from domains.analytics.statements.parts import Values, invalid, not_found, quote, to_objects
 from domains.analytics.statements.question import Question, write_question
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace, owner_of
 from domains.analytics.tools.display import about, show_value
-from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
+from orchestrator.domain.services import ToolCall
 from orchestrator.types import JsonObject
 
 EXPORTS = "exports"
@@ -44,10 +44,9 @@ class Exports(TableService):
         sql = await write_question(workspace, sheet, Question.of(question or {}), values)
         found = await workspace.read(f"SELECT * FROM ({sql}) LIMIT {MOST_EXPORTED + 1}", values.named, sheet)  # noqa: S608
         if len(found.rows) > MOST_EXPORTED:
-            message = (
+            raise invalid(
                 f"I export at most {MOST_EXPORTED:,} rows, and these are more. Please filter {sheet.name}."
             )
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         names = [column.name for column in found.columns]
         text = write_text(names, to_objects(found.columns, found.rows), format)
         key = f"{workspace.owner}:{sheet.node}:{sql}:{sorted(values.named.items())}:{format}"
@@ -72,7 +71,7 @@ class Exports(TableService):
         """
         found = await self.records.get(EXPORTS, document_id)
         if found is None or found["owner"] != owner_of(call):
-            raise ToolFailure(FailureCategory.NOT_FOUND, "There is no such document.")
+            raise not_found("There is no such document.")
         return {name: found[name] for name in ("table", "format", "text")}
 
     async def report(self, *, table: str, call: ToolCall) -> JsonObject:

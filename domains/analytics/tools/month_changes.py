@@ -12,12 +12,12 @@ from statistics import median
 
 from domains.analytics.statements.conditions import MONTHS
 from domains.analytics.statements.measures import measure_of, number_of, phrase_of, time_of
-from domains.analytics.statements.parts import Values, quote
+from domains.analytics.statements.parts import Values, invalid, quote
 from domains.analytics.statements.question import column_with, write_where
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace
 from domains.analytics.tools.display import about, describe_rows, show_value
-from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
+from orchestrator.domain.services import ToolCall
 from orchestrator.types import JsonObject
 
 MONTHS_BEFORE, MONTHS_AFTER = 9, 6
@@ -136,11 +136,9 @@ class MonthChanges(TableService):
         series = await Source(workspace, sheet, function, value).measure(column)
         moves, name = _moves_into(series, MONTHS.index(month)), month.capitalize()
         if not moves:
-            message = f"{sheet.name} has no {name} with the month before it, so I cannot compare them."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"{sheet.name} has no {name} with the month before it, so I cannot compare them.")
         if year is not None and year not in moves:
-            message = f"For {name} there are the years {min(moves)} to {max(moves)} in {sheet.name}."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"For {name} there are the years {min(moves)} to {max(moves)} in {sheet.name}.")
         chosen = year if year is not None else _choose_year(moves, movement, _usual(series))
         move, second = moves[chosen], chosen * 12 + MONTHS.index(month)
         keys = [_key(second - 1), _key(second)]
@@ -186,8 +184,7 @@ class MonthChanges(TableService):
         )
         series = await source.measure(column)
         if not all(month in series for month in months):
-            message = f"{sheet.name} lacks {from_month} or {to_month}."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"{sheet.name} lacks {from_month} or {to_month}.")
         name = sheet.column(column).name
         move = Move(name, series[months[0]], series[months[1]])
         groups = [] if value else await source.moves_by_group(name, months)

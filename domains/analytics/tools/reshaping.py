@@ -7,12 +7,12 @@ from collections.abc import Sequence
 
 from domains.analytics.statements.formulas import check_name
 from domains.analytics.statements.measures import measure_of
-from domains.analytics.statements.parts import Values, quote, quote_all
+from domains.analytics.statements.parts import Values, invalid, quote, quote_all
 from domains.analytics.statements.question import Question, write_question
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import Made, TableService, Workspace
 from domains.analytics.tools.steps import Edit, commit, describe_step, once
-from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
+from orchestrator.domain.services import ToolCall
 from orchestrator.types import JsonObject
 
 MOST_PARTS = 12
@@ -71,8 +71,7 @@ class Reshaping(TableService):
         right = _other(workspace, left, other_table)
         common = [name for name in left.names if name in right.names]
         if not common:
-            message = f"{left.name} and {right.name} have no column in common."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"{left.name} and {right.name} have no column in common.")
         values, picked = Values(), quote_all(common)
         parts = [
             f"SELECT {picked}, {values.add(sheet.name)}::VARCHAR AS origin_table FROM in{index}"  # noqa: S608
@@ -93,8 +92,7 @@ class Reshaping(TableService):
         column = sheet.column(by)
         found = await _values_of(workspace, sheet, column.name, MOST_PARTS)
         if len(found) > MOST_PARTS:
-            message = f"{column.name} has more than {MOST_PARTS} values; that would be too many tables."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"{column.name} has more than {MOST_PARTS} values; that would be too many tables.")
         made: list[Made] = []
         for value in found:
             part = f"SELECT * FROM in0 WHERE {quote(column.name)}::VARCHAR = $v0"  # noqa: S608
@@ -124,8 +122,7 @@ class Reshaping(TableService):
         measure = measure_of(sheet, function if column else "count", column)
         found = await _values_of(workspace, sheet, heads.name, MOST_PIVOTED)
         if not found or len(found) > MOST_PIVOTED:
-            message = f"{heads.name} has {'no' if not found else 'too many'} values to become columns."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"{heads.name} has {'no' if not found else 'too many'} values to become columns.")
         parts = [
             f"{measure} FILTER (WHERE {quote(heads.name)}::VARCHAR = {values.add(value)}) AS {quote(label)}"
             for value, label in zip(found, _labels(found, rows.name), strict=True)
@@ -172,7 +169,7 @@ async def _values_of(workspace: Workspace, sheet: Sheet, column: str, most: int)
 def _other(workspace: Workspace, left: Sheet, said: str) -> Sheet:
     right = workspace.sheet(said)
     if left.name == right.name:
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, "Name two different tables.")
+        raise invalid("Name two different tables.")
     return right
 
 
@@ -187,15 +184,14 @@ def _common_key(left: Sheet, right: Sheet, key: str | None) -> str:
         name = left.column(key).name
         if name in common:
             return name
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{right.name} has no column {name}.")
+        raise invalid(f"{right.name} has no column {name}.")
     if len(common) == 1:
         return common[0]
     times = [name for name in common if (column := left.find(name)) is not None and column.is_time]
     if len(times) == 1:
         return times[0]
     why = f"both have {', '.join(common)}; say which one" if common else "they have no column in common"
-    message = f"I cannot tell on which column to merge {left.name} and {right.name}: {why}."
-    raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+    raise invalid(f"I cannot tell on which column to merge {left.name} and {right.name}: {why}.")
 
 
 def _slug(text: str) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from calendar import day_name, monthrange
 from datetime import UTC, datetime, timedelta
 
+from domains.analytics.statements.parts import invalid, not_found
 from domains.analytics.store.workspace import TableService, owner_of
-from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
+from orchestrator.domain.services import ToolCall
 from orchestrator.types import JsonObject
 
 SCHEDULES = "schedules"
@@ -27,8 +28,7 @@ class Schedules(TableService):
         if earlier is not None:
             return _view(earlier)
         if sum(one["status"] == "active" for one in mine) >= MOST_SCHEDULES:
-            message = f"There are {MOST_SCHEDULES} schedules already; please cancel one first."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"There are {MOST_SCHEDULES} schedules already; please cancel one first.")
         number = len(mine) + 1
         while True:
             draft: JsonObject = {
@@ -65,7 +65,7 @@ class Schedules(TableService):
         place = f"{owner_of(call)}:{int(number):06d}"
         found = await self.records.update(SCHEDULES, place, {"status": "cancelled"})
         if found is None:
-            raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no schedule {number}.")
+            raise not_found(f"There is no schedule {number}.")
         return _view(found)
 
 

@@ -9,11 +9,11 @@ from functools import wraps
 
 from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.formulas import check_name
-from domains.analytics.statements.parts import Values
+from domains.analytics.statements.parts import Values, invalid
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import Made, Workspace
 from domains.analytics.tools.display import show_sheet
-from orchestrator.domain.services import FailureCategory, Service, ToolCall, ToolFailure
+from orchestrator.domain.services import Service, ToolCall
 from orchestrator.types import Json, JsonObject
 
 Tool = Callable[..., Awaitable[JsonObject]]
@@ -78,8 +78,7 @@ async def commit(workspace: Workspace, call: ToolCall, inputs: tuple[Sheet, ...]
     """
     name = inputs[0].name if change.name is None else check_name(change.name)
     if change.name is not None and name in TABLES:
-        message = f"{name} is one of the given tables; choose another name."
-        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+        raise invalid(f"{name} is one of the given tables; choose another name.")
     sheet = await workspace.make(name, change.sql, change.values.named, *(one.node for one in inputs))
     result: JsonObject = {"table": name, "action": change.action, "rows_before": inputs[0].rows}
     step = await workspace.add(call.idempotency_key, change.action, [Made(name, sheet)], result)

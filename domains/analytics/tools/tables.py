@@ -7,7 +7,7 @@ from dataclasses import replace
 from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.conditions import Condition, parse_condition
 from domains.analytics.statements.measures import among, measure_of, number_of, phrase_of, time_of
-from domains.analytics.statements.parts import Column, Values, quote, to_objects
+from domains.analytics.statements.parts import Column, Values, invalid, not_found, quote, to_objects
 from domains.analytics.statements.question import Question, column_with, write_question
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import TableService, Workspace
@@ -19,7 +19,7 @@ from domains.analytics.tools.display import (
     show_sheet,
     show_value,
 )
-from orchestrator.domain.services import FailureCategory, ToolCall, ToolFailure
+from orchestrator.domain.services import ToolCall
 from orchestrator.types import Json, JsonObject
 
 MOST_NAMED = 8
@@ -92,16 +92,16 @@ class Tables(TableService):
         """
         workspace, sheet = await self.open(call, table)
         if other_table is not None and workspace.sheet(other_table).name != sheet.name:
-            message = f"{sheet.name} and {other_table} are separate tables; they have to be merged first."
-            raise ToolFailure(FailureCategory.NOT_FOUND, message)
+            raise not_found(
+                f"{sheet.name} and {other_table} are separate tables; they have to be merged first."
+            )
         question, values = Question.of(asked), Values()
         sql = await write_question(workspace, sheet, question, values)
         found = await answer(workspace, sql, values.named, sheet)
         if not found["row_count"] and question.condition and question.value is None:
             absent = await _absent(workspace, sheet, parse_condition(question.condition, sheet))
             if absent:
-                message = f"{sheet.name} has no row with {' or '.join(absent)}."
-                raise ToolFailure(FailureCategory.NOT_FOUND, message)
+                raise not_found(f"{sheet.name} has no row with {' or '.join(absent)}.")
         return {**found, "among": among(question.condition, question.value)}
 
     async def aggregate(self, *, table: str, call: ToolCall, **asked: Json) -> JsonObject:
@@ -147,8 +147,7 @@ class Tables(TableService):
         elif first_year is not None and second_year is not None:
             group, wanted = f"year({quote(time_of(sheet).name)})", [str(first_year), str(second_year)]
         else:
-            message = "Name the two groups, or the two years, that I should compare."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid("Name the two groups, or the two years, that I should compare.")
         values, measure = Values(), measure_of(sheet, function, column)
         parts = [
             f"SELECT {mark}::VARCHAR AS of, {measure} AS value, count(*) AS rows "  # noqa: S608
@@ -158,8 +157,7 @@ class Tables(TableService):
         found = await answer(workspace, " UNION ALL ".join(parts), values.named, sheet)
         empty = [name for name, row in zip(wanted, found["rows"], strict=True) if not row["rows"]]
         if empty:
-            message = f"{sheet.name} has no rows of {' or '.join(empty)}."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"{sheet.name} has no rows of {' or '.join(empty)}.")
         low, high = (row["value"] for row in found["rows"])
         return {
             **found,
@@ -205,7 +203,7 @@ class Tables(TableService):
         quartiles = f"SELECT quantile_cont({name}, 0.25) AS low, quantile_cont({name}, 0.75) AS high FROM in0"  # noqa: S608
         low, high = (await workspace.read(quartiles, {}, sheet)).rows[0]
         if not isinstance(low, int | float) or not isinstance(high, int | float):
-            raise ToolFailure(FailureCategory.NOT_FOUND, f"{column} has no values.")
+            raise not_found(f"{column} has no values.")
         values = Values()
         reach = 1.5 * (high - low)
         fences = values.add(low - reach), values.add(high + reach)
@@ -227,8 +225,7 @@ class Tables(TableService):
         workspace, sheet = await self.open(call, table)
         pairs = _pairs(sheet, column, other_column)
         if not pairs:
-            message = f"{sheet.name} has fewer than two columns of numbers."
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            raise invalid(f"{sheet.name} has fewer than two columns of numbers.")
         parts: list[str] = []
         values = Values()
         for one, other in pairs:
