@@ -113,16 +113,16 @@ class Tables(TableService):
         said, values = Question.of(asked), Values()
         measured = said.column is not None and sheet.column(said.column).is_number
         function = said.function or ("average" if measured else "count")
-        question = replace(
-            said, function=function, by=said.by or said.also_by, also_by=said.also_by if said.by else None
-        )
+        groups = [name for name in (said.by, said.also_by) if name is not None]
+        first, second = (*groups, None, None)[:2]
+        question = replace(said, function=function, by=first, also_by=second)
         found = await answer(
             workspace, await write_question(workspace, sheet, question, values), values.named, sheet
         )
         return {
             **found,
             "function": function,
-            "by": " and ".join(name for name in (question.by, question.also_by) if name),
+            "by": " and ".join(groups),
             "ranked": question.limit is not None and said.by is not None,
             "what": phrase_of(function, question.column),
             "among": among(question.condition, question.value),
