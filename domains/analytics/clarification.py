@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 
 from domains.analytics.catalogue import TABLES
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.errors import FailureCategory
+from orchestrator.domain.services import FailureCategory
 from orchestrator.pex.execution import Execution, Failed, NeedsInput
 from orchestrator.types import JsonObject
 

@@ -9,7 +9,6 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.pex.steps.results import make_frame
 from orchestrator.types import JsonObject
 
 _OF_A_QUESTION = ("column", "by", "condition", "value", "function")
@@ -48,7 +47,7 @@ class TablePolicy(BasePolicy):
         return found
 
     def frame(self, run: Execution) -> Frame:
-        frame, data = make_frame(run), run.data
+        frame, data = super().frame(run), run.data
         frame.code = data.get("code")
         if "chart" in data:
             frame.display_type, frame.data, frame.chart_type = "chart", data["chart"], data["chart_kind"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domains.analytics.policy import TablePolicy
-from orchestrator.errors import FailureCategory
+from orchestrator.domain.services import FailureCategory
 from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
 
 

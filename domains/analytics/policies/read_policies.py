@@ -7,17 +7,18 @@ from typing import ClassVar
 from domains.analytics.clarification import ask, names_no_table
 from domains.analytics.policy import TablePolicy
 from domains.analytics.staging import Staging, choose_staging
-from orchestrator.errors import FailureCategory
+from orchestrator.domain.services import FailureCategory
 from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
-from orchestrator.pex.steps.recover import ABOUT_VALUES
 from orchestrator.types import Dact
+
+_ABOUT_VALUES = frozenset({FailureCategory.VALIDATION_ERROR, FailureCategory.NOT_FOUND})
 
 
 class Reading(TablePolicy):
     """Lets go of a question of several parts that has no answer: it is as quickly asked anew."""
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        about_values = failure.category in ABOUT_VALUES and failure.check is None
+        about_values = failure.category in _ABOUT_VALUES and failure.check is None
         about_values = about_values and not names_no_table(run, failure)
         if about_values and len(run.flow.slots) > 1 and self.fallback(run, failure) is None:
             return Recover(Recovery.ESCALATE, failure)
