@@ -1,4 +1,4 @@
-"""Standing orders carried out: each report that is due comes into the conversation in which it was ordered."""
+"""Send the reports that are due, each into the conversation in which it was ordered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from domains.analytics.calendar import SCHEDULES, last_due
+from domains.analytics.tools.schedules import SCHEDULES, last_due
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
 from orchestrator.errors import NotFound, SessionClosed
 from orchestrator.types import Json, SessionId, TenantId
@@ -56,7 +56,7 @@ class SendReports(InternalFlow):
         return before_all_response(inputs=due)
 
     async def work(self, run: RunContext, item: Due, data: Json) -> str:
-        """An order whose conversation is over ends with it."""
+        """Leave the turn of one report; an order whose conversation is over ends with it."""
         orders = run.tools["collections"].of(item.tenant_id, DOMAIN)
         report: dict[str, Json] = {"dact": "report", "slots": {"table": item.table}}
         key = f"{SCHEDULES}:{item.key}:{item.at:.0f}"

@@ -1,107 +1,144 @@
-"""Reads requests about tables by the catalogue's names and a grammar of such requests, without a model.
+"""Read requests about tables that have a simple form, as a whole, without a model.
 
-What it does not read is left to what was learnt from examples.
+A request of which a word is left over is not read: the user hears which words were not taken. What is no
+request about tables is left to what was learnt from examples.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from domains.analytics.wording.answers import answer, is_bare
-from domains.analytics.wording.following import follow
-from domains.analytics.wording.keeping import save, schedules, show_history, take_along, undo
-from domains.analytics.wording.looking import compare, correlate, describe, find_faults, list_tables, profile
-from domains.analytics.wording.measuring import aggregate, chart
-from domains.analytics.wording.names import names_for
-from domains.analytics.wording.phrase import read_phrase
-from domains.analytics.wording.request import Request
-from domains.analytics.wording.rows import preview_unknown, query, sort
-from domains.analytics.wording.shaping import derive, insert, merge, split
-from domains.analytics.wording.tidying import (
-    cast,
-    clean,
-    delete,
-    duplicates,
-    fill,
-    filter_rows,
-    rename,
-    sample,
-)
+from domains.analytics.language.answers import is_left, read_answer
+from domains.analytics.language.forms import CONTINUATIONS, FORMS, KNOWN_WORDS, matches
+from domains.analytics.language.message import FILLERS, Message, read_message
+from domains.analytics.language.names import Names, names_for
+from domains.analytics.language.request import Unfit, read_form
+from domains.analytics.language.written import read_written
+from domains.analytics.store.sheet import suggest
 from orchestrator.domain.reader import Heard, Read
+from orchestrator.types import Dact
 
-_CHANGES: tuple[Callable[[Request], Read | None], ...] = (
-    undo,
-    schedules,
-    show_history,
-    save,
-    split,
-    derive,
-    insert,
-    rename,
-    duplicates,
-    fill,
-    merge,
-    clean,
-    cast,
-    delete,
-    filter_rows,
-    sample,
+LONGEST = 400
+"""Characters; what is longer is no simple request."""
+NEAR = 85.0
+"""How like a name, of 100, a word must be to be a misspelling of it."""
+NO_FLOW = Dact("")
+"""What is read as no flow is not understood: a question follows, or a model is asked."""
+_ELSEWHERE = re.compile(
+    r"(?:help|never ?mind|cancel (?:that|it)\b|forget|stop$|skip\b|/"
+    r"|(?:go |let's |let us )?(?:back|continue|resume|carry on)\b"
+    r"|(?:show )?(?:me )?(?:the )?(?:next|more|page|rest)\b)",
+    re.IGNORECASE,
 )
-_QUESTIONS: tuple[Callable[[Request], Read | None], ...] = (
-    list_tables,
-    take_along,
-    profile,
-    find_faults,
-    sort,
-    correlate,
-    chart,
-    compare,
-    describe,
-    preview_unknown,
-    aggregate,
-    query,
+"""Beginnings of what is said about the conversation, or a plan, or the pages of an answer."""
+_ABOUT_ME = re.compile(
+    r"(?:how (?:do|does|can|should|are|is)|can i|is (?:it|this)|what (?:can|do|for|functions|conditions|happens|data)"
+    r"|which (?:operators|formulas|source)|why (?:do|should)|who|where (?:do|does|are|were)|will|are my|am i|do i)\b",
+    re.IGNORECASE,
 )
-"""In the order in which they are tried."""
-MOST_OF_A_YES = 3
-"""Words; an answer to a yes-or-no question may be as long without its first word telling."""
+"""Beginnings of questions about the assistant, as far as they name nothing of the tables."""
+_ABOUT_FORMS = re.compile(
+    r"(?:how (?:do|can|should) (?:i|one|you)|what (?:conditions|functions)|which (?:operators|formulas))\b",
+    re.IGNORECASE,
+)
+"""Beginnings of questions about conditions and formulas, words that name columns as well."""
+_CORRECTING = re.compile(r"(?:(?:no|actually|sorry|wait|rather|oh|i mean|i meant)\b[ ,.:]*)+", re.IGNORECASE)
 _YES_OR_NO = re.compile(
     r"(?:yes|yep|yeah|no|nope|ok|okay|sure|do it|go|don't|please|stop|cancel)\b", re.IGNORECASE
 )
-_FREE = frozenset({"new_name", "formula", "first", "second", "number", "month"})
-"""Slots whose values may be any words: what is asked for them is left to what reads answers."""
-LONGEST = 400
-"""Characters; what is longer is no plain request."""
-_ELSEWHERE = re.compile(
-    (
-        r"(?:how (?:do|can|does|should) (?:i|one|you|filtering|formulas)|can i break"
-        r"|is it safe|why\b|what happened|explain (?:why|the)|"
-        r"find out why|investigate|what (?:is|was) behind|what made|who (?:are|made)"
-        r"|(?:show |give )?(?:me )?(?:the )?(?:next|more|page|rest)\b|never ?mind|cancel that|forget|stop$|/)"
-    ),
-    re.IGNORECASE,
+_ASKS = re.compile(
+    r"\b(?:show|list|find|get|select|display|describe|preview|profile|count|sort|filter|keep|delete|remove|drop|rename"
+    r"|merge|join|split|pivot|fill|clean|export|compare|which|how many|rows?|columns?|reports?|(?:bar|line|scatter)"
+    r"|charts?|graphs?|plot|draw|histogram|duplicates|outliers|missing|statistics|average|median|total|maximum|minimum"
+    r"|[a-z]{3,}est|most|least|best|worst|than)\b"
 )
-"""Beginnings that belong to questions about the assistant, and to plans."""
+"""What asks something of tables even where it names none."""
 
 
 def read(heard: Heard) -> Read | None:
     """Read a message; None leaves it to the learnt examples."""
-    if len(heard.text) > LONGEST or _ELSEWHERE.match(heard.text):
+    if _ELSEWHERE.match(heard.text) or (heard.confirming and _YES_OR_NO.match(heard.text)):
         return None
+    if len(heard.text) > LONGEST:
+        return _refuse(f"I take requests of at most {LONGEST} characters.")
+    corrected = _CORRECTING.match(heard.text)
+    text = heard.text[corrected.end() :] if corrected else heard.text
     names = names_for(heard.own)
-    asked = Request(heard, names, read_phrase(heard.text, names))
-    if not asked.items or (
-        heard.confirming and (len(asked.items) < MOST_OF_A_YES or _YES_OR_NO.match(heard.text))
-    ):
+    message = read_message(text, names)
+    if _ABOUT_FORMS.match(heard.text) and set(message.names) <= {"C"}:
+        return None
+    if _ABOUT_ME.match(heard.text) and not message.names and "tables" not in message.line:
         return None
     if heard.asked is not None and heard.active is not None:
-        found = answer(asked)
-        if found is not None or is_bare(asked) or heard.asked in _FREE:
+        answer = read_answer(heard, heard.active, names)
+        if answer is not None or is_left(heard, message):
+            return answer
+    if corrected and re.fullmatch(r"[TCVN]\d+", message.line):
+        return None
+    return _read_request(heard, message, names)
+
+
+def _read_request(heard: Heard, message: Message, names: Names) -> Read | None:
+    """Read a request by its form; refuse it where it has none."""
+    why = ""
+    for candidate in (message, _with_unknown_table(message)):
+        if candidate is None:
+            continue
+        try:
+            found = read_written(heard, candidate, names) or _read_forms(heard, candidate, names)
+        except Unfit as unfit:
+            why = why or str(unfit)
+            continue
+        if found is not None:
             return found
-    first = next((found for rule in _CHANGES if (found := rule(asked)) is not None), None)
-    if first is not None:
-        return first
-    following = follow(asked)
-    if following is not None:
-        return following
-    return next((found for rule in _QUESTIONS if (found := rule(asked)) is not None), None)
+    if not why and not message.names and not _ASKS.search(message.line):
+        return None
+    return _refuse(why or _explain(message, names))
+
+
+def _read_forms(heard: Heard, message: Message, names: Names) -> Read | None:
+    """Read the first form that fits. Raises Unfit with the reason of the first that does not."""
+    reason: Unfit | None = None
+    for forms in (CONTINUATIONS, FORMS):
+        for flow, parts in matches(forms, message.line):
+            try:
+                found = read_form(heard, message, names, flow, parts, continues=forms is CONTINUATIONS)
+            except Unfit as unfit:
+                reason = reason or unfit
+                continue
+            if found is not None:
+                return found
+    if reason is not None:
+        raise reason
+    return None
+
+
+def _with_unknown_table(message: Message) -> Message | None:
+    """Take the one word that nothing knows for the name of a table, where the name of one would stand."""
+    words = message.line.split()
+    strange = [place for place, word in enumerate(words) if _is_strange(word)]
+    if len(strange) != 1 or "T" in message.names:
+        return None
+    place = strange[0]
+    after_verb = place == 1 and set(message.names) <= {"N"}
+    if not after_verb and words[max(place - 1, 0)] not in {"of", "in", "from", "on", "about", "table"}:
+        return None
+    return message.with_table(words[place])
+
+
+def _is_strange(word: str) -> bool:
+    return re.fullmatch(r"[a-z_]\w*", word) is not None and word not in KNOWN_WORDS and word not in FILLERS
+
+
+def _explain(message: Message, names: Names) -> str:
+    """Say which words were not taken."""
+    strange = [word for word in dict.fromkeys(message.line.split()) if _is_strange(word)]
+    if not strange:
+        return "I know these words, but not put together in this way."
+    listed = " and ".join(f"“{message.as_said(word)}”" for word in strange)
+    near = suggest(strange[0], names.phrases, others=False, near=NEAR) if len(strange) == 1 else ""
+    return f"I did not take {listed}, so I have done nothing.{near}"
+
+
+def _refuse(why: str) -> Read:
+    return Read(NO_FLOW, sure=0.0, assumed=(why,))

@@ -1,21 +1,23 @@
-"""The services of the analytics domain, and the providers of its entities."""
+"""Name the services of the analytics domain, and the providers of its entities."""
 
 from domains.analytics.catalogue import columns, groups, tables
-from domains.analytics.changes import Changes
-from domains.analytics.charts import Charts
-from domains.analytics.joining import Joinery
-from domains.analytics.papers import Papers, Schedules
-from domains.analytics.reading import Tables
-from domains.analytics.shaping import Workshop
+from domains.analytics.tools.charts import Charts
+from domains.analytics.tools.edits import Edits, Steps
+from domains.analytics.tools.exports import Exports
+from domains.analytics.tools.month_changes import MonthChanges
+from domains.analytics.tools.reshaping import Reshaping
+from domains.analytics.tools.schedules import Schedules
+from domains.analytics.tools.tables import Tables
 
 __all__ = [
-    "Changes",
     "Charts",
-    "Joinery",
-    "Papers",
+    "Edits",
+    "Exports",
+    "MonthChanges",
+    "Reshaping",
     "Schedules",
+    "Steps",
     "Tables",
-    "Workshop",
     "columns",
     "groups",
     "tables",

@@ -1,4 +1,4 @@
-"""Where a query goes whose data do not exist yet: to the change that would make them (PX-16)."""
+"""Choose the change that would make the data of a query which do not exist yet (PX-16)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ class Staging(StrEnum):
 
 
 def choose_staging(sources: int, targets: int) -> Staging | None:
-    """The change, by how many tables are at hand and how many things asked for are missing.
+    """Choose the change, by how many tables are at hand and how many things asked for are missing.
 
     Several sources have to become one. One source and several targets: it has to be taken apart.
     One and one: what is missing has to be put in. Nothing missing: none.

@@ -1,4 +1,4 @@
-"""The airports of the world, and the names that people call them by."""
+"""Know the airports of the world, and the names that people call them by."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Airport:
 
 
 def find(code: str) -> Airport | None:
-    """The airport of an IATA or ICAO code, in any case."""
+    """Find the airport of an IATA or ICAO code, in any case."""
     return all_airports().get(code.upper()) or _by_icao().get(code.upper())
 
 
@@ -43,7 +43,7 @@ def _by_icao() -> Mapping[str, Airport]:
 
 @cache
 def all_airports() -> Mapping[str, Airport]:
-    """Every airport with an IATA code, by that code."""
+    """Give every airport with an IATA code, by that code."""
     return {
         code: Airport(
             code=code,
@@ -61,7 +61,7 @@ def all_airports() -> Mapping[str, Airport]:
 
 
 def distance_km(origin: Airport, destination: Airport) -> float:
-    """The great-circle distance."""
+    """Measure the great-circle distance."""
     first, second = math.radians(origin.latitude), math.radians(destination.latitude)
     span = math.radians(destination.longitude - origin.longitude)
     height = (
@@ -71,7 +71,7 @@ def distance_km(origin: Airport, destination: Airport) -> float:
 
 
 def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -> Iterator[EntityValue]:
-    """Every airport as a value of the entity.
+    """Provide every airport as a value of the entity.
 
     Args:
         main: by code of a city's main airport, the names of that city; they mean no other airport.
@@ -104,7 +104,7 @@ def airports(main: Mapping[str, Sequence[str]], ordinary_words: Sequence[str]) -
 
 
 def _names_of(airport: Airport, *, alone: bool) -> list[str]:
-    """The airport's name without its last words, and `alone`, also without its city: Gatwick."""
+    """Give the airport's name without its last words, and `alone`, also without its city: Gatwick."""
     short = airport.name
     for kind in _KINDS:
         short = short.removesuffix(kind)
@@ -117,7 +117,7 @@ def _is_name(name: str, banned: set[str]) -> bool:
 
 
 def _title(airport: Airport, city_names: Sequence[str] | None) -> str:
-    """How the airport is called in a sentence: Oslo (OSL), London Gatwick (LGW)."""
+    """Call the airport as a sentence does: Oslo (OSL), London Gatwick (LGW)."""
     if city_names:
         return f"{city_names[0]} ({airport.code})"
     name = airport.name

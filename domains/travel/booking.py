@@ -1,12 +1,10 @@
-"""Bookings: made once per call however often it is tried, changed and cancelled under conditions."""
+"""Keep bookings: made once per call however often it is tried, changed and cancelled under conditions."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
-from domains.travel.airports import all_airports
-from domains.travel.rules import check_day, find_airport, fits_hours
+from domains.travel.rules import check_day, find_airport, fits_hours, zone_of
 from domains.travel.seats import Timetable, free_seats, route_of
 from domains.travel.timetable import CURRENCY, number_from
 from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
@@ -23,7 +21,7 @@ FREE_CANCELLATION_S = 86400
 
 
 class Bookings(Service):
-    """What passengers have booked."""
+    """Keeps what passengers have booked."""
 
     def __init__(self, context: ServiceContext) -> None:
         super().__init__(context)
@@ -52,7 +50,7 @@ class Bookings(Service):
         return view(booking)
 
     async def outcome(self, *, idempotency_key: str) -> JsonObject:
-        """What became of a call of `book`: done, or not done as far as anyone will ever see."""
+        """Look up what became of a call of `book`: done, or not done as far as anyone will ever see."""
         found = await self.records.find(COLLECTION, {"key": idempotency_key}, limit=1)
         if found and found[0]["status"] != "held":
             return {"status": "done", "data": view(found[0])}
@@ -63,7 +61,7 @@ class Bookings(Service):
         return view(booking) | {"refund": refund(booking, call.now), "bag_price": BAG_PRICE}
 
     async def list(self, *, call: ToolCall) -> JsonObject:
-        """The caller's bookings that are not cancelled, next departure first."""
+        """List the caller's bookings that are not cancelled, next departure first."""
         where = {"owner": call.user_id} if call.user_id else {"session": call.session_id}
         found = await self.records.find(COLLECTION, {**where, "status": "confirmed"}, limit=100)
         rows = [view(booking) for booking in sorted(found, key=lambda booking: booking["leaves_at"])]
@@ -80,7 +78,7 @@ class Bookings(Service):
         new_time_of_day: str | None = None,
         new_cabin: str | None = None,
     ) -> JsonObject:
-        """What a change would lead to and cost: the flight nearest in time to the booked one."""
+        """Say what a change would lead to and cost: the flight nearest in time to the booked one."""
         booking = await self._changeable(booking_ref, call)
         origin, destination = find_airport(booking["origin"]), find_airport(booking["destination"])
         day = check_day(new_date or booking["day"], origin, call.now)
@@ -111,17 +109,14 @@ class Bookings(Service):
             flight_id, cabin, passengers = read_offer(offer_id)
             previous = booking["flight_id"]
             flight = await self.timetable.hold(flight_id, booking_ref, cabin, passengers)
-            fare = {"price": flight["prices"][cabin] * passengers}
-            changes = (
-                describe(flight, cabin, passengers)
-                | fare
-                | {
-                    "seat": "",
-                    "last_change": call.idempotency_key,
-                    "previous_flight_id": previous,
-                    "paid": booking["paid"] + CHANGE_FEE + max(0, fare["price"] - booking["price"]),
-                }
-            )
+            price = flight["prices"][cabin] * passengers
+            changes = {
+                **describe(flight, cabin, passengers),
+                "seat": "",
+                "last_change": call.idempotency_key,
+                "previous_flight_id": previous,
+                "paid": booking["paid"] + CHANGE_FEE + max(0, price - booking["price"]),
+            }
             booking = await self._write(booking, changes, status="confirmed")
         if route_of(previous) != route_of(booking["flight_id"]):
             await self.timetable.release(previous, booking_ref)
@@ -150,11 +145,8 @@ class Bookings(Service):
                     f"At most {MOST_BAGS} bags per passenger can be checked in; {booking['bags']} are booked."
                 )
                 raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-            changes = {
-                "bags": total,
-                "paid": booking["paid"] + bags * BAG_PRICE,
-                "last_change": call.idempotency_key,
-            }
+            paid = booking["paid"] + bags * BAG_PRICE
+            changes = {"bags": total, "paid": paid, "last_change": call.idempotency_key}
             booking = await self._write(booking, changes, status="confirmed")
         return view(booking) | {"bag_price": BAG_PRICE, "added": bags, "added_price": bags * BAG_PRICE}
 
@@ -177,12 +169,11 @@ class Bookings(Service):
             )
             if stored["key"] == key:
                 return stored
-        raise ToolFailure(
-            FailureCategory.SERVER_ERROR, "No free booking reference was found; please try again."
-        )
+        message = "No free booking reference was found; please try again."
+        raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
     async def _find(self, booking_ref: str, call: ToolCall) -> JsonObject:
-        """A booking the caller may see: their own, or one that belongs to no known user."""
+        """Find a booking that the caller may see: their own, or one that belongs to no known user."""
         booking = await self.records.get(COLLECTION, booking_ref.upper())
         if booking is None or booking["status"] == "held" or booking["owner"] not in {"", call.user_id}:
             message = f"I find no booking {booking_ref.upper()}. Please look at the reference again."
@@ -191,14 +182,13 @@ class Bookings(Service):
 
     async def _changeable(self, booking_ref: str, call: ToolCall) -> JsonObject:
         booking = await self._find(booking_ref, call)
+        message = ""
         if booking["status"] == "cancelled":
-            raise ToolFailure(
-                FailureCategory.VALIDATION_ERROR, f"Booking {booking_ref} is cancelled already."
-            )
-        if booking["leaves_at"] <= call.now:
-            raise ToolFailure(
-                FailureCategory.VALIDATION_ERROR, f"The flight of booking {booking_ref} has left."
-            )
+            message = f"Booking {booking_ref} is cancelled already."
+        elif booking["leaves_at"] <= call.now:
+            message = f"The flight of booking {booking_ref} has left."
+        if message:
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
         return booking
 
     async def _write(self, booking: JsonObject, changes: JsonObject, *, status: str) -> JsonObject:
@@ -209,19 +199,15 @@ class Bookings(Service):
         if written is not None:
             return written
         current = await self.records.get(COLLECTION, booking["booking_ref"])
-        if (
-            current is not None
-            and changes.get("last_change", "") == current["last_change"]
-            and current["status"] != "held"
-        ):
+        change = changes.get("last_change", "")
+        if current is not None and current["status"] != "held" and current["last_change"] == change:
             return current
-        raise ToolFailure(
-            FailureCategory.SERVER_ERROR, "The booking was changed meanwhile; please look at it again."
-        )
+        message = "The booking was changed meanwhile; please look at it again."
+        raise ToolFailure(FailureCategory.SERVER_ERROR, message)
 
 
 def make_reference(key: str, number: int) -> str:
-    """Six letters and digits, with at least one of each."""
+    """Make a reference of six letters and digits, with at least one of each."""
     value = number_from("reference", key, number)
     letters = [_LETTERS[value >> 5 * index & 31] for index in range(6)]
     letters[0] = _LETTERS[8 + (value >> 30) % 24]
@@ -230,26 +216,20 @@ def make_reference(key: str, number: int) -> str:
 
 
 def read_offer(offer_id: str) -> tuple[str, str, int]:
-    """Flight, cabin and number of passengers of an offer."""
+    """Give the flight, cabin and number of passengers of an offer."""
     flight_id, cabin, passengers = offer_id.split(":")
     return flight_id, cabin, int(passengers)
 
 
 def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
-    """What a booking says about its flight. Prices are for all passengers."""
+    """Write what a booking says about its flight. Prices are for all passengers."""
     origin, destination = route_of(flight["flight_id"]).split("-")[:2]
     price = flight["prices"][cabin] * passengers
     return {
-        "flight_id": flight["flight_id"],
-        "flight_number": flight["flight_number"],
+        **{name: flight[name] for name in ("flight_id", "flight_number", "departs", "arrives", "leaves_at")},
         "origin": origin,
         "destination": destination,
-        "day": datetime.fromtimestamp(flight["leaves_at"], ZoneInfo(all_airports()[origin].timezone))
-        .date()
-        .isoformat(),
-        "departs": flight["departs"],
-        "arrives": flight["arrives"],
-        "leaves_at": flight["leaves_at"],
+        "day": datetime.fromtimestamp(flight["leaves_at"], zone_of(origin)).date().isoformat(),
         "cabin": cabin,
         "passengers": passengers,
         "price": price,
@@ -259,38 +239,26 @@ def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
 
 
 def view(booking: JsonObject) -> JsonObject:
-    """What passengers get to see of a booking."""
+    """Give what passengers may see of a booking."""
     hidden = {"key", "owner", "session", "version", "last_change", "previous_flight_id", "leaves_at"}
     return {name: value for name, value in booking.items() if name not in hidden}
 
 
 def refund(booking: JsonObject, now: float) -> int:
-    """Everything within a day of booking, else a share; nothing after departure."""
+    """Refund everything within a day of booking, else a share; nothing after departure."""
     if booking["status"] != "confirmed" or now >= booking["leaves_at"]:
         return 0
-    return (
-        booking["paid"]
-        if now - booking["booked_at"] < FREE_CANCELLATION_S
-        else round(booking["paid"] * REFUND_SHARE)
-    )
+    is_free = now - booking["booked_at"] < FREE_CANCELLATION_S
+    return booking["paid"] if is_free else round(booking["paid"] * REFUND_SHARE)
 
 
 def _describe_change(booking: JsonObject, flight: JsonObject, cabin: str) -> JsonObject:
     after = describe(flight, cabin, booking["passengers"])
     return {
-        "booking_ref": booking["booking_ref"],
+        **{name: booking[name] for name in ("booking_ref", "origin", "destination")},
+        **{f"old_{name}": booking[name] for name in ("day", "departs", "flight_number", "cabin")},
+        **{name: after[name] for name in ("day", "departs", "arrives", "flight_number", "cabin")},
         "offer_id": f"{flight['flight_id']}:{cabin}:{booking['passengers']}",
-        "origin": booking["origin"],
-        "destination": booking["destination"],
-        "old_day": booking["day"],
-        "old_departs": booking["departs"],
-        "old_flight_number": booking["flight_number"],
-        "old_cabin": booking["cabin"],
-        "day": after["day"],
-        "departs": after["departs"],
-        "arrives": after["arrives"],
-        "flight_number": after["flight_number"],
-        "cabin": cabin,
         "fee": CHANGE_FEE,
         "to_pay": CHANGE_FEE + max(0, after["price"] - booking["price"]),
         "currency": CURRENCY,
@@ -298,6 +266,6 @@ def _describe_change(booking: JsonObject, flight: JsonObject, cabin: str) -> Jso
 
 
 def _gap(one: str, other: str) -> int:
-    """Minutes between two times of day."""
+    """Count the minutes between two times of day."""
     hours, minutes = zip(*(map(int, clock.split(":")) for clock in (one, other)), strict=True)
     return abs((hours[0] - hours[1]) * 60 + minutes[0] - minutes[1])

@@ -1,4 +1,4 @@
-"""What holds for every flight that is searched, booked or changed."""
+"""Hold every flight that is searched, booked or changed to the rules of the sale."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def find_airport(code: str) -> Airport:
 
 
 def check_day(day: str, airport: Airport, now: float) -> date:
-    """The day of travel, if flights are on sale for it; `now` is read in the airport's time zone."""
+    """Check the day of travel: flights are on sale for it; `now` is read in the airport's time zone."""
     try:
         wanted = date.fromisoformat(day)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The stored timetable: a document per route and day, with the seats that bookings hold in it."""
+"""Store the timetable: a document per route and day, with the seats that bookings hold in it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,18 @@ MOST_ATTEMPTS = 50
 """Of writing a document that others are writing too."""
 
 
+CROWDED = "Too many people are booking this flight; please try again."
+
+
 class Timetable:
+    """The flights of each route and day, each with the seats that bookings hold."""
+
     def __init__(self, records: Records, airlines: Mapping[str, Sequence[str]]) -> None:
         self._records = records
         self._airlines = airlines
 
     async def open(self, origin: Airport, destination: Airport, day: date) -> JsonObject:
-        """The flights of a route on a day; made and stored when first asked for."""
+        """Give the flights of a route on a day; they are made and stored when first asked for."""
         key = f"{origin.code}-{destination.code}-{day.isoformat()}"
         stored = await self._records.get(COLLECTION, key)
         if stored is not None:
@@ -31,12 +36,10 @@ class Timetable:
         return await self._records.create(COLLECTION, key, document)
 
     async def find_number(self, flight_number: str, day: str) -> JsonObject | None:
-        """The flight of this number on a day, among those that anyone has looked at."""
-        for document in await self._records.find(COLLECTION, {"day": day}, limit=5000):
-            for flight in document["flights"]:
-                if flight["flight_number"] == flight_number:
-                    return flight
-        return None
+        """Find the flight of this number on a day, among those that anyone has looked at."""
+        documents = await self._records.find(COLLECTION, {"day": day}, limit=5000)
+        flights = (flight for document in documents for flight in document["flights"])
+        return next((flight for flight in flights if flight["flight_number"] == flight_number), None)
 
     async def hold(self, flight_id: str, booking_ref: str, cabin: str, passengers: int) -> JsonObject:
         """Give seats to a booking, in the place of those it had on this route and day; returns the flight.
@@ -50,19 +53,12 @@ class Timetable:
             if document["holds"].get(booking_ref) == wanted:
                 return flight
             if free_seats(document, flight, cabin, without=booking_ref) < passengers:
-                message = (
-                    f"There are no longer {passengers} {cabin} seats"
-                    if passengers > 1
-                    else "The seat is gone"
-                )
-                raise ToolFailure(
-                    FailureCategory.VALIDATION_ERROR, f"{message} on {flight['flight_number']}."
-                )
+                several = f"There are no longer {passengers} {cabin} seats"
+                message = f"{several if passengers > 1 else 'The seat is gone'} on {flight['flight_number']}."
+                raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
             if await self._write(document, {**document["holds"], booking_ref: wanted}):
                 return flight
-        raise ToolFailure(
-            FailureCategory.SERVER_ERROR, "Too many people are booking this flight; please try again."
-        )
+        raise ToolFailure(FailureCategory.SERVER_ERROR, CROWDED)
 
     async def release(self, flight_id: str, booking_ref: str) -> None:
         """Take a booking's seats on this flight back; doing it again changes nothing."""
@@ -74,9 +70,7 @@ class Timetable:
             del holds[booking_ref]
             if await self._write(document, holds):
                 return
-        raise ToolFailure(
-            FailureCategory.SERVER_ERROR, "Too many people are booking this flight; please try again."
-        )
+        raise ToolFailure(FailureCategory.SERVER_ERROR, CROWDED)
 
     async def _load(self, flight_id: str) -> JsonObject:
         document = await self._records.get(COLLECTION, route_of(flight_id))
@@ -92,7 +86,7 @@ class Timetable:
 
 
 def route_of(flight_id: str) -> str:
-    """The document that has a flight: ``OSL-MAD-2026-11-21`` of ``OSL-MAD-2026-11-21-SK1465``."""
+    """Name the document that has a flight: ``OSL-MAD-2026-11-21`` of ``OSL-MAD-2026-11-21-SK1465``."""
     return flight_id.rpartition("-")[0]
 
 
@@ -104,7 +98,7 @@ def find_flight(document: JsonObject, flight_id: str) -> JsonObject:
 
 
 def free_seats(document: JsonObject, flight: JsonObject, cabin: str, *, without: str = "") -> int:
-    """Seats left; those that the booking `without` holds count as free."""
+    """Count the seats left; those that the booking `without` holds count as free."""
     held = sum(
         hold["passengers"]
         for booking_ref, hold in document["holds"].items()

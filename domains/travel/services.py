@@ -1,4 +1,4 @@
-"""The outside systems of the travel domain: an airline's flights, and the bookings made with it.
+"""Provide the outside systems of the travel domain: an airline's flights, and the bookings made with it.
 
 Both keep what they own in the records they are given; nothing is held in memory between calls.
 """
@@ -61,7 +61,7 @@ class Flights(Service):
         time_of_day: str = "any",
         max_price: float | None = None,
     ) -> JsonObject:
-        """The flights that fit, cheapest first; `flight_id` is the cheapest."""
+        """Find the flights that fit, cheapest first; `flight_id` is the cheapest."""
         rows = await self._find((origin, destination), day, cabin, passengers, call)
         rows = [row for row in rows if _fits(row, time_of_day, max_price)]
         found: JsonObject = {
@@ -87,7 +87,7 @@ class Flights(Service):
         passengers: int = 1,
         budget: float | None = None,
     ) -> JsonObject:
-        """The cheapest pair of flights, with what it costs for all passengers.
+        """Choose the cheapest pair of flights, with what it costs for all passengers.
 
         On other days, if there are such, only where the wanted ones cost more than the budget;
         `wanted_total` is then what those would have cost.
@@ -112,18 +112,20 @@ class Flights(Service):
         }
 
     async def _describe(self, flight_id: str, price: float) -> JsonObject:
-        """What people want to know of a flight."""
+        """Give what people want to know of a flight."""
         document = await self.records.get("timetable", route_of(flight_id))
         flight = find_flight(document or {"flights": []}, flight_id)
-        code = flight["flight_number"][:2]
+        shown = {name: flight[name] for name in ("flight_number", "departs", "arrives")}
         return {
-            "flight_number": flight["flight_number"],
-            "airline": self.airline_names.get(code, code),
+            **shown,
+            "airline": self._airline_of(flight),
             "day": (document or {}).get("day"),
-            "departs": flight["departs"],
-            "arrives": flight["arrives"],
             "price": price,
         }
+
+    def _airline_of(self, flight: JsonObject) -> str:
+        code = flight["flight_number"][:2]
+        return self.airline_names.get(code, code)
 
     async def offer(
         self,
@@ -138,7 +140,7 @@ class Flights(Service):
         flight_number: str | None = None,
         flight_id: str | None = None,
     ) -> JsonObject:
-        """The one flight to book: the one named, else the cheapest that fits."""
+        """Choose the one flight to book: the one named, else the cheapest that fits."""
         rows = await self._find((origin, destination), day, cabin, passengers, call)
         if flight_number is not None:
             rows = [row for row in rows if row["flight_number"] == flight_number.replace(" ", "")]
@@ -163,7 +165,7 @@ class Flights(Service):
         booking_ref: str | None = None,
         day: str | None = None,
     ) -> JsonObject:
-        """How a flight is doing: by its number and day (today if none is given), or by a booking."""
+        """Report how a flight is doing: by its number and day (today if none is given), or by a booking."""
         if booking_ref is not None:
             booking = await self.records.get("bookings", booking_ref)
             if booking is None:
@@ -192,26 +194,21 @@ class Flights(Service):
         else:
             state = "delayed" if delay and now >= leaves - 86400 else "on time"
         origin, destination = route_of(flight["flight_id"]).split("-")[:2]
-        pier, gate = (
-            number_from("pier", flight["flight_id"]) % 5,
-            number_from("gate", flight["flight_id"]) % 40,
-        )
+        pier, gate = (number_from(what, flight["flight_id"]) for what in ("pier", "gate"))
         return {
-            "flight_number": flight["flight_number"],
+            **{name: flight[name] for name in ("flight_number", "departs", "arrives")},
             "origin": origin,
             "destination": destination,
             "day": datetime.fromtimestamp(flight["leaves_at"], zone_of(origin)).date().isoformat(),
-            "departs": flight["departs"],
-            "arrives": flight["arrives"],
             "state": state,
             "delay_minutes": delay if state != "on time" else 0,
-            "gate": f"{'ABCDE'[pier]}{gate + 1}",
+            "gate": f"{'ABCDE'[pier % 5]}{gate % 40 + 1}",
         }
 
     async def _find(
         self, route: tuple[str, str], day: str, cabin: str, passengers: int, call: ToolCall
     ) -> list[JsonObject]:
-        """Flights with enough seats that have not left, cheapest first."""
+        """Find flights with enough seats that have not left, cheapest first."""
         departure, arrival = find_airport(route[0]), find_airport(route[1])
         if departure.code == arrival.code:
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, "A flight needs two different airports.")
@@ -230,19 +227,14 @@ class Flights(Service):
         return sorted(rows, key=lambda row: (row["price"], row["departs"]))
 
     def _row(self, document: JsonObject, flight: JsonObject, cabin: str) -> JsonObject:
-        code = flight["flight_number"][:2]
         origin, destination = route_of(flight["flight_id"]).split("-")[:2]
+        shown = ("flight_id", "flight_number", "departs", "arrives", "arrival_day", "minutes")
         return {
-            "flight_id": flight["flight_id"],
-            "flight_number": flight["flight_number"],
-            "airline": self.airline_names.get(code, code),
+            **{name: flight[name] for name in shown},
+            "airline": self._airline_of(flight),
             "origin": origin,
             "destination": destination,
             "day": document["day"],
-            "departs": flight["departs"],
-            "arrives": flight["arrives"],
-            "arrival_day": flight["arrival_day"],
-            "minutes": flight["minutes"],
             "cabin": cabin,
             "price": flight["prices"][cabin],
             "currency": CURRENCY,

@@ -1,4 +1,4 @@
-"""The timetable: which flights leave on a day, when, at which price. Made up, but always the same."""
+"""Make up which flights leave on a day, when and at which price; always the same."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _GROUND_MINUTES = 35
 
 
 def number_from(*parts: object) -> int:
-    """A large number that depends on nothing but the parts."""
+    """Make a large number that depends on nothing but the parts."""
     text = "|".join(str(part) for part in parts)
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
@@ -27,7 +27,7 @@ def number_from(*parts: object) -> int:
 def make_timetable(
     origin: Airport, destination: Airport, day: date, airlines: Mapping[str, Sequence[str]]
 ) -> list[JsonObject]:
-    """The flights of one day, first departure first; none where the way is too short to fly.
+    """Make the flights of one day, first departure first; none where the way is too short to fly.
 
     `airlines`: their codes by country, and those that fly anywhere by ``*``.
     """
@@ -43,7 +43,7 @@ def make_timetable(
 def _make_flight(
     route: tuple[Airport, Airport], day: date, carriers: Sequence[str], index: int, count: int
 ) -> JsonObject:
-    """One of the `count` daily flights; they are spread over the day."""
+    """Make one of the `count` daily flights; they are spread over the day."""
     origin, destination = route
     length = distance_km(origin, destination)
     line = number_from("line", origin.code, destination.code, index)
@@ -71,7 +71,7 @@ def _make_flight(
 
 
 def _make_prices(length: float, day: date, line: int) -> dict[str, int]:
-    """In whole units of CURRENCY, per passenger; weekends cost more."""
+    """Set prices in whole units of CURRENCY, per passenger; weekends cost more."""
     base = 38 + 0.062 * length
     mood = 0.8 + number_from("price", line, day) % 60 / 100
     weekend = 1.15 if day.weekday() in {4, 6} else 1.0

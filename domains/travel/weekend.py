@@ -1,4 +1,4 @@
-"""Which days “a weekend” are: Friday to Sunday, and a day later of each where they may be others.
+"""Find out which days “a weekend” are: Friday to Sunday, and a day later of each where they may be others.
 
 Knows the calendar and the words of the request; nothing of flows.
 """
@@ -32,7 +32,7 @@ class Weekend:
 
 
 def choose_weekend(request: str, today: date, leave: date | None, words: str) -> Weekend | None:
-    """The weekend that a request means; None: it speaks of none, or nobody can tell which.
+    """Find the weekend that a request means; None: it speaks of none, or nobody can tell which.
 
     Args:
         request: the user's words, such as “a weekend in Lisbon for two”.

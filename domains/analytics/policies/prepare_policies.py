@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from domains.analytics.policy import TablePolicy
-from orchestrator.errors import FailureCategory
+from orchestrator.domain.services import FailureCategory
 from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
 
 
@@ -12,7 +12,7 @@ class Tidying(TablePolicy):
 
 
 class Removing(TablePolicy):
-    """Where there is nothing to remove there is nothing to ask."""
+    """Lets go where there is nothing to remove: then there is nothing to ask."""
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         if failure.category is FailureCategory.VALIDATION_ERROR:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domains.analytics.policy import TablePolicy, fill_category, fill_quoted
-from domains.analytics.questions_back import ask, names_no_table
+from domains.analytics.clarification import ask, names_no_table
+from domains.analytics.policy import TablePolicy
 from domains.analytics.staging import Staging, choose_staging
-from orchestrator.errors import FailureCategory
+from orchestrator.domain.services import FailureCategory
 from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
-from orchestrator.pex.steps.recover import ABOUT_VALUES
 from orchestrator.types import Dact
+
+_ABOUT_VALUES = frozenset({FailureCategory.VALIDATION_ERROR, FailureCategory.NOT_FOUND})
 
 
 class Reading(TablePolicy):
-    """A question of several parts that has no answer is told and let go: it is as quickly asked anew."""
+    """Lets go of a question of several parts that has no answer: it is as quickly asked anew."""
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        about_values = failure.category in ABOUT_VALUES and failure.check is None
+        about_values = failure.category in _ABOUT_VALUES and failure.check is None
         about_values = about_values and not names_no_table(run, failure)
         if about_values and len(run.flow.slots) > 1 and self.fallback(run, failure) is None:
             return Recover(Recovery.ESCALATE, failure)
@@ -27,13 +28,8 @@ class Reading(TablePolicy):
 class Query(Reading):
     dact: ClassVar[str | None] = "query"
 
-    async def review(self, run: Execution) -> Ending | None:
-        fill_quoted(run, "columns")
-        fill_category(run, "direction")
-        return await super().review(run)
-
     def fallback(self, run: Execution, failure: Failed) -> Dact | None:
-        """A query whose data do not exist yet leads to the change that would make them (PX-16)."""
+        """Lead a query whose data do not exist yet to the change that would make them (PX-16)."""
         if failure.category is not FailureCategory.NOT_FOUND or "sources" not in run.data:
             return super().fallback(run, failure)
         match choose_staging(run.data["sources"], run.data["targets"]):
@@ -47,7 +43,7 @@ class Query(Reading):
                 return super().fallback(run, failure)
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
-        """Of the columns asked for, only those that are missing go along: they are to be made."""
+        """Hand over, of the columns asked for, only those that are missing: they are to be made."""
         ending = await super().recover(run, failure)
         if isinstance(ending, Recover) and ending.target is not None:
             run.flow.clear("columns")
@@ -63,7 +59,6 @@ class Aggregate(Reading):
 
     async def review(self, run: Execution) -> Ending | None:
         """Everything but counting rows needs a column."""
-        fill_category(run, "function")
         ending = await super().review(run)
         if ending is None and run.value("function") not in {None, "count"} and run.value("column") is None:
             return ask(run, "column")
@@ -81,12 +76,3 @@ class Compare(Reading):
         if run.value("first_year") is not None and run.value("second_year") is not None:
             return None
         return next((ask(run, slot) for slot in ("first", "second") if run.value(slot) is None), None)
-
-
-class Chart(Reading):
-    dact: ClassVar[str | None] = "chart"
-
-    async def review(self, run: Execution) -> Ending | None:
-        fill_category(run, "kind")
-        fill_category(run, "function")
-        return await super().review(run)

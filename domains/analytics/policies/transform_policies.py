@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from domains.analytics.clarification import ask
 from domains.analytics.policy import TablePolicy
-from domains.analytics.questions_back import ask
 from orchestrator.pex.execution import Ending, Execution
 
 
@@ -17,7 +17,7 @@ class InsertRow(TablePolicy):
     dact: ClassVar[str | None] = "insert_row"
 
     async def review(self, run: Execution) -> Ending | None:
-        """A row needs values of its own; what a query looked for in vain is only their beginning."""
+        """Ask for values of the row's own; what a query looked for in vain is only their beginning."""
         ending = await super().review(run)
         if ending is None and run.value("values") is None and not _says_it_all(run):
             return ask(run, "values")
@@ -25,5 +25,5 @@ class InsertRow(TablePolicy):
 
 
 def _says_it_all(run: Execution) -> bool:
-    """Whether a condition gives the row, and was not taken over from a query."""
+    """Check whether a condition gives the row, and was not taken over from a query."""
     return run.value("condition") is not None and run.context.changes.state.flags.natural_birth

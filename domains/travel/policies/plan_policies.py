@@ -34,7 +34,7 @@ class PlanTripPolicy(PlanPolicy):
 
 
 def _settle_weekend(run: Execution) -> None:
-    """Days that the user did not name follow from the weekend; they are told, and may be corrected."""
+    """Days that the user did not name follow from the weekend; they are said, and may be corrected."""
     plan = run.flow
     if not isinstance(plan, PlanFlow) or plan.rounds or _is_users(plan, "return_date"):
         return
@@ -58,7 +58,7 @@ def _settle_weekend(run: Execution) -> None:
         held.source, held.text = named.source, named.text  # still what the user said, read as a weekend
     if news:
         run.context.changes.remark(
-            RemarkKind.ASSUMED, why=_tell(weekend, other_days=len(wanted) > len(OTHER_DAYS))
+            RemarkKind.ASSUMED, why=_describe(weekend, other_days=len(wanted) > len(OTHER_DAYS))
         )
 
 
@@ -67,7 +67,7 @@ def _is_users(plan: PlanFlow, slot: str) -> bool:
     return held is not None and held.source is not SlotSource.DEFAULT
 
 
-def _tell(weekend: Weekend, *, other_days: bool) -> str:
+def _describe(weekend: Weekend, *, other_days: bool) -> str:
     if not weekend.assumed:
         return f"That is {show_span(weekend)}."
     more = ", or a day later if that suits your budget better" if other_days else ""

@@ -27,7 +27,7 @@ class TripAdvice(BasePolicy):
 
 
 class CompareFares(BasePolicy):
-    """A choice of other days than the plan had makes them the plan's days: those are what is booked."""
+    """Makes days that were chosen other than the plan had them the plan's days: those are what is booked."""
 
     dact = "compare_fares"
 
@@ -41,7 +41,7 @@ class CompareFares(BasePolicy):
 
 
 def _find_flight(run: Execution, data: JsonObject) -> JsonObject | None:
-    """The flight that the advice names, among all that the searches returned."""
+    """Find the flight that the advice names, among all that the searches returned."""
     wanted = (_plain(data.get("flight_number")), data.get("day"))
     flights = (flight for found in run.returned for flight in found.get("flights", ()))
     return next((one for one in flights if (_plain(one["flight_number"]), one["day"]) == wanted), None)

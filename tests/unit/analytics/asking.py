@@ -11,9 +11,9 @@ from typing import Any
 
 import yaml
 
-from domains.analytics.catalogue import GROUPS, tables_with
-from domains.analytics.conditions import parse_condition
-from domains.analytics.workspace import Sheet, Workspace
+from domains.analytics.catalogue import VALUES, tables_with
+from domains.analytics.statements.conditions import parse_condition
+from domains.analytics.store.workspace import Sheet, Workspace
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.domain.services import ToolFailure
 from orchestrator.nlu.nlu_context import NluContext, PastFlow
@@ -103,7 +103,7 @@ def _plain_condition(slots: dict[str, Any]) -> dict[str, Any]:
     sheet = _sheet(slots.get("table"))
     said = [str(slots["condition"])] if slots.get("condition") else []
     for value in [slots.get("value")] if slots.get("value") else []:
-        place = next((p for p, vs in GROUPS.items() if value in vs), None)
+        place = next((p for p, vs in VALUES.items() if value in vs), None)
         if place is None or sheet is None or not place.startswith(f"{sheet.name}."):
             return slots
         said.append(f"{place.partition('.')[2]} is {value}")

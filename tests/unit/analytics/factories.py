@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import count
 
-from domains.analytics.services import Charts, Joinery, Papers, Schedules, Tables, Workshop
+from domains.analytics.services import Charts, Edits, Exports, Reshaping, Schedules, Steps, Tables
 from orchestrator.domain.services import Records, ServiceContext, ToolCall
 from orchestrator.testing.memory.records import MemoryRecords
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId
@@ -27,5 +27,6 @@ class Office:
 
     def __post_init__(self) -> None:
         context = ServiceContext(self.records)
-        self.tables, self.workshop, self.joinery = Tables(context), Workshop(context), Joinery(context)
-        self.charts, self.papers, self.schedules = Charts(context), Papers(context), Schedules(context)
+        self.tables, self.edits, self.reshaping = Tables(context), Edits(context), Reshaping(context)
+        self.charts, self.exports, self.schedules = Charts(context), Exports(context), Schedules(context)
+        self.steps = Steps(context)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from domains.analytics.catalogue import GROUPS, OTHER_VALUES, TABLES, columns, groups, tables, tables_with
-from domains.analytics.engine import BASE, engine
-from domains.analytics.sql import quote
+from domains.analytics.catalogue import TABLES, VALUES, columns, groups, tables, tables_with
+from domains.analytics.statements.parts import quote
+from domains.analytics.store.engine import engine
+from domains.analytics.store.sheet import BASE
 
 
 @pytest.mark.parametrize("name", TABLES)
@@ -26,11 +27,11 @@ def test_the_tables_have_the_shapes_that_the_domain_needs() -> None:
     assert doubles == [(149,)]
 
 
-@pytest.mark.parametrize("place", [*GROUPS, *OTHER_VALUES])
+@pytest.mark.parametrize("place", VALUES)
 def test_every_group_occurs_in_its_column(place: str) -> None:
     table, _, column = place.partition(".")
     found = engine().run(f"SELECT DISTINCT {quote(column)} FROM in0", {}, [BASE + table]).rows
-    assert set({**GROUPS, **OTHER_VALUES}[place]) == {row[0] for row in found}
+    assert set(VALUES[place]) == {row[0] for row in found}
 
 
 def test_providers_name_everything_once() -> None:

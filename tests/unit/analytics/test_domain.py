@@ -112,7 +112,7 @@ async def test_hostile_messages_change_nothing(text: str) -> None:
     assert "- x " not in described["reply"]
 
 
-@pytest.mark.parametrize("asking", ["profile movies", "preview", "sort movies"])
+@pytest.mark.parametrize("asking", ["profile movies", "preview", "sort movies by weight"])
 async def test_a_task_of_another_kind_is_no_answer(asking: str) -> None:
     """NL-4: it names its own table, which is not the one that was asked for."""
     talk = simulate().converse()

@@ -7,10 +7,10 @@ import asyncio
 import duckdb
 import pytest
 
-from domains.analytics.engine import Engine
-from domains.analytics.formulas import write_formula
-from domains.analytics.sql import Values, quote
-from domains.analytics.workspace import Workspace
+from domains.analytics.statements.formulas import write_formula
+from domains.analytics.statements.parts import Values, quote
+from domains.analytics.store.engine import Engine
+from domains.analytics.store.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from orchestrator.testing.memory.records import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call
@@ -42,8 +42,8 @@ async def test_a_hostile_name_is_only_an_unknown_name(name: str) -> None:
         office.tables.query(table="cars", order=name, call=a_call()),
         office.tables.aggregate(table="cars", function="average", column=name, call=a_call()),
         office.tables.aggregate(table="cars", by=name, call=a_call()),
-        office.workshop.drop(table="cars", column=name, call=a_call()),
-        office.joinery.split(table="cars", by=name, call=a_call()),
+        office.edits.drop(table="cars", column=name, call=a_call()),
+        office.reshaping.split(table="cars", by=name, call=a_call()),
         office.charts.draw(table="cars", by=name, call=a_call()),
     ]
     failures = await asyncio.gather(*attempts, return_exceptions=True)
@@ -55,7 +55,7 @@ async def test_a_hostile_name_is_only_an_unknown_name(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 async def test_a_hostile_new_name_is_turned_away(name: str) -> None:
     with pytest.raises(ToolFailure, match="cannot be a name") as failure:
-        await Office().workshop.rename(table="cars", column="weight", new_name=name, call=a_call())
+        await Office().edits.rename(table="cars", column="weight", new_name=name, call=a_call())
     assert failure.value.category is FailureCategory.VALIDATION_ERROR
 
 
@@ -65,9 +65,9 @@ async def test_a_hostile_new_name_is_turned_away(name: str) -> None:
 )
 async def test_a_hostile_value_is_only_compared(value: str) -> None:
     office = Office()
-    with pytest.raises(ToolFailure, match="has no row with origin"):
+    with pytest.raises(ToolFailure, match=r"has no row with origin|cannot read the condition"):
         await office.tables.query(table="cars", condition=f"where origin is {value}", call=a_call())
-    inserted = await office.workshop.insert(table="cars", values={"name": value}, call=a_call())
+    inserted = await office.edits.insert(table="cars", values={"name": value}, call=a_call())
     assert inserted["row_count"] == 407
     shown = await office.tables.page(inserted["table_id"], 1, a_call())
     assert shown["rows"][-1]["name"] == value
@@ -134,7 +134,7 @@ def test_a_formula_is_plain_arithmetic_or_nothing(formula: str) -> None:
 )
 async def test_formulas_compute_what_they_say(formula: str, expected: object) -> None:
     office = Office()
-    found = await office.workshop.derive(table="cars", formula=f"fresh = {formula}", call=a_call())
+    found = await office.edits.derive(table="cars", formula=f"fresh = {formula}", call=a_call())
     assert found["rows"][0]["fresh"] == pytest.approx(expected)
 
 
@@ -172,9 +172,9 @@ def test_a_statement_without_end_is_interrupted() -> None:
 
 
 async def test_a_result_without_bounds_is_turned_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("domains.analytics.engine.MOST_ROWS", 1000)
+    monkeypatch.setattr("domains.analytics.store.engine.MOST_ROWS", 1000)
     with pytest.raises(ToolFailure, match="more than 1,000 rows"):
-        await Office().joinery.merge(table="seattle", other_table="san_francisco", call=a_call())
+        await Office().reshaping.merge(table="seattle", other_table="san_francisco", call=a_call())
 
 
 @pytest.mark.parametrize("name", ['a"b', 'a""', "a\0b", '"'])

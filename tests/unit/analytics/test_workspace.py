@@ -6,30 +6,34 @@ import asyncio
 
 import pytest
 
-from domains.analytics import workspace as workspaces
-from domains.analytics.engine import Engine, engine
-from domains.analytics.workspace import Workspace
+from domains.analytics.store import workspace as workspaces
+from domains.analytics.store.engine import Engine, engine
+from domains.analytics.store.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
 from tests.unit.analytics.factories import Office, a_call
 
 CHANGES = [
-    ("workshop", "filter", {"table": "cars", "condition": "where origin is Japan"}),
-    ("workshop", "delete", {"table": "cars", "condition": "where mpg is missing"}),
-    ("workshop", "deduplicate", {"table": "iris"}),
-    ("workshop", "sort", {"table": "cars", "order": "weight", "direction": "descending"}),
-    ("workshop", "sample", {"table": "airports", "size": 20}),
-    ("workshop", "clean", {"table": "cars", "case": "title"}),
-    ("workshop", "fill", {"table": "cars", "column": "mpg", "strategy": "mean"}),
-    ("workshop", "cast", {"table": "cars", "column": "cylinders", "type": "text"}),
-    ("workshop", "derive", {"table": "cars", "formula": "ratio = horsepower / weight"}),
-    ("workshop", "split_column", {"table": "cars", "column": "name", "columns": ["make", "series"]}),
-    ("workshop", "rename", {"table": "cars", "column": "horsepower", "new_name": "power"}),
-    ("workshop", "drop", {"table": "cars", "column": "weight"}),
-    ("workshop", "insert", {"table": "wheat", "values": {"year": "1830"}}),
-    ("joinery", "merge", {"table": "seattle", "other_table": "san_francisco"}),
-    ("joinery", "union", {"table": "seattle", "other_table": "san_francisco"}),
-    ("joinery", "split", {"table": "electricity", "by": "source"}),
-    ("joinery", "pivot", {"table": "electricity", "by": "year", "across": "source", "column": "generation"}),
+    ("edits", "filter", {"table": "cars", "condition": "where origin is Japan"}),
+    ("edits", "delete", {"table": "cars", "condition": "where mpg is missing"}),
+    ("edits", "deduplicate", {"table": "iris"}),
+    ("edits", "sort", {"table": "cars", "order": "weight", "direction": "descending"}),
+    ("edits", "sample", {"table": "airports", "size": 20}),
+    ("edits", "clean", {"table": "cars", "case": "title"}),
+    ("edits", "fill", {"table": "cars", "column": "mpg", "strategy": "mean"}),
+    ("edits", "cast", {"table": "cars", "column": "cylinders", "type": "text"}),
+    ("edits", "derive", {"table": "cars", "formula": "ratio = horsepower / weight"}),
+    ("edits", "split_column", {"table": "cars", "column": "name", "columns": ["make", "series"]}),
+    ("edits", "rename", {"table": "cars", "column": "horsepower", "new_name": "power"}),
+    ("edits", "drop", {"table": "cars", "column": "weight"}),
+    ("edits", "insert", {"table": "wheat", "values": {"year": "1830"}}),
+    ("reshaping", "merge", {"table": "seattle", "other_table": "san_francisco"}),
+    ("reshaping", "union", {"table": "seattle", "other_table": "san_francisco"}),
+    ("reshaping", "split", {"table": "electricity", "by": "source"}),
+    (
+        "reshaping",
+        "pivot",
+        {"table": "electricity", "by": "year", "across": "source", "column": "generation"},
+    ),
 ]
 
 
@@ -47,13 +51,13 @@ async def test_a_change_tried_twice_is_made_once(change: tuple) -> None:
     first = await carry_out(office, change, "the key")
     again = await carry_out(office, change, "the key")
     assert again == first
-    assert (await office.workshop.history(call=a_call()))["row_count"] == 1
-    outcome = await office.workshop.outcome(idempotency_key="the key", call=a_call())
+    assert (await office.steps.history(call=a_call()))["row_count"] == 1
+    outcome = await office.steps.outcome(idempotency_key="the key", call=a_call())
     assert (outcome["status"], outcome["data"]["step"]) == ("done", 1)
 
 
 async def test_a_change_that_was_never_made_is_not_done() -> None:
-    assert await Office().workshop.outcome(idempotency_key="x", call=a_call()) == {"status": "not_done"}
+    assert await Office().steps.outcome(idempotency_key="x", call=a_call()) == {"status": "not_done"}
 
 
 async def test_another_process_rebuilds_every_table(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -77,7 +81,7 @@ async def test_another_process_rebuilds_every_table(monkeypatch: pytest.MonkeyPa
 
 async def test_dropped_tables_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
     office = Office()
-    monkeypatch.setattr("domains.analytics.engine.KEPT_CELLS", 1)
+    monkeypatch.setattr("domains.analytics.store.engine.KEPT_CELLS", 1)
     await carry_out(office, BY_NAME["filter"])
     await carry_out(office, BY_NAME["deduplicate"])
     found = await office.tables.aggregate(table="cars", call=a_call())
@@ -88,14 +92,14 @@ async def test_undo_takes_back_one_step_at_a_time() -> None:
     office = Office()
     await carry_out(office, BY_NAME["filter"])
     await carry_out(office, BY_NAME["rename"])
-    await office.workshop.undo(call=a_call("undo"))
-    await office.workshop.undo(call=a_call("undo"))
+    await office.steps.undo(call=a_call("undo"))
+    await office.steps.undo(call=a_call("undo"))
     sheet = (await Workspace.open(office.records, a_call())).sheet("cars")
     assert (sheet.rows, "horsepower" in sheet.names) == (79, True)
-    await office.workshop.undo(call=a_call())
+    await office.steps.undo(call=a_call())
     assert (await Workspace.open(office.records, a_call())).sheet("cars").rows == 406
     with pytest.raises(ToolFailure, match="nothing to undo"):
-        await office.workshop.undo(call=a_call())
+        await office.steps.undo(call=a_call())
 
 
 async def test_a_compensation_undoes_its_own_step_only() -> None:
@@ -103,7 +107,7 @@ async def test_a_compensation_undoes_its_own_step_only() -> None:
     first = await carry_out(office, BY_NAME["filter"])
     await carry_out(office, BY_NAME["rename"])
     with pytest.raises(ToolFailure, match="Other changes came after"):
-        await office.workshop.undo(step=first["step"], call=a_call())
+        await office.steps.undo(step=first["step"], call=a_call())
 
 
 async def test_changes_at_the_same_time_all_count() -> None:
@@ -112,7 +116,7 @@ async def test_changes_at_the_same_time_all_count() -> None:
     names = [f"power_{number}" for number in range(6)]
     await asyncio.gather(
         *(
-            office.workshop.sample(table="cars", size=5, new_name=name, call=a_call(user="anna"))
+            office.edits.sample(table="cars", size=5, new_name=name, call=a_call(user="anna"))
             for name in names
         )
     )
@@ -123,7 +127,7 @@ async def test_changes_at_the_same_time_all_count() -> None:
 
 async def test_workspaces_are_apart() -> None:
     office = Office()
-    await office.workshop.drop(table="cars", column="weight", call=a_call(user="anna"))
+    await office.edits.drop(table="cars", column="weight", call=a_call(user="anna"))
     for call in (a_call(user="bert"), a_call(session="session_2"), a_call()):
         assert "weight" in (await Workspace.open(office.records, call)).sheet("cars").names
     same = await Workspace.open(office.records, a_call(user="anna", session="session_9"))
@@ -143,7 +147,7 @@ async def test_names_that_people_made_are_told() -> None:
 
 async def test_given_tables_cannot_be_overwritten() -> None:
     with pytest.raises(ToolFailure, match="one of the given tables"):
-        await Office().workshop.sample(table="cars", new_name="airports", call=a_call())
+        await Office().edits.sample(table="cars", new_name="airports", call=a_call())
 
 
 async def test_nothing_missing_is_left_after_filling() -> None:
@@ -157,7 +161,7 @@ async def test_nothing_missing_is_left_after_filling() -> None:
 
 async def test_a_merge_without_a_plain_key_asks_for_one() -> None:
     with pytest.raises(ToolFailure, match="no column in common") as failure:
-        await Office().joinery.merge(table="iris", other_table="stocks", call=a_call())
+        await Office().reshaping.merge(table="iris", other_table="stocks", call=a_call())
     assert failure.value.category is FailureCategory.VALIDATION_ERROR
 
 
@@ -166,7 +170,7 @@ async def test_a_split_makes_disjoint_parts() -> None:
     found = await carry_out(office, BY_NAME["split"])
     assert sum(part["rows"] for part in found["parts"]) == 51
     with pytest.raises(ToolFailure, match="too many tables"):
-        await office.joinery.split(table="airports", by="city", call=a_call())
+        await office.reshaping.split(table="airports", by="city", call=a_call())
 
 
 async def test_a_pivot_agrees_with_the_table() -> None:

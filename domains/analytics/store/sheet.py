@@ -1,0 +1,82 @@
+"""Describe a table under its name, and find columns by what people call them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from rapidfuzz import fuzz, process
+
+from domains.analytics.catalogue import TABLES
+from domains.analytics.statements.parts import Column, not_found, quote_all
+
+BASE = "base:"
+"""How nodes of base tables begin."""
+NEAR = 70.0
+
+
+def fold(said: str) -> str:
+    """Give a name in the form in which names are compared."""
+    return "_".join(said.casefold().replace("_", " ").split())
+
+
+_ALIASES: dict[str, list[tuple[str, str]]] = {}
+for _table in TABLES.values():
+    for _column in _table.columns:
+        for _alias in _column.aliases:
+            _ALIASES.setdefault(fold(_alias), []).append((_table.name, _column.name))
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """A table under its name: the node that makes it, its columns, its number of rows."""
+
+    name: str
+    node: str
+    columns: tuple[Column, ...]
+    rows: int
+
+    def column(self, said: str) -> Column:
+        """Find the column of that name, or of one that people use for it.
+
+        Raises:
+            ToolFailure: not_found, naming the nearest column.
+        """
+        found = self.find(said)
+        if found is not None:
+            return found
+        raise not_found(f"The table {self.name} has no column {said!r}." + suggest(said, self.names))
+
+    def find(self, said: str) -> Column | None:
+        names = {column.name.casefold(): column for column in self.columns}
+        key = fold(said)
+        aliases = sorted(_ALIASES.get(key, ()), key=lambda place: place[0] != self.name)
+        return next(
+            (names[name] for name in (key, *(column for _, column in aliases)) if name in names), None
+        )
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def quoted(self) -> str:
+        return quote_all(self.names)
+
+    @property
+    def numbers(self) -> list[Column]:
+        return [column for column in self.columns if column.is_number]
+
+
+def base_sheets() -> dict[str, Sheet]:
+    tables = TABLES.values()
+    return {table.name: Sheet(table.name, BASE + table.name, table.columns, table.rows) for table in tables}
+
+
+def suggest(said: str, names: Iterable[str], *, others: bool = True, near: float = NEAR) -> str:
+    """Name the nearest of the known names, and the `others` when none is near."""
+    known = list(names)
+    best = process.extractOne(fold(said), known, scorer=fuzz.ratio, score_cutoff=near)
+    if best is not None:
+        return f" Did you mean {best[0]}?"
+    return f" There are {', '.join(known[:12])}." if known and others else ""

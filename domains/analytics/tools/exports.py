@@ -1,0 +1,130 @@
+"""Make what leaves a workspace: tables as text, and reports of several summaries."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+
+import orjson
+
+from domains.analytics.statements.parts import Values, invalid, not_found, quote, to_objects
+from domains.analytics.statements.question import Question, write_question
+from domains.analytics.store.sheet import Sheet
+from domains.analytics.store.workspace import TableService, Workspace, owner_of
+from domains.analytics.tools.display import about, show_value
+from orchestrator.domain.services import ToolCall
+from orchestrator.types import JsonObject
+
+EXPORTS = "exports"
+MOST_EXPORTED = 20_000
+LONGEST_SHOWN = 4000
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""What a spreadsheet would carry out when a cell of text begins with it."""
+
+
+class Exports(TableService):
+    """Exports tables, and reports on them."""
+
+    async def export(
+        self,
+        *,
+        table: str,
+        call: ToolCall,
+        format: str = "csv",  # noqa: A002
+        question: JsonObject | None = None,
+    ) -> JsonObject:
+        """Export a table, or what was asked of it, as text, kept as a document; its beginning is given back.
+
+        Raises:
+            ToolFailure: validation_error when it is too large.
+        """
+        workspace, sheet = await self.open(call, table)
+        values = Values()
+        sql = await write_question(workspace, sheet, Question.of(question or {}), values)
+        found = await workspace.read(f"SELECT * FROM ({sql}) LIMIT {MOST_EXPORTED + 1}", values.named, sheet)  # noqa: S608
+        if len(found.rows) > MOST_EXPORTED:
+            raise invalid(
+                f"I export at most {MOST_EXPORTED:,} rows, and these are more. Please filter {sheet.name}."
+            )
+        names = [column.name for column in found.columns]
+        text = write_text(names, to_objects(found.columns, found.rows), format)
+        key = f"{workspace.owner}:{sheet.node}:{sql}:{sorted(values.named.items())}:{format}"
+        document_id = hashlib.blake2b(key.encode(), digest_size=8).hexdigest()
+        document = {"owner": workspace.owner, "table": sheet.name, "format": format, "text": text}
+        await self.records.create(EXPORTS, document_id, document)
+        return {
+            **about(workspace, sheet),
+            "document_id": document_id,
+            "format": format,
+            "characters": len(text),
+            "row_count": len(found.rows),
+            "part": bool(question),
+            "text": text[:LONGEST_SHOWN],
+        }
+
+    async def document(self, document_id: str, call: ToolCall) -> JsonObject:
+        """Give a whole export: {table, format, text}.
+
+        Raises:
+            ToolFailure: not_found, also for what belongs to somebody else.
+        """
+        found = await self.records.get(EXPORTS, document_id)
+        if found is None or found["owner"] != owner_of(call):
+            raise not_found("There is no such document.")
+        return {name: found[name] for name in ("table", "format", "text")}
+
+    async def report(self, *, table: str, call: ToolCall) -> JsonObject:
+        """Report size, numbers, groups and gaps of a table, each in a section."""
+        workspace, sheet = await self.open(call, table)
+        rows: list[JsonObject] = [
+            {"section": "size", "item": "rows", "value": show_value(sheet.rows)},
+            {"section": "size", "item": "columns", "value": str(len(sheet.columns))},
+        ]
+        rows += await _numbers(workspace, sheet)
+        rows += await _groups(workspace, sheet)
+        return {**about(workspace, sheet), "rows": rows, "sections": _sections(rows), "row_count": len(rows)}
+
+
+def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
+    """Write rows as CSV or JSON; a text that a spreadsheet would take for a formula is marked as text."""
+    if format == "json":
+        return orjson.dumps(rows, option=orjson.OPT_INDENT_2).decode()
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(names)
+    writer.writerows([_harmless(row[name]) for name in names] for row in rows)
+    return out.getvalue()
+
+
+def _harmless(value: object) -> object:
+    return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
+
+
+async def _numbers(workspace: Workspace, sheet: Sheet) -> list[JsonObject]:
+    rows: list[JsonObject] = []
+    for column in sheet.numbers[:8]:
+        name = quote(column.name)
+        sql = f"SELECT avg({name}), min({name}), max({name}), count(*) - count({name}) FROM in0"  # noqa: S608
+        mean, low, high, gaps = (await workspace.read(sql, {}, sheet)).rows[0]
+        text = f"{show_value(mean)} on average, {show_value(low, column.name)} to {show_value(high, column.name)}"
+        text += f", {gaps} missing" if gaps else ""
+        rows.append({"section": "numbers", "item": column.name, "value": text})
+    return rows
+
+
+async def _groups(workspace: Workspace, sheet: Sheet) -> list[JsonObject]:
+    rows: list[JsonObject] = []
+    for column in [one for one in sheet.columns if one.is_text][:4]:
+        name = quote(column.name)
+        counted = f"SELECT {name}::VARCHAR, count(*) AS n FROM in0 WHERE {name} IS NOT NULL GROUP BY 1"  # noqa: S608
+        sql = f"{counted} ORDER BY n DESC, 1 LIMIT 3"
+        found = (await workspace.read(sql, {}, sheet)).rows
+        text = ", ".join(f"{show_value(value)} ({show_value(count)})" for value, count in found)
+        rows.append({"section": "groups", "item": column.name, "value": text})
+    return rows
+
+
+def _sections(rows: list[JsonObject]) -> list[JsonObject]:
+    names = dict.fromkeys(str(row["section"]) for row in rows)
+    return [{"section": name, "items": [row for row in rows if row["section"] == name]} for name in names]

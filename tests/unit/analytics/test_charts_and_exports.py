@@ -1,0 +1,121 @@
+"""Charts that Vega-Lite accepts, exports that spreadsheets cannot be fooled by, reports, schedules."""
+
+from __future__ import annotations
+
+import csv
+import io
+from functools import cache
+from importlib.metadata import distribution
+from pathlib import Path
+
+import orjson
+import pytest
+from jsonschema import Draft7Validator
+
+from domains.analytics.tools.charts import SCHEMA
+from domains.analytics.tools.exports import write_text
+from orchestrator.domain.services import ToolFailure
+from tests.unit.analytics.factories import Office, a_call
+
+
+@cache
+def vega_lite() -> Draft7Validator:
+    """The JSON schema of Vega-Lite that the package `altair` carries."""
+    path = Path(str(distribution("altair").locate_file("altair/vegalite/v6/schema/vega-lite-schema.json")))
+    return Draft7Validator(orjson.loads(path.read_bytes()))
+
+
+CHARTS = [
+    {"table": "barley", "kind": "bar", "column": "yield", "by": "site"},
+    {"table": "cars", "kind": "bar"},
+    {"table": "cars", "kind": "bar", "by": "origin", "condition": "where horsepower is over 100"},
+    {"table": "stocks", "kind": "bar", "column": "price", "by": "year", "function": "maximum"},
+    {"table": "stocks", "kind": "line", "column": "price"},
+    {
+        "table": "stocks",
+        "kind": "line",
+        "column": "price",
+        "by": "month",
+        "condition": "where symbol is MSFT",
+    },
+    {"table": "wheat", "kind": "line", "column": "wages", "by": "year"},
+    {"table": "cars", "kind": "scatter", "column": "mpg", "by": "weight"},
+    {"table": "iris", "kind": "scatter"},
+    {"table": "seattle", "kind": "scatter", "column": "temperature", "by": "temperature"},
+    {"table": "weather", "kind": "histogram", "column": "wind"},
+    {"table": "cars", "kind": "histogram", "column": "mpg", "condition": "where origin is Japan"},
+]
+
+
+@pytest.mark.parametrize("inputs", CHARTS, ids=lambda inputs: f"{inputs['kind']} of {inputs['table']}")
+async def test_every_chart_is_valid_vega_lite(inputs: dict[str, str]) -> None:
+    """RS-5: charts are Vega-Lite specifications."""
+    found = await Office().charts.draw(call=a_call(), **inputs)
+    chart = found["chart"]
+    errors = [error.message for error in vega_lite().iter_errors(chart)]
+    assert errors == []
+    assert chart["$schema"] == SCHEMA
+    names = {chart["encoding"][axis]["field"] for axis in ("x", "y")}
+    assert all(names <= row.keys() for row in chart["data"]["values"])
+
+
+def test_the_schema_turns_away_what_is_no_chart() -> None:
+    assert not vega_lite().is_valid({"mark": "pie chart", "encoding": {"x": {"field": 3}}})
+
+
+async def test_a_histogram_counts_every_row_once() -> None:
+    found = await Office().charts.draw(table="weather", kind="histogram", column="wind", call=a_call())
+    assert sum(row["rows"] for row in found["chart"]["data"]["values"]) == 1461
+
+
+async def test_a_chart_without_numbers_says_what_it_needs() -> None:
+    with pytest.raises(ToolFailure, match="holds no numbers"):
+        await Office().charts.draw(table="cars", kind="histogram", column="name", call=a_call())
+
+
+async def test_an_export_holds_the_whole_table() -> None:
+    office = Office()
+    found = await office.exports.export(table="airports", call=a_call())
+    document = await office.exports.document(found["document_id"], a_call())
+    rows = list(csv.DictReader(io.StringIO(document["text"])))
+    assert (len(rows), rows[0]["name"]) == (3376, "Thigpen")
+    with pytest.raises(ToolFailure, match="no such document"):
+        await office.exports.document(found["document_id"], a_call(user="bert"))
+
+
+async def test_an_export_as_json_reads_back() -> None:
+    office = Office()
+    found = await office.exports.export(table="wheat", format="json", call=a_call())
+    document = await office.exports.document(found["document_id"], a_call())
+    assert (
+        orjson.loads(document["text"]) == (await office.tables.preview(table="wheat", call=a_call()))["rows"]
+    )
+
+
+@pytest.mark.parametrize("cell", ["=1+1", "+cmd", "-2", "@SUM(A1)", "\tx"])
+def test_a_cell_is_no_formula_for_a_spreadsheet(cell: str) -> None:
+    text = write_text(["a"], [{"a": cell}, {"a": -2}], "csv")
+    rows = list(csv.reader(io.StringIO(text)))
+    assert rows[1] == [f"'{cell}"]
+    assert rows[2] == ["-2"]
+
+
+async def test_a_report_has_its_sections() -> None:
+    found = await Office().exports.report(table="cars", call=a_call())
+    assert [section["section"] for section in found["sections"]] == ["size", "numbers", "groups"]
+    assert {"section": "size", "item": "rows", "value": "406"} in found["rows"]
+
+
+async def test_schedules_are_kept_once_and_cancelled() -> None:
+    office = Office()
+    first = await office.schedules.create(table="weather", every="week", call=a_call("key"))
+    again = await office.schedules.create(table="weather", every="week", call=a_call("key"))
+    assert first == again
+    other = await office.schedules.create(table="cars", every="day", call=a_call())
+    assert [row["number"] for row in (await office.schedules.list(call=a_call()))["rows"]] == [1, 2]
+    await office.schedules.cancel(number=other["number"], call=a_call())
+    assert [row["number"] for row in (await office.schedules.list(call=a_call()))["rows"]] == [1]
+    with pytest.raises(ToolFailure, match="no schedule 7"):
+        await office.schedules.cancel(number=7, call=a_call())
+    with pytest.raises(ToolFailure, match="no schedule 1"):
+        await office.schedules.cancel(number=1, call=a_call(user="bert"))
