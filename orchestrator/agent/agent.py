@@ -10,7 +10,7 @@ from orchestrator.agent.guard import Step, guarded
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.steps.archive import archive
 from orchestrator.agent.steps.carry_out import carry_out
-from orchestrator.agent.steps.dispatch import take_up
+from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
 from orchestrator.agent.steps.understand import understand
@@ -23,7 +23,7 @@ from orchestrator.turns.lease import Lease, TurnCommit, Work
 STEPS: tuple[Step, ...] = (
     look_after_waiting,
     understand,
-    take_up,
+    dispatch,
     carry_out,
     archive,
 )

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from orchestrator.agent.context_wait import gather
-from orchestrator.agent.messages.digressions import OPEN
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.open_question import OPEN
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.flow import BaseFlow

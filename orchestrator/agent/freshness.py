@@ -38,7 +38,11 @@ async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> N
 
 async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness) -> int:
     if needed.of is Kept.SUMMARY:
-        return turn.changes.state.summary.through_turn if turn.changes.state.summary is not None else 0
+        return (
+            turn.changes.state.history.summary.through_turn
+            if turn.changes.state.history.summary is not None
+            else 0
+        )
     if modules.ports.freshener is None:
         return 0
     return await modules.ports.freshener.remembered_through(
@@ -61,7 +65,7 @@ async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Fr
     )
     if renewed is None:
         return 0
-    known = turn.changes.state.summary
+    known = turn.changes.state.history.summary
     if renewed.summary is not None and (known is None or known.through_turn < renewed.through_turn):
-        turn.changes.state.summary = Summary(renewed.summary, renewed.through_turn)
+        turn.changes.state.history.summary = Summary(renewed.summary, renewed.through_turn)
     return renewed.through_turn

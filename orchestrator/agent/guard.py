@@ -57,7 +57,7 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     state = restore(turn, modules)
     state.effects.extend(effects)
-    state.labels = broken.labels
+    state.intake.labels = broken.intake.labels
     state.turn += 1
     turn.throw_away(state)
     turn.context.log.event("failed", code="internal_error")

@@ -35,7 +35,7 @@ class RecentTurns:
         """Without earlier turns there is nothing to find; under `auto` only a new flow looks for it."""
         begun = len(flow.turn_ids) > 1
         on = self._context.world.domain.config.nlu.slot_fill == "on"
-        return bool(self._context.changes.state.messages) and (on or not begun)
+        return bool(self._context.changes.state.history.messages) and (on or not begun)
 
 
 def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
@@ -61,5 +61,5 @@ def known_preferences(
 
 def _was_told(context: TurnContext, told: frozenset[str]) -> bool:
     return bool(told) and any(
-        not told.isdisjoint(turn.get("completed", ())) for turn in context.changes.state.trace
+        not told.isdisjoint(turn.get("completed", ())) for turn in context.changes.state.history.trace
     )

@@ -85,7 +85,7 @@ def ask_for_steps(
         "utterance": plan.goal or context.text,
         "history": [
             {"role": message.role, "text": message.text}
-            for message in context.changes.state.messages[-MOST_HISTORY:]
+            for message in context.changes.state.history.messages[-MOST_HISTORY:]
         ],
         "known": plan.values(),
         "done": show_steps(plan, finished=True),

@@ -25,7 +25,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     state.flags.has_plan = current_plan(state.stack) is not None
     if state.stack.top is None:
         state.flags.natural_birth = True
-    state.trace.append(_trace(turn))
+    state.history.trace.append(_trace(turn))
     state.prune(limits)
     let_go(state)
 

@@ -37,7 +37,7 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules) -> Runnin
     changes = TurnChanges(state)
     context = TurnContext(
         world=World(
-            modules.domain, modules.registry.for_session(state.entities), prior_state, changes.frames
+            modules.domain, modules.registry.for_session(state.intake.entities), prior_state, changes.frames
         ),
         ids=ids,
         text=work.input.text or "",

@@ -6,8 +6,8 @@ import time
 
 import orjson
 
+from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.freshness import SUMMARY_DUE
-from orchestrator.agent.messages.approvals import close_approvals
 from orchestrator.agent.modules import Decoded, Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
@@ -19,8 +19,8 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer
-from orchestrator.res.naturalize import NATURALIZE
 from orchestrator.res.steps.display import show_code
+from orchestrator.res.steps.naturalize import NATURALIZE
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
@@ -129,7 +129,7 @@ def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
     if turn.work.input.text:
         turn.changes.state.say("user", turn.work.input.text)
     turn.changes.state.say("agent", reply)
-    messages = turn.changes.state.messages
+    messages = turn.changes.state.history.messages
     del messages[: max(0, len(messages) - kept)]
 
 
@@ -185,7 +185,7 @@ def find_due(state: DialogueState) -> bool:
     """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
     is not started (IF-11).
     """
-    covered = state.summary.through_turn if state.summary is not None else 0
+    covered = state.history.summary.through_turn if state.history.summary is not None else 0
     since = state.turn - covered
     return since > 0 and (since % SUMMARIZE_EVERY_TURNS == 0 or _long_enough(state, covered))
 
@@ -193,7 +193,7 @@ def find_due(state: DialogueState) -> bool:
 def _long_enough(state: DialogueState, covered: int) -> bool:
     """Whether with this turn as much was said since the last summary as calls for a new one."""
     before = latest = 0
-    for message in state.messages:
+    for message in state.history.messages:
         if message.turn == state.turn:
             latest += len(message.text)
         elif message.turn > covered:

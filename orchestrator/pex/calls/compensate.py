@@ -59,7 +59,7 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
 
 def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
     """Why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
-    run.gated.update(tools_to_approve([tool], run.context.changes.state.labels))
+    run.gated.update(tools_to_approve([tool], run.context.changes.state.intake.labels))
     return run.gated.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
 
 

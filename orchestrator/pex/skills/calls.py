@@ -108,7 +108,7 @@ class Calls:
         """What the skill has read since may have brought labels along (PX-3)."""
         found = [self.run.tools.find(use.tool_id) for use in self.run.flow.spec.tools]
         self.run.gated = tools_to_approve(
-            [tool for tool in found if tool], self.run.context.changes.state.labels
+            [tool for tool in found if tool], self.run.context.changes.state.intake.labels
         )
 
     def _take(self, tool: Tool, arguments: JsonObject, carried: Carried) -> JsonObject | Interrupted:

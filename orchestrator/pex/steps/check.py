@@ -83,7 +83,9 @@ def _time_outs(run: Execution) -> str | None:
 
 def _trifecta_gate(run: Execution) -> str | None:
     """Never stops the flow by itself: it names the calls that `invoke` must hold for an approval."""
-    run.gated = tools_to_approve([tool for tool in _tools(run) if tool], run.context.changes.state.labels)
+    run.gated = tools_to_approve(
+        [tool for tool in _tools(run) if tool], run.context.changes.state.intake.labels
+    )
     return None
 
 

@@ -13,7 +13,7 @@ from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.res.answer import Answer
+from orchestrator.res.answer import Answer, Response
 from orchestrator.res.steps.generate import try_template
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
@@ -71,11 +71,12 @@ class Asking(NamedTuple):
     templates: Templates
 
 
-def clarify(context: TurnContext, answer: Answer, templates: Templates) -> None:
+async def clarify(response: Response) -> None:
     """Add the open question, last, and the replies that could answer it.
 
     A question that was asked too often is followed by ways out instead of being asked alone (AM-4).
     """
+    context, answer, templates = response.context, response.answer, response.templates
     handler = context.changes.state.ambiguity
     entry = handler.current
     limit = context.world.domain.config.ambiguity.escalation_turns
@@ -87,6 +88,7 @@ def clarify(context: TurnContext, answer: Answer, templates: Templates) -> None:
     form = make_form(flow, question)
     asking = Asking(context, entry, flow, templates)
     text = _WORDING[entry.level](asking) if form is None else _ask_form(asking, form)
+    entry.question = text
     if question.escalate:
         answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
         context.log.flags["escalated"] = True

@@ -13,6 +13,7 @@ from enum import StrEnum
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.res.answer import Response
 from orchestrator.res.charts import Drawn, draw, find_chart_fault
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import Templates
@@ -35,23 +36,24 @@ class BlockType(StrEnum):
     TOAST = "toast"
 
 
-def display(context: TurnContext, templates: Templates) -> JsonObject | None:
-    """The frame of the flow whose results are told last in this turn, as clients get it."""
+async def display(response: Response) -> None:
+    """Add the frame of the flow whose results come last in this turn, as clients get it."""
+    context = response.context
     frames = [
         context.changes.frames[flow.flow_id]
         for flow in context.changes.reported
         if flow.flow_id in context.changes.frames
     ]
     if not frames:
-        return None
-    frame = degrade(frames[-1], templates)
+        return
+    frame = degrade(frames[-1], response.templates)
     block = {
         "type": frame.display_type,
         "title": frame.display_name,
         "note": frame.warning,
         **_BLOCKS[BlockType(frame.display_type)](frame, context),
     }
-    return {**frame.serialize(), "block": block}
+    response.answer.frame = {**frame.serialize(), "block": block}
 
 
 def degrade(frame: Frame, templates: Templates) -> Frame:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from orchestrator.context import TurnContext
-from orchestrator.res.answer import Answer
+from orchestrator.res.answer import Response
 
 CUT = " …"
 
 
-def finish(context: TurnContext, answer: Answer) -> None:
+async def finish(response: Response) -> None:
     """Make the answer present and bounded; record what should not have happened."""
+    context, answer = response.context, response.answer
+    if not answer.message:
+        answer.add(response.templates.render("anything_else"))
     longest = context.world.domain.config.guardrails.max_answer_characters
     message = answer.message
     if not message:

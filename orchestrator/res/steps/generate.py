@@ -9,17 +9,56 @@ from jinja2 import TemplateError
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.dialogue.remark import Remark
+from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
+from orchestrator.res.answer import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import list_facts, name_doing, name_slot, show_slot, show_slots
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject
 
+LEADING = frozenset(
+    {
+        RemarkKind.ASSUMED,
+        RemarkKind.BACK_TO,
+        RemarkKind.CANCELLED,
+        RemarkKind.CLEARED,
+        RemarkKind.CORRECTED,
+        RemarkKind.DECLINED,
+        RemarkKind.FAILED,
+        RemarkKind.INVALID_VALUE,
+        RemarkKind.MADE_ROOM,
+        RemarkKind.NOT_UNDERSTOOD,
+        RemarkKind.NO_SUCH_STEP,
+        RemarkKind.RESUMED,
+        RemarkKind.STAYS,
+        RemarkKind.NOT_APPROVED,
+        RemarkKind.APPROVAL_OVER,
+        RemarkKind.UNDONE,
+        RemarkKind.UNKNOWN_OUTCOME,
+    }
+)
+"""Remarks that a question may follow in the same paragraph."""
+
 ROWS_AT_HAND = 100
 """How many rows a base template can show or count."""
 
 _log = get_logger(__name__)
+
+
+async def generate(response: Response) -> None:
+    """Say what is done and what there is to say, in order."""
+    context, answer, templates = response.context, response.answer, response.templates
+    for part in context.changes.messages:
+        if isinstance(part, Remark):
+            name, text = render_remark(context, part, templates)
+            answer.add(text, leads=part.kind in LEADING, fixed=templates.is_fixed(name))
+        elif part.flow_id in context.changes.silent:
+            continue
+        else:
+            name, text = render_completed(context, part, templates)
+            answer.add(text, fixed=templates.is_fixed(name))
+        answer.templates.append(name)
 
 
 def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
@@ -42,7 +81,7 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
     }
 
 
-def tell_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
+def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
     """The answer of a completed flow: its own template, else the intent's, else the family's.
 
     A template that fails, because a tool gave other data than its author thought of, gives way to
@@ -52,7 +91,7 @@ def tell_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -
     intent = flow.spec.intent.lower()
     own = templates.first(flow.dact, intent)
     base = templates.first(flow.spec.family.value.lower(), "completed") or "completed"
-    text = _try(templates, own, values, context, flow) if own is not None else None
+    text = try_template(templates, own, values, context, flow) if own is not None else None
     if text is not None and own is not None:
         return own, _warn(text, values["warning"], templates)
     return base, _warn(templates.render(base, **values), values["warning"], templates)
@@ -64,7 +103,7 @@ def _warn(text: str, warning: str | None, templates: Templates) -> str:
     return text if not told or told in text else f"{text}\n\n{told}"
 
 
-def tell_remark(context: TurnContext, remark: Remark, templates: Templates) -> tuple[str, str]:
+def render_remark(context: TurnContext, remark: Remark, templates: Templates) -> tuple[str, str]:
     """The words of a remark. `flow_id` among its values becomes what the assistant is about."""
     name = remark.kind.value
     values: dict[str, Json] = {
@@ -108,12 +147,6 @@ def try_template(
     templates: Templates, name: str, values: Mapping[str, Json], context: TurnContext, flow: BaseFlow
 ) -> str | None:
     """Fill a domain's template; None, and a record of why, when it does not work."""
-    return _try(templates, name, values, context, flow)
-
-
-def _try(
-    templates: Templates, name: str, values: Mapping[str, Json], context: TurnContext, flow: BaseFlow
-) -> str | None:
     try:
         text = templates.render(name, **values)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:

@@ -9,8 +9,8 @@ import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.agent import agent as agent_module
+from orchestrator.agent.messages import MESSAGES
 from orchestrator.agent.modules import Decoded, StateCache
-from orchestrator.agent.steps.dispatch import UPTAKES
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
@@ -36,9 +36,10 @@ def state_of(talk: Conversation) -> dict[str, object]:
     return orjson.loads(talk.simulator.store.sessions[talk.session_id].state)
 
 
-def test_every_kind_of_message_has_its_uptake() -> None:
+def test_every_kind_of_message_is_in_the_list_once() -> None:
     """IR-1, NL-4."""
-    assert set(UPTAKES) == set(MessageKind)
+    assert set(dict(MESSAGES)) == set(MessageKind)
+    assert len(MESSAGES) == len(MessageKind)
 
 
 def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,7 +58,7 @@ def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(agent_module, "STEPS", tuple(steps))
 
 
-@pytest.mark.parametrize("step", ["understand", "take_up", "carry_out", "archive"])
+@pytest.mark.parametrize("step", ["understand", "dispatch", "carry_out", "archive"])
 async def test_an_unexpected_error_leaves_the_state_as_it_was(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -87,8 +87,8 @@ def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
     tool = Toolbox({outward.tool_id: outward}, lambda _: {}).find(outward.tool_id)
     state = make_setting().context.changes.state
     join_labels(state, ["private"], "what you told me in May")
-    assert tools_to_approve([tool], state.labels) == {}
+    assert tools_to_approve([tool], state.intake.labels) == {}
 
     join_labels(state, ["untrusted"], "the summary of a page")
 
-    assert "what you told me in May" in tools_to_approve([tool], state.labels)["mail_send"]
+    assert "what you told me in May" in tools_to_approve([tool], state.intake.labels)["mail_send"]

@@ -12,8 +12,9 @@ import pytest
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.context import TurnContext
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.res.answer import Answer
-from orchestrator.res.naturalize import naturalize
+from orchestrator.res.answer import Answer, Response
+from orchestrator.res.steps.naturalize import naturalize
+from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.simulator import Conversation, Simulator
 
 DOMAINS = Path(__file__).parents[3] / "domains"
@@ -161,7 +162,14 @@ async def test_what_several_tasks_say_becomes_one_text(
     context, writer = await make_world(), Merging()
     answer = Answer(parts=list(parts), fixed=fixed)
 
-    await naturalize(context, answer, writer)
+    await naturalize(
+        Response(
+            context,
+            answer,
+            Templates(context.world.domain, context.world.registry, load_base_templates()),
+            writer,
+        )
+    )
 
     assert writer.drafts == [draft]
     if message is not None:

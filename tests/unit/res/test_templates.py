@@ -13,7 +13,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.res.steps.generate import tell_completed
+from orchestrator.res.steps.generate import render_completed
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.types import Dact, JsonObject
 from tests.unit.pex.setting import make_setting
@@ -44,7 +44,7 @@ def tell(name: str, dact: str, data: JsonObject) -> tuple[str, str]:
     context = a_world(name)
     flow: BaseFlow = domain.flows[Dact(dact)](context.now)
     context.changes.findings[flow.flow_id] = data
-    return tell_completed(context, flow, templates)
+    return render_completed(context, flow, templates)
 
 
 @pytest.mark.parametrize("name", ["travel", "analytics"])

@@ -6,15 +6,14 @@ Judges words only; what is done about a fault is `naturalize`'s business.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from orchestrator.context import TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
-from orchestrator.models.calling import CallContext
 from orchestrator.ports.models import MODEL_FAILURES
-from orchestrator.res.answer import Answer
+from orchestrator.res.answer import Answer, Response, Writer
 from orchestrator.res.markup import unescape
 from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list
 from orchestrator.res.wording import show_slots
@@ -94,21 +93,6 @@ TOKENS_PER_SENTENCE = 20
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
 
 
-class Writer(Protocol):
-    """What is asked of the Prompt Engineer."""
-
-    def can_answer(self, prompt_id: str | None) -> bool: ...
-
-    async def text(
-        self,
-        prompt_id: str,
-        variables: dict[str, Json],
-        call: CallContext,
-        *,
-        publish: Callable[[str], Awaitable[None]] | None = None,
-    ) -> str: ...
-
-
 class Draft(NamedTuple):
     """Paragraphs `first` … `last` (exclusive) of an answer, without backslashes."""
 
@@ -117,8 +101,9 @@ class Draft(NamedTuple):
     text: str
 
 
-async def naturalize(context: TurnContext, answer: Answer, writer: Writer | None) -> None:
-    """Have what has been told so far rewritten, where the domain wants it; else leave it as it is."""
+async def naturalize(response: Response) -> None:
+    """Have the words so far rewritten, where the domain wants it; else leave them as they are."""
+    context, answer, _, writer = response
     mode = context.world.domain.config.generation.naturalize
     if writer is None or mode == "off" or not answer.parts:
         return

@@ -1,9 +1,9 @@
-"""Decisions on calls that wait for an approval: granted, denied, or expired, which is a no (PX-17)."""
+"""Take decisions on calls that wait for an approval: granted, denied, or expired, which is a no (PX-17)."""
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.switching import cancel
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval

@@ -1,4 +1,4 @@
-"""What every uptake does with flows: start one, carry one on, fill its slots, ask about what does not fit."""
+"""Start, carry on, fill and give up tasks: what several kinds of message do with flows."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ from orchestrator.pex.calls.approval import drop_grant
 from orchestrator.pex.calls.candidate import drop_candidate
 from orchestrator.res.wording import name_doing, name_slot, show_slot
 from orchestrator.types import Dact, Json, JsonObject
+
+
+def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
+    """Give a flow up; `told`: say so."""
+    turn.changes.state.stack.cancel(flow)
+    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+    if told:
+        turn.changes.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id)
+    turn.carry_on = False
+
 
 LONGEST_GOAL = 500
 

@@ -1,10 +1,11 @@
-"""Corrections: of the active flow, of one that is done, and after something was done for good (IR-4)."""
+"""Replace values of a task at work or of a completed one (IR-4)."""
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.digressions import leave_open
-from orchestrator.agent.messages.plan_change import follow_correction
-from orchestrator.agent.messages.tasks import (
+from orchestrator.agent.open_question import leave_open
+from orchestrator.agent.plan.edits import follow_correction
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import (
     ask_about,
     drop_stale_candidate,
     enter,
@@ -12,7 +13,6 @@ from orchestrator.agent.messages.tasks import (
     shown,
     stop_waiting,
 )
-from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.correction import Correction, apply_changes, correct, reopen
 from orchestrator.dialogue.flow import BaseFlow, Labels
@@ -23,77 +23,9 @@ from orchestrator.res.wording import name_slot_of
 from orchestrator.types import JsonObject
 
 KEEP, REPEAT, COMPENSATE = "keep_effect", "repeat_effect", "compensate_effect"
+
+
 DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
-
-
-def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """Replace values of a flow on the stack, or of a completed one, which is then carried out anew."""
-    on_stack = turn.changes.state.stack.get(flow.flow_id) is not None
-    if not on_stack and not _effects_made_from(turn, flow, labels):
-        flow = _reopen(turn, flow)
-        on_stack = True
-    result = correct(flow, labels, effects=turn.changes.state.effects, turn_id=turn.work.turn_id)
-    if result.needs_decision:
-        _ask_what_should_happen(turn, result)
-        return
-    if result.changed:
-        stop_waiting(turn, flow)
-    drop_stale_candidate(turn, flow, labels)
-    tell_changes(turn, flow, result)
-    turn.carry_on = not ask_about(turn, flow, list(result.problems))
-    follow_correction(turn, flow, [change.slot for change in result.changed])
-
-
-def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
-    changes = [
-        {
-            "name": name_slot_of(flow, change.slot),
-            "old": None if change.before is None else shown(turn, flow, change.slot, change.before),
-            "new": shown(turn, flow, change.slot, change.after),
-        }
-        for change in result.changed
-    ]
-    if changes:
-        turn.changes.remark(RemarkKind.CORRECTED, changes=changes)
-    cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
-    if cleared:
-        turn.changes.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
-
-
-def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
-    """Offer the slots of a flow, and to stop it."""
-    options = [
-        Option(
-            f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
-        )
-        for name in flow.spec.slots
-        if name in flow.slots and flow.spec.slots[name].description
-    ]
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL,
-        flow_id=flow.flow_id,
-        options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
-        turn_id=turn.work.turn_id,
-        metadata={"about": "change"},
-    )
-    turn.carry_on = False
-
-
-def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
-    """Carry a completed flow out once more with other values: the user asked for it. Returns the fresh flow."""
-    fresh = _reopen(turn, flow)
-    apply_changes(fresh, changes, turn_id=turn.work.turn_id)
-    turn.carry_on = True
-    return fresh
-
-
-def _reopen(turn: RunningTurn, flow: BaseFlow) -> BaseFlow:
-    """Push a fresh flow with the values of a completed one."""
-    context = turn.context
-    fresh = reopen(flow, context.now)
-    turn.changes.state.stack.push(fresh, context.now, reason=f"the user corrected {flow.dact}")
-    enter(turn, fresh)
-    return turn.changes.state.stack.find(flow.dact) or fresh
 
 
 def _effects_made_from(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> list[EffectNote]:
@@ -176,3 +108,73 @@ def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
 def _find(turn: RunningTurn, flow_id: str) -> BaseFlow | None:
     known = [*turn.changes.state.stack.flows, *turn.changes.state.completed]
     return next((flow for flow in known if flow.flow_id == flow_id), None)
+
+
+def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
+    """Replace values of a flow on the stack, or of a completed one, which is then carried out anew."""
+    on_stack = turn.changes.state.stack.get(flow.flow_id) is not None
+    if not on_stack and not _effects_made_from(turn, flow, labels):
+        flow = _reopen(turn, flow)
+        on_stack = True
+    result = correct(flow, labels, effects=turn.changes.state.effects, turn_id=turn.work.turn_id)
+    if result.needs_decision:
+        _ask_what_should_happen(turn, result)
+        return
+    if result.changed:
+        stop_waiting(turn, flow)
+    drop_stale_candidate(turn, flow, labels)
+    tell_changes(turn, flow, result)
+    turn.carry_on = not ask_about(turn, flow, list(result.problems))
+    follow_correction(turn, flow, [change.slot for change in result.changed])
+
+
+def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
+    changes = [
+        {
+            "name": name_slot_of(flow, change.slot),
+            "old": None if change.before is None else shown(turn, flow, change.slot, change.before),
+            "new": shown(turn, flow, change.slot, change.after),
+        }
+        for change in result.changed
+    ]
+    if changes:
+        turn.changes.remark(RemarkKind.CORRECTED, changes=changes)
+    cleared = [name for name in result.cleared if (slot := flow.slot(name)) is not None and slot.prompt]
+    if cleared:
+        turn.changes.remark(RemarkKind.CLEARED, names=[name_slot_of(flow, name) for name in cleared])
+
+
+def ask_what_to_change(turn: RunningTurn, flow: BaseFlow) -> None:
+    """Offer the slots of a flow, and to stop it."""
+    options = [
+        Option(
+            f"Change the {name_slot_of(flow, name)}", "change_slot", {"flow_id": flow.flow_id, "slot": name}
+        )
+        for name in flow.spec.slots
+        if name in flow.slots and flow.spec.slots[name].description
+    ]
+    turn.changes.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=flow.flow_id,
+        options=[*options, Option("Stop", "cancel_flow", {"flow_id": flow.flow_id})],
+        turn_id=turn.work.turn_id,
+        metadata={"about": "change"},
+    )
+    turn.carry_on = False
+
+
+def repeat_with_changes(turn: RunningTurn, flow: BaseFlow, changes: JsonObject) -> BaseFlow:
+    """Carry a completed flow out once more with other values: the user asked for it. Returns the fresh flow."""
+    fresh = _reopen(turn, flow)
+    apply_changes(fresh, changes, turn_id=turn.work.turn_id)
+    turn.carry_on = True
+    return fresh
+
+
+def _reopen(turn: RunningTurn, flow: BaseFlow) -> BaseFlow:
+    """Push a fresh flow with the values of a completed one."""
+    context = turn.context
+    fresh = reopen(flow, context.now)
+    turn.changes.state.stack.push(fresh, context.now, reason=f"the user corrected {flow.dact}")
+    enter(turn, fresh)
+    return turn.changes.state.stack.find(flow.dact) or fresh

@@ -10,7 +10,7 @@ from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import Family
-from orchestrator.res.answer import Answer
+from orchestrator.res.answer import Response
 from orchestrator.res.steps.clarify import write_action
 from orchestrator.res.wording import name_task
 from orchestrator.types import Dact
@@ -20,8 +20,9 @@ ABOUT_PLANS = frozenset(
 )
 
 
-def suggest(context: TurnContext, answer: Answer) -> None:
+async def suggest(response: Response) -> None:
     """Add what the user may want to do with a plan; or, when nothing is open, to do next."""
+    context, answer = response.context, response.answer
     most = context.world.domain.config.generation.suggested_replies
     plan = current_plan(context.changes.state.stack)
     if plan is not None and _speaks_of_plans(context):
