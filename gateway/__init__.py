@@ -1,1 +1,1 @@
-"""The HTTP door: FastAPI over the ports. It never imports worker code."""
+"""The HTTP interface: FastAPI over the ports. It never imports worker code."""

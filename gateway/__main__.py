@@ -9,16 +9,16 @@ import typer
 import uvicorn
 
 from gateway.app import production_app
-from gateway.binding import require_safe_host, requires_callers
+from gateway.auth.binding import require_safe_host, requires_callers
 from orchestrator.errors import ConfigurationError
 from orchestrator.redaction import hide_secrets
 from orchestrator.settings import known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
-from orchestrator.turns.request import MAX_INPUT_BYTES
+from orchestrator.turns.submission import MAX_INPUT_BYTES
 
 LOOPBACK = "127.0.0.1"
+# A message that is a little too long is answered; one that is longer ends its socket before it is held.
 MAX_SOCKET_MESSAGE_BYTES = 2 * MAX_INPUT_BYTES
-"""A message that is a little too long is answered; one that is longer ends its socket before it is held."""
 
 
 def serve(

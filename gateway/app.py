@@ -10,16 +10,16 @@ from dataclasses import dataclass
 from fastapi import Depends, FastAPI
 from starlette.middleware.cors import CORSMiddleware
 
-from gateway import openapi, problems
-from gateway.admission import admit
-from gateway.authentication import Access, Rates, TokenReader
-from gateway.binding import requires_callers
-from gateway.doors import Doors, Flows, MemoryDoors
-from gateway.flows import KnownFlows
-from gateway.headers import LOOPBACK_HOSTS, OwnHosts, SafeHeaders
+from gateway import openapi, problems, wiring
+from gateway.auth.binding import requires_callers
+from gateway.auth.tokens import read_tokens
+from gateway.dependencies import Dependencies
+from gateway.guard import guard
 from gateway.inspector import page as inspector
-from gateway.limits import BodyLimit
-from gateway.measuring import Measured
+from gateway.middleware.body_limit import BodyLimit
+from gateway.middleware.hosts import LOOPBACK_HOSTS, AllowedHosts
+from gateway.middleware.metrics import RequestMetrics
+from gateway.middleware.security_headers import SecurityHeaders
 from gateway.routes import (
     access,
     approvals,
@@ -27,29 +27,23 @@ from gateway.routes import (
     events,
     feedback,
     health,
-    looking,
     metrics,
     preferences,
+    read_models,
     runs,
     sessions,
     socket,
     turns,
     webhooks,
 )
-from gateway.tokens import read_tokens
-from orchestrator.adapters.frame_pages import FramePages
-from orchestrator.adapters.postgres.archive import PostgresArchive
-from orchestrator.adapters.postgres.feedback import PostgresFeedback
-from orchestrator.adapters.postgres.standing import PostgresStanding
-from orchestrator.bootstrap import Ports, make_services, open_ports
-from orchestrator.settings import Settings, load_settings
-from orchestrator.telemetry import log_signal
+from orchestrator.settings import load_settings
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
 
-PARTS = (
+# In the order in which the documentation shows them.
+ROUTES = (
     sessions,
     turns,
-    looking,
+    read_models,
     feedback,
     events,
     socket,
@@ -62,75 +56,27 @@ PARTS = (
     health,
     metrics,
 )
-"""In the order in which the documentation shows them."""
 
-OpenDoors = Callable[[], AbstractAsyncContextManager[Doors]]
+OpenDependencies = Callable[[], AbstractAsyncContextManager[Dependencies]]
 
 
 @dataclass(frozen=True, slots=True)
-class Front:
-    """What the gateway is to the outside. `hosts`: the only names it answers to; None: any."""
+class Exposure:
+    """How the gateway shows itself to browsers. `hosts`: the only names the gateway answers to; None: any."""
 
     cors_origins: tuple[str, ...] = ()
     docs: bool = True
     hosts: frozenset[str] | None = None
 
 
-@asynccontextmanager
-async def open_doors(
-    settings: Settings, tokens: TokenReader | None = None, flows: Flows | None = None
-) -> AsyncGenerator[Doors]:
-    """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
-    async with open_ports(settings, tenant_bound=settings.row_security) as ports:
-        yield Doors(
-            access=_access(settings, ports, tokens),
-            webhooks=ports.webhooks,
-            inbox=ports.inbox,
-            sessions=ports.sessions,
-            wakeup=ports.wakeup,
-            wait=ports.waiter.finished,
-            domains=ports.domains,
-            effects=ports.effects,
-            approvals=ports.approvals,
-            probe=ports.probe,
-            circuits=ports.circuits.describe,
-            runs=ports.runs,
-            standing=PostgresStanding(ports.database),
-            pressure=ports.pressure,
-            flows=flows or KnownFlows(settings.domain),
-            tell_of_runs=ports.messages.tell_of_runs,
-            flower_url=settings.flower_url,
-            events=ports.events,
-            live=ports.live,
-            archive=PostgresArchive(ports.database),
-            feedback=PostgresFeedback(ports.database),
-            scratchpad=ports.scratchpad,
-            pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
-            record_signal=log_signal,
-            memory=MemoryDoors(ports.context, ports.preferences),
-        )
-
-
-def _access(settings: Settings, ports: Ports, tokens: TokenReader | None) -> Access:
-    return Access(
-        required=requires_callers(settings),
-        keys=ports.keys,
-        tokens=tokens,
-        tickets=ports.tickets,
-        limits=ports.request_limits,
-        rates=Rates(settings.caller_rate, settings.tenant_rate, settings.session_rate),
-        open_metrics=settings.open_metrics,
-    )
-
-
-def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:
-    """The application; `open_doors` is entered when it starts and left when it stops."""
-    front = front or Front()
+def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = None) -> FastAPI:
+    """The application; `open_dependencies` is entered when it starts and left when it stops."""
+    exposure = exposure or Exposure()
 
     @asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncGenerator[None]:
-        async with open_doors() as doors:
-            app.state.doors = doors
+        async with open_dependencies() as dependencies:
+            app.state.dependencies = dependencies
             yield
         shut_down_tracing()
 
@@ -140,16 +86,16 @@ def create_app(open_doors: OpenDoors, front: Front | None = None) -> FastAPI:
         summary="A distributed runtime for task-oriented conversational agents",
         lifespan=lifespan,
         redoc_url=None,
-        docs_url="/docs" if front.docs else None,
-        openapi_url="/openapi.json" if front.docs else None,
-        dependencies=[Depends(admit)],
+        docs_url="/docs" if exposure.docs else None,
+        openapi_url="/openapi.json" if exposure.docs else None,
+        dependencies=[Depends(guard)],
         generate_unique_id_function=openapi.operation_id,
     )
     problems.install(app)
     _trace(app)
-    _add_middleware(app, front)
-    for part in PARTS:
-        app.include_router(part.router)
+    _add_middleware(app, exposure)
+    for module in ROUTES:
+        app.include_router(module.router)
     inspector.install(app)
     app.openapi = lambda: openapi.describe(app)
     return app
@@ -163,17 +109,17 @@ def _trace(app: FastAPI) -> None:
         FastAPIInstrumentor.instrument_app(app, excluded_urls="health,metrics")
 
 
-def _add_middleware(app: FastAPI, front: Front) -> None:
-    """What is added last sees a request first."""
+def _add_middleware(app: FastAPI, exposure: Exposure) -> None:
+    """Add what surrounds the routes; what is added last sees a request first."""
     app.add_middleware(BodyLimit)
-    if front.hosts is not None:
-        app.add_middleware(OwnHosts, hosts=front.hosts, origins=front.cors_origins)
-    app.add_middleware(SafeHeaders, shared=bool(front.cors_origins))
-    app.add_middleware(Measured)
-    if front.cors_origins:
+    if exposure.hosts is not None:
+        app.add_middleware(AllowedHosts, hosts=exposure.hosts, origins=exposure.cors_origins)
+    app.add_middleware(SecurityHeaders, shared=bool(exposure.cors_origins))
+    app.add_middleware(RequestMetrics)
+    if exposure.cors_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=front.cors_origins,
+            allow_origins=exposure.cors_origins,
             allow_methods=["GET", "POST", "PUT", "DELETE"],
             allow_headers=["Authorization", "Content-Type", "Idempotency-Key", "Last-Event-ID"],
             expose_headers=["Retry-After"],
@@ -185,5 +131,5 @@ def production_app(host: str = "127.0.0.1") -> FastAPI:
     settings = load_settings()
     tokens = read_tokens(settings)
     open_hosts = None if requires_callers(settings) else LOOPBACK_HOSTS | {host}
-    front = Front(settings.cors_origins, settings.docs, open_hosts)
-    return create_app(lambda: open_doors(settings, tokens), front)
+    exposure = Exposure(settings.cors_origins, settings.docs, open_hosts)
+    return create_app(lambda: wiring.open_dependencies(settings, tokens), exposure)

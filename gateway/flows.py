@@ -1,8 +1,9 @@
-"""Which Internal flows may be started over HTTP: known by name here, carried out by workers."""
+"""Which Internal flows may be started over HTTP: known here by name, run by workers."""
 
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 from internal_flows.catalogue import Catalogue, flows_among
 from internal_flows.housekeeping import FLOWS
@@ -11,7 +12,7 @@ from orchestrator.adapters.domain_folder import served_folders
 from orchestrator.domain.compile.problems import Problems
 from orchestrator.errors import ConfigurationError, InvalidInput, NotFound
 from orchestrator.ports.runs import NewRun
-from orchestrator.types import Json, JsonObject, SessionId, TenantId
+from orchestrator.types import SessionId
 
 
 class KnownFlows:
@@ -25,32 +26,20 @@ class KnownFlows:
         self._domain = domain
         self._given = catalogue
 
-    def new_run(
-        self,
-        name: str,
-        *,
-        inputs: tuple[Json, ...],
-        options: JsonObject,
-        parameters: JsonObject,
-        tenant_id: TenantId,
-        session_id: SessionId | None,
-    ) -> NewRun:
+    def new_run(self, name: str, *, session_id: SessionId | None, **details: Any) -> NewRun:
         """A run to be started; on a session only one of a flow is at work at a time (IF-11).
+
+        Args:
+            name: of the flow.
+            session_id: the session that it works on.
+            details: inputs, options, parameters and tenant, as `Catalogue.new_run` takes them.
 
         Raises:
             InvalidInput: there is no such flow; it names those that there are.
             ConfigurationError: options that do not fit, or a domain whose flows cannot be read.
         """
         try:
-            return self._catalogue.new_run(
-                name,
-                inputs=inputs,
-                options=options,
-                parameters=parameters,
-                tenant_id=tenant_id,
-                session_id=session_id,
-                flight=session_id,
-            )
+            return self._catalogue.new_run(name, session_id=session_id, flight=session_id, **details)
         except NotFound as error:
             known = ", ".join(sorted(self._catalogue.flows))
             raise InvalidInput(

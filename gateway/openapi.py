@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
-import orjson
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 from fastapi.routing import APIRoute
 
 from gateway.problems import MEDIA_TYPE
-from gateway.shapes import Problem
+from gateway.responses.operations import Problem
 from orchestrator.types import JsonObject
 
 DESCRIPTION = """
@@ -31,6 +29,7 @@ _GUARDED = {
 _WITH_INPUT = {422: "The input is malformed; `field` says where."}
 _WITH_BODY = {413: "The body is over 64 KiB."}
 _WITH_NAME = {404: "There is none with this identifier, or it belongs to another tenant."}
+# By operation: what the others cannot answer.
 _FURTHER: dict[str, dict[int, str]] = {
     "submit_turn": {
         409: "The session is busy and its rule is `reject`, or it is closed.",
@@ -48,7 +47,6 @@ _FURTHER: dict[str, dict[int, str]] = {
         429: "The session's inbox is full, or you asked too often.",
     },
 }
-"""By operation; what the others cannot answer."""
 
 
 def operation_id(route: APIRoute) -> str:
@@ -67,64 +65,44 @@ def describe(app: FastAPI) -> JsonObject:
             routes=app.routes,
             tags=[],
         )
-        schemas = document.setdefault("components", {}).setdefault("schemas", {})
+        schemas = document["components"]["schemas"]
         schemas["Problem"] = Problem.model_json_schema()
-        _gather_definitions(document, schemas)
-        for gone in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(gone, None)
-        for path, operation in _operations(document):
-            _add_problems(path, operation)
-            for parameter in operation.get("parameters", ()):
-                _say_no_null(parameter)
-        # Bodies that a route describes by hand name their parts as if they stood alone.
-        named = orjson.dumps(document).replace(b'"#/$defs/', b'"#/components/schemas/')
-        document = orjson.loads(named)
+        for replaced in ("HTTPValidationError", "ValidationError"):
+            schemas.pop(replaced, None)
+        for path, methods in document["paths"].items():
+            for operation in methods.values():
+                _add_problems(path, operation)
+                for parameter in operation.get("parameters", ()):
+                    _remove_null(parameter)
         app.openapi_schema = document
-        return document
     return app.openapi_schema
-
-
-def _gather_definitions(document: JsonObject, schemas: JsonObject) -> None:
-    """Put parts of bodies that a route describes by hand where all others are."""
-    for _, operation in _operations(document):
-        for media in operation.get("requestBody", {}).get("content", {}).values():
-            schemas.update(media.get("schema", {}).get("$defs", {}))
-
-
-def _operations(document: JsonObject) -> Iterable[tuple[str, JsonObject]]:
-    for path, methods in document["paths"].items():
-        for operation in methods.values():
-            yield path, operation
 
 
 def _add_problems(path: str, operation: dict[str, Any]) -> None:
     name = operation["operationId"]
     if path == "/health/live":
         return
-    told = {**_EVERYWHERE}
+    described = {**_EVERYWHERE}
     if path.startswith("/v1"):
-        told |= _GUARDED
+        described |= _GUARDED
     if "{" in path:
-        told |= _WITH_NAME
+        described |= _WITH_NAME
     if operation.get("parameters") or operation.get("requestBody"):
-        told |= _WITH_INPUT
+        described |= _WITH_INPUT
     if operation.get("requestBody"):
-        told |= _WITH_BODY
-    told |= _FURTHER.get(name, {})
-    for status, meaning in sorted(told.items()):
+        described |= _WITH_BODY
+    described |= _FURTHER.get(name, {})
+    for status, meaning in sorted(described.items()):
         operation["responses"][str(status)] = _problem(status, meaning)
 
 
-def _say_no_null(parameter: JsonObject) -> None:
+def _remove_null(parameter: JsonObject) -> None:
     """An optional parameter may be left out; there is no null in an address or a header."""
     kinds = parameter["schema"].get("anyOf")
     if kinds is not None:
-        given = [kind for kind in kinds if kind != {"type": "null"}]
-        (only,) = given
-        parameter["schema"] = {
-            **{name: value for name, value in parameter["schema"].items() if name != "anyOf"},
-            **only,
-        }
+        (only,) = [kind for kind in kinds if kind != {"type": "null"}]
+        del parameter["schema"]["anyOf"]
+        parameter["schema"] |= only
 
 
 def _problem(status: int, meaning: str) -> JsonObject:

@@ -25,9 +25,10 @@ from orchestrator.errors import (
 )
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import PROBLEMS
+from orchestrator.turns.submission import mistakes_in
 from orchestrator.types import JsonObject
 
-log = get_logger(__name__)
+_log = get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 CHALLENGE = 'Bearer realm="parley"'
@@ -77,48 +78,26 @@ def problem_of(error: ParleyError) -> Response:
             return problem(status, error.code, str(error))
 
 
-def _on_parley_error(_: Request, error: Exception) -> Response:
-    if not isinstance(error, ParleyError):
-        raise error
-    return problem_of(error)
-
-
-def _on_invalid_request(_: Request, error: Exception) -> Response:
-    if not isinstance(error, RequestValidationError):
-        raise error
-    mistakes = [
-        {"field": _dotted(mistake["loc"]), "message": str(mistake["msg"]).removeprefix("Value error, ")}
-        for mistake in error.errors()
-    ]
+def problem_of_request(error: RequestValidationError) -> Response:
+    mistakes = mistakes_in(error.errors())
     first = mistakes[0]
-    return problem(
-        HTTPStatus.UNPROCESSABLE_ENTITY,
-        InvalidInput.code,
-        f"{first['field']}: {first['message']}.",
-        field=first["field"],
-        errors=mistakes,
-    )
+    listed = [mistake._asdict() for mistake in mistakes]
+    return problem(422, InvalidInput.code, str(first), field=first.field, errors=listed)
 
 
-def _dotted(location: tuple[int | str, ...]) -> str:
-    """``("body", "action", "name")`` → ``action.name``; a mistake of the whole body is ``body``."""
-    parts = location[1:] if len(location) > 1 and location[0] in {"body", "query", "path"} else location
-    return ".".join(str(part) for part in parts)
-
-
-def _on_http_exception(request: Request, error: Exception) -> Response:
-    if not isinstance(error, HTTPException):
-        raise error
-    if error.status_code == HTTPStatus.BAD_REQUEST:  # the framework's only one: a body it cannot decode
-        return problem_of(InvalidInput("The body is not JSON in UTF-8, or nested too deeply.", field="body"))
+def problem_of_framework(request: Request, error: HTTPException) -> Response:
+    """The framework's own refusals: no such address, no such method, a body that it cannot decode."""
+    if error.status_code == HTTPStatus.BAD_REQUEST:
+        return problem_of(InvalidInput("The body is not JSON in UTF-8.", field="body"))
+    headers = dict(error.headers or {})
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
-        error.headers = {"Allow": ", ".join(sorted(_methods(request)))}
+        headers = {"Allow": ", ".join(sorted(_methods(request)))}
     code = HTTPStatus(error.status_code).name.lower()
-    return problem(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
+    return problem(error.status_code, code, str(error.detail), headers=headers)
 
 
 def _methods(request: Request) -> set[str]:
-    """What an address answers to: each of its routes knows its own method only."""
+    """The methods that an address answers to; each of its routes knows its own only."""
     found: set[str] = set()
     for route in request.app.routes:
         if isinstance(route, Route) and route.matches(request.scope)[0] is not Match.NONE:
@@ -126,18 +105,16 @@ def _methods(request: Request) -> set[str]:
     return found
 
 
-def _on_surprise(request: Request, error: Exception) -> Response:
-    log.error("A request failed unexpectedly.", path=request.url.path, exc_info=error)
-    return problem(
-        HTTPStatus.INTERNAL_SERVER_ERROR,
-        ParleyError.code,
-        "Something went wrong on our side. The request was logged; try again later.",
-    )
+def problem_of_fault(request: Request, error: Exception) -> Response:
+    """Log what went wrong; the caller learns nothing of the inside."""
+    _log.error("A request failed unexpectedly.", path=request.url.path, exc_info=error)
+    detail = "Something went wrong on our side. The request was logged; try again later."
+    return problem(500, ParleyError.code, detail)
 
 
 def install(app: FastAPI) -> None:
     """Make every error of the application a problem document."""
-    app.add_exception_handler(ParleyError, _on_parley_error)
-    app.add_exception_handler(RequestValidationError, _on_invalid_request)
-    app.add_exception_handler(HTTPException, _on_http_exception)
-    app.add_exception_handler(Exception, _on_surprise)
+    app.exception_handler(ParleyError)(lambda _, error: problem_of(error))
+    app.exception_handler(RequestValidationError)(lambda _, error: problem_of_request(error))
+    app.exception_handler(HTTPException)(problem_of_framework)
+    app.exception_handler(Exception)(problem_of_fault)

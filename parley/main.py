@@ -14,6 +14,7 @@ from typer.exceptions import TyperException
 from typer.main import get_group
 
 from orchestrator.errors import ParleyError
+from orchestrator.extras import explain_missing
 from orchestrator.redaction import hide_secrets
 from parley.signals import StopRequested
 
@@ -100,6 +101,8 @@ def run(arguments: list[str], *, verbose: bool = False) -> int:
         if verbose:
             print(hide_secrets(traceback.format_exc()), file=sys.stderr, end="")
             return 1
+        if missing := explain_missing(error):
+            return _fail(missing, 1)
         if isinstance(error, ParleyError):
             return _fail(str(error), 1)
         return _fail(f"{type(error).__name__}: {error} (unexpected; --verbose shows where)", 1)

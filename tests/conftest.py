@@ -1,21 +1,47 @@
-"""Real stores for the tests that need them: started once, a fresh database per module."""
+"""Real stores for the tests that need them, started once, with a fresh database per module; training done once."""
 
 from __future__ import annotations
 
 import os
+import shutil
+import tempfile
 import uuid
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import psycopg
 import pytest
 import redis
 
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.trained_files import TrainedFiles
+from orchestrator.nlu.readers import system1
+from orchestrator.nlu.training import FitOnce
 from parley.embedded import Stores
 from parley.embedded import stores as open_stores
+from tests.reporting import Reporting
 
 _REDIS_NUMBER = 9  # away from 0, where a developer's own data would be
+_TRAINED = "PARLEY_TRAINED_FOLDER"
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give all processes of this run one folder for what is trained: the first that makes it brings it."""
+    config.pluginmanager.register(Reporting())
+    if _TRAINED not in os.environ:
+        folder = tempfile.mkdtemp(prefix="parley-trained-")
+        os.environ[_TRAINED] = folder
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        config.add_cleanup(lambda: os.environ.pop(_TRAINED, None))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _trained_once() -> Iterator[None]:
+    """Let System 1 of a domain take what another test has trained from just the same."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(system1, "fit", FitOnce(TrainedFiles(Path(os.environ[_TRAINED]))))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -30,12 +56,32 @@ def stores(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stores]:
         yield Stores(database_url, redis_url)
 
 
+@pytest.fixture(scope="session")
+def _template(stores: Stores) -> Iterator[str]:
+    """The name of a database that is migrated once and copied for each module."""
+    with _made(stores, f"template_{uuid.uuid4().hex[:12]}") as url:
+        migrate(url)
+        yield url.rpartition("/")[2]
+
+
 @pytest.fixture(scope="module")
-def database_url(stores: Stores) -> Iterator[str]:
-    """A new, empty database for this test module."""
-    name = f"test_{uuid.uuid4().hex[:12]}"
+def database_url(stores: Stores, _template: str) -> Iterator[str]:
+    """A new database for this test module, migrated and without a row."""
+    with _made(stores, f"test_{uuid.uuid4().hex[:12]}", f"TEMPLATE {_template}") as url:
+        yield url
+
+
+@pytest.fixture(scope="module")
+def empty_database_url(stores: Stores) -> Iterator[str]:
+    """A new database for this test module, with nothing in it."""
+    with _made(stores, f"test_{uuid.uuid4().hex[:12]}") as url:
+        yield url
+
+
+@contextmanager
+def _made(stores: Stores, name: str, like: str = "") -> Iterator[str]:
     with psycopg.connect(stores.database_url, autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
+        connection.execute(f"CREATE DATABASE {name} {like}")
         base, _, _ = stores.database_url.rpartition("/")
         yield f"{base}/{name}"
         connection.execute(f"DROP DATABASE {name} WITH (FORCE)")

@@ -39,7 +39,7 @@ from workers.pulse import BEAT_EVERY_S, Condition, Pulse
 from workers.runner import SessionRunner
 from workers.sightings import Sightings
 from workers.starting import read_start
-from workers.submission import TurnRequest, submit
+from workers.submission import QueuedTurnRequest, submit
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0
@@ -113,7 +113,7 @@ class WorkerProcess:
         """
         self._thread.submit(self._runner.wake(session_id)).result()
 
-    def submit_turn(self, request: TurnRequest) -> JsonObject:
+    def submit_turn(self, request: QueuedTurnRequest) -> JsonObject:
         """Accept a turn, and wait for it if the request says so."""
         return self._thread.submit(submit(request, self._ports, self._ports.domains.default)).result()
 

@@ -12,7 +12,7 @@ from pydantic import ConfigDict, Field, JsonValue, ValidationError, model_valida
 from internal_flows.catalogue import Catalogue
 from orchestrator.errors import InputTooLarge, InvalidInput
 from orchestrator.ports.runs import NewRun
-from orchestrator.turns.request import Identifier
+from orchestrator.turns.submission import Identifier
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId
 
 MAX_INPUTS = 100_000

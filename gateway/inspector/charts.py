@@ -13,7 +13,7 @@ from hashlib import sha256
 
 from orchestrator.errors import Unavailable
 
-PATIENCE_S = 60.0
+TIMEOUT_S = 60.0
 _MAKE = "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle().encode())"
 
 
@@ -49,7 +49,7 @@ async def _make() -> bytes:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        async with asyncio.timeout(PATIENCE_S):
+        async with asyncio.timeout(TIMEOUT_S):
             source, complaint = await process.communicate()
     except BaseException:
         if process.returncode is None:

@@ -3,21 +3,48 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
 from fastapi import APIRouter, FastAPI, Request, Response
 from fastapi.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
-from gateway import shapes
-from gateway.doors import TheCaller, TheDoors
+from gateway.dependencies import TheCaller, TheOperations, TheSessions
 from gateway.inspector.charts import ChartScript
-from gateway.inspector.headers import HEADERS
-from orchestrator.types import JsonObject
+from gateway.responses.operations import InspectorFacts
 
 STATIC = Path(str(files("gateway.inspector"))) / "static"
+
+CONTENT_SECURITY_POLICY: Final = "; ".join(  # noqa: FLY002  # one directive a line
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        # No script may turn text into markup, except one that empties an element (scripts/trusted.js).
+        "require-trusted-types-for 'script'",
+        "trusted-types default",
+    )
+)
+
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), microphone=(), geolocation=()",
+    # Asked for again each time, and answered with 304 while nothing changed: an upgrade shows at once.
+    "Cache-Control": "no-cache",
+}
 
 router = APIRouter()
 
@@ -38,7 +65,7 @@ async def show_page() -> FileResponse:
 
 @router.get("/inspector/charts.js", include_in_schema=False)
 async def read_chart_script(request: Request) -> Response:
-    """What draws charts; made once per process."""
+    """The script that draws charts; made once per process."""
     scripts: ChartScript = request.app.state.chart_script
     script = await scripts.get()
     headers = {**HEADERS, "ETag": script.tag, "Vary": "Accept-Encoding"}
@@ -52,15 +79,17 @@ async def read_chart_script(request: Request) -> Response:
     return Response(body, headers=headers, media_type="text/javascript; charset=utf-8")
 
 
-@router.get("/v1/inspector", tags=["operate"], responses={200: {"model": shapes.InspectorFacts}})
-async def read_inspector_facts(doors: TheDoors, caller: TheCaller) -> JsonObject:
-    """What the inspector offers: domains for new sessions, and to operators where Flower answers."""
-    return {
-        "tenant_id": caller.tenant_id,
-        "domains": doors.domains.names(),
-        "default_domain": doors.domains.resolve(None),
-        "flower_url": doors.flower_url if caller.only_user is None else None,
-    }
+@router.get("/v1/inspector", tags=["operate"])
+async def read_inspector_facts(
+    sessions: TheSessions, operations: TheOperations, caller: TheCaller
+) -> InspectorFacts:
+    """List what the inspector offers: domains for new sessions, and to operators where Flower answers."""
+    return InspectorFacts(
+        tenant_id=caller.tenant_id,
+        domains=sessions.domains.names(),
+        default_domain=sessions.domains.resolve(None),
+        flower_url=operations.flower_url if caller.only_user is None else None,
+    )
 
 
 def install(app: FastAPI) -> None:

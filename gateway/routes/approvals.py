@@ -2,94 +2,59 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from fastapi import APIRouter
 
-from fastapi import APIRouter, Query
-
-from gateway import shapes
-from gateway.doors import TheCaller, TheDoors, TheTenant
-from gateway.schemas import ApprovalDecision
+from gateway.dependencies import TheApprovals, TheCaller, TheTenant, TheTurns
+from gateway.parameters import Limit
+from gateway.request_bodies import ApprovalDecision
+from gateway.responses.approvals import Approval, DecidedApproval
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, Decision
-from orchestrator.turns.turn import FINISHED, IfBusy, Submission, TurnInput, TurnKind
-from orchestrator.types import JsonObject, SessionId, TenantId
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
+from orchestrator.types import SessionId, TenantId
 
 router = APIRouter(prefix="/v1/approvals", tags=["approvals"])
 
 
-def approval_object(record: ApprovalRecord) -> JsonObject:
-    """An approval as it is shown: what was asked and why, who decided, what became of it."""
-    times = {
-        name: None if at is None else at.isoformat()
-        for name, at in (
-            ("created_at", record.created_at),
-            ("expires_at", record.expires_at),
-            ("decided_at", record.decided_at),
-            ("closed_at", record.closed_at),
-        )
-    }
-    return {
-        "approval_id": record.approval_id,
-        "session_id": record.session_id,
-        "turn_id": record.turn_id,
-        "flow_id": record.flow_id,
-        "tool_id": record.tool_id,
-        "arguments": record.arguments,
-        "question": record.question,
-        "cause": record.cause,
-        "status": record.status.value,
-        "decided_by": record.decided_by,
-        "reason": record.reason,
-        "operator_only": record.operator_only,
-        **times,
-    }
-
-
-@router.get("", responses={200: {"model": list[shapes.Approval]}})
+@router.get("", response_model=list[Approval])
 async def list_approvals(
-    doors: TheDoors,
+    approvals: TheApprovals,
     tenant: TheTenant,
     session_id: SessionId | None = None,
     status: ApprovalStatus | None = None,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> list[JsonObject]:
+    limit: Limit = 100,
+) -> list[ApprovalRecord]:
     """Newest first; with `status=pending` those that somebody still has to decide."""
-    found = await doors.approvals.list(tenant, session_id=session_id, status=status, limit=limit)
-    return [approval_object(record) for record in found]
+    return await approvals.list(tenant, session_id=session_id, status=status, limit=limit)
 
 
-@router.post("/{approval_id}", responses={200: {"model": shapes.DecidedApproval}})
+@router.post("/{approval_id}")
 async def decide_approval(
-    approval_id: str, body: ApprovalDecision, doors: TheDoors, caller: TheCaller
-) -> JsonObject:
+    approval_id: str, body: ApprovalDecision, approvals: TheApprovals, turns: TheTurns, caller: TheCaller
+) -> DecidedApproval:
     """Grant or deny, once. The same decision again has no further effect.
 
-    What is marked `operator_only` is granted by operators alone.
+    Only operators grant a call that is marked `operator_only`.
     """
     granted = body.decision == "grant"
     decision = Decision(granted, caller.decider(body.decided_by), body.reason, by_operator=caller.operates)
-    asked = await doors.approvals.get(caller.tenant_id, approval_id)
+    asked = await approvals.get(caller.tenant_id, approval_id)
     if not decision.suffices(operator_only=asked.operator_only):
         caller.require_operator()
-    record = await doors.approvals.decide(caller.tenant_id, approval_id, decision)
-    turn_id = await _tell_session(doors, caller.tenant_id, record, granted=granted)
-    return {**approval_object(record), "resumed_by": turn_id}
+    record = await approvals.decide(caller.tenant_id, approval_id, decision)
+    receipt = await turns.submit(_resuming_turn(caller.tenant_id, record, granted=granted))
+    return DecidedApproval(**Approval.model_validate(record).model_dump(), resumed_by=receipt.turn_id)
 
 
-async def _tell_session(doors: TheDoors, tenant: TenantId, record: ApprovalRecord, *, granted: bool) -> str:
-    """Submit the turn in which the flow goes on; a repeated call finds the first one."""
+def _resuming_turn(tenant: TenantId, record: ApprovalRecord, *, granted: bool) -> Submission:
+    """The turn in which the flow goes on; a repeated call finds the first one by its key."""
     action = {
         "name": "approve" if granted else "deny",
         "payload": {"flow_id": record.flow_id, "approval_id": record.approval_id},
     }
-    receipt = await doors.inbox.submit(
-        Submission(
-            session_id=record.session_id,
-            input=TurnInput(action=action, form="action", kind=TurnKind.SYSTEM),
-            tenant_id=tenant,
-            idempotency_key=f"approval:{record.approval_id}",
-            if_busy=IfBusy.ENQUEUE,
-        )
+    return Submission(
+        session_id=record.session_id,
+        input=TurnInput(action=action, form="action", kind=TurnKind.SYSTEM),
+        tenant_id=tenant,
+        idempotency_key=f"approval:{record.approval_id}",
+        if_busy=IfBusy.ENQUEUE,
     )
-    if receipt.status not in FINISHED:
-        await doors.wakeup.offer(record.session_id)
-    return receipt.turn_id

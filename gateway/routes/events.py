@@ -1,4 +1,4 @@
-"""A session's events as server-sent events: the log from any number on, then what happens (RT-15)."""
+"""A session's events as server-sent events: the log from any number on, then live (RT-15)."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Annotated
 
-import orjson
-from fastapi import APIRouter, Header, Query
+from fastapi import APIRouter, Header
 from sse_starlette import EventSourceResponse, ServerSentEvent
 
-from gateway import shapes
-from gateway.doors import TheCaller, TheDoors, leave_of
+from gateway.dependencies import TheAccess, TheCaller, TheSessions, leave_of
+from gateway.parameters import Number
+from gateway.responses import sessions as responses
 from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import LISTENERS
@@ -22,10 +22,8 @@ router = APIRouter(prefix="/v1/sessions", tags=["events"])
 
 RECONNECT_AFTER_MS = 1000
 HEARTBEAT_EVERY_S = 15
-SLOW_FOR_S = 30.0
-"""A client that takes nothing for so long is let go; it comes back and goes on where it was."""
+SLOW_FOR_S = 30.0  # a client that takes nothing for so long is let go; it comes back and goes on
 
-Number = Annotated[int, Query(ge=0, le=2**53)]
 LastEventId = Annotated[int | None, Header(alias="Last-Event-ID", ge=0, le=2**53)]
 
 _STREAM: JsonObject = {
@@ -39,7 +37,7 @@ _STREAM: JsonObject = {
                 "data": {
                     "type": "string",
                     "contentMediaType": "application/json",
-                    "contentSchema": shapes.Event.model_json_schema(),
+                    "contentSchema": responses.Event.model_json_schema(),
                 },
             },
         },
@@ -51,16 +49,6 @@ _STREAM: JsonObject = {
 _log = get_logger(__name__)
 
 
-def event_object(event: Event) -> JsonObject:
-    """An event as it is shown; `number` is null for what is only told live."""
-    return {
-        "type": event.type,
-        "turn_id": event.turn_id,
-        "payload": event.payload,
-        "number": event.number,
-    }
-
-
 @router.get(
     "/{session_id}/events",
     response_class=EventSourceResponse,
@@ -69,7 +57,8 @@ def event_object(event: Event) -> JsonObject:
 )
 async def stream_events(
     session_id: SessionId,
-    doors: TheDoors,
+    sessions: TheSessions,
+    access: TheAccess,
     caller: TheCaller,
     after: Number = 0,
     last_event_id: LastEventId = None,
@@ -77,17 +66,17 @@ async def stream_events(
 ) -> EventSourceResponse:
     """Server-sent events. Durable ones carry their number as `id` and come once each, in order.
 
-    Goes on after `Last-Event-ID`, else after `after`. Between them come hints without `id`: tokens of an
-    answer that is being made, and what a turn at work does. With `follow=false` the stream ends with the
+    Goes on after `Last-Event-ID`, else after `after`. Between them come live events without `id`: tokens of
+    an answer that is being made, and what a turn at work does. With `follow=false` the stream ends with the
     log. It also ends when the key or token that opened it no longer holds.
     """
     tenant = caller.tenant_id
-    await doors.sessions.get(tenant, session_id)
+    await sessions.store.get(tenant, session_id)
     start = after if last_event_id is None else last_event_id
     events = (
-        doors.events.follow(tenant, session_id, after=start, leave=leave_of(doors, caller))
+        sessions.events.follow(tenant, session_id, after=start, leave=leave_of(access, caller))
         if follow
-        else doors.events.read(tenant, session_id, after=start)
+        else sessions.events.read(tenant, session_id, after=start)
     )
     return EventSourceResponse(
         _messages(events),
@@ -110,7 +99,8 @@ async def _messages(events: AsyncGenerator[Event]) -> AsyncGenerator[ServerSentE
 
 
 def _message(event: Event) -> bytes:
-    lines = [b"event: " + event.type.encode(), b"data: " + orjson.dumps(event_object(event))]
+    body = responses.Event.model_validate(event).model_dump_json().encode()
+    lines = [b"event: " + event.type.encode(), b"data: " + body]
     if event.number is not None:
         lines.insert(0, b"id: %d" % event.number)
     return b"\n".join(lines) + b"\n\n"

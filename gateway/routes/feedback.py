@@ -3,51 +3,32 @@
 from __future__ import annotations
 
 from http import HTTPStatus
-from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 
-from gateway import shapes
-from gateway.doors import TheCaller, TheDoors, TheTenant
-from gateway.schemas import NewFeedback
+from gateway.dependencies import TheCaller, TheFeedback, TheOperations, TheSessions, TheTenant
+from gateway.parameters import Limit
+from gateway.request_bodies import NewFeedback
+from gateway.responses import turns as responses
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.turns.feedback import Feedback, FeedbackRecord
-from orchestrator.types import JsonObject, SessionId, TurnId
+from orchestrator.types import SessionId, TurnId
 
 router = APIRouter(prefix="/v1", tags=["feedback"])
 
 
-def feedback_object(record: FeedbackRecord) -> JsonObject:
-    said = record.feedback
-    return {
-        "feedback_id": record.feedback_id,
-        "session_id": record.session_id,
-        "turn_id": record.turn_id,
-        "rating": None if said.rating is None else said.rating.value,
-        "comment": said.comment,
-        "correction": said.correction or None,
-        "author": said.author,
-        "at": record.at.isoformat(),
-    }
-
-
-@router.post(
-    "/turns/{turn_id}/feedback",
-    status_code=HTTPStatus.CREATED,
-    responses={201: {"model": shapes.Feedback}},
-)
-async def give_feedback(turn_id: TurnId, body: NewFeedback, doors: TheDoors, caller: TheCaller) -> JsonObject:
+@router.post("/turns/{turn_id}/feedback", status_code=HTTPStatus.CREATED, response_model=responses.Feedback)
+async def give_feedback(
+    turn_id: TurnId, body: NewFeedback, feedback: TheFeedback, operations: TheOperations, caller: TheCaller
+) -> FeedbackRecord:
     """Say what you think of a turn. The same author's later word replaces the earlier one.
 
-    Who asks as a user is the author, whatever `author` says; a backend names for whom it speaks.
+    A caller that is a user is the author, whatever `author` says; a backend names for whom it speaks.
     """
     correction = {} if body.correction is None else body.correction.model_dump(exclude_none=True)
-    record = await doors.feedback.give(
-        caller.tenant_id,
-        turn_id,
-        Feedback(body.rating, body.comment, correction, caller.author(body.author)),
-    )
-    doors.record_signal(
+    given = Feedback(body.rating, body.comment, correction, caller.author(body.author))
+    record = await feedback.give(caller.tenant_id, turn_id, given)
+    operations.record_signal(
         Signal(
             source="gateway",
             type=SignalType.FEEDBACK,
@@ -60,18 +41,17 @@ async def give_feedback(turn_id: TurnId, body: NewFeedback, doors: TheDoors, cal
             },
         )
     )
-    return feedback_object(record)
+    return record
 
 
-@router.get("/sessions/{session_id}/feedback", responses={200: {"model": list[shapes.Feedback]}})
+@router.get("/sessions/{session_id}/feedback", response_model=list[responses.Feedback])
 async def list_feedback(
     session_id: SessionId,
-    doors: TheDoors,
+    feedback: TheFeedback,
+    sessions: TheSessions,
     tenant: TheTenant,
-    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
-) -> list[JsonObject]:
-    """What people said of a session's turns, newest first."""
-    await doors.sessions.get(tenant, session_id)
-    return [
-        feedback_object(one) for one in await doors.feedback.list(tenant, session_id=session_id, limit=limit)
-    ]
+    limit: Limit = 100,
+) -> list[FeedbackRecord]:
+    """List what people said of a session's turns, newest first."""
+    await sessions.store.get(tenant, session_id)
+    return await feedback.list(tenant, session_id=session_id, limit=limit)

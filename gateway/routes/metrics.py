@@ -1,4 +1,4 @@
-"""``/metrics``: what this process counted, and how the whole system stands, for Prometheus (RT-24)."""
+"""``/metrics``: what this process counted, and the figures of the whole system, for Prometheus (RT-24)."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from collections.abc import Iterable, Mapping
 from fastapi import APIRouter, Response
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
-from gateway.doors import TheDoors
+from gateway.dependencies import TheOperations
 from orchestrator.errors import Unavailable
 from orchestrator.ports.run_status import Urgency
 from orchestrator.ports.standing import Queue, Standing
 
 router = APIRouter(tags=["operate"])
 
-STORE_ANSWERS = Gauge("parley_store_answers", "Whether the store told how the system stands.")
+STORE_ANSWERS = Gauge(
+    "parley_store_answers", "1 when the store answered the last time that metrics were read, else 0."
+)
 UNFINISHED_TURNS = Gauge("parley_unfinished_turns", "Accepted turns that have not ended.")
 LANES = Gauge("parley_lanes", "Sessions with unfinished turns, by whether somebody works on them.", ["state"])
 OLDEST_TURN = Gauge("parley_oldest_turn_age_seconds", "Age of the oldest unfinished turn.")
@@ -24,42 +26,42 @@ WORKERS = Gauge("parley_workers", "Worker processes that the store knows of.")
 APPROVALS = Gauge("parley_pending_approvals", "Calls that wait for somebody's decision.")
 OUTBOX = Gauge("parley_outbox_waiting", "Messages committed and not yet sent.", ["kind"])
 OUTBOX_AGE = Gauge("parley_outbox_oldest_seconds", "Age of the oldest of them.", ["kind"])
-RUNS = Gauge("parley_internal_runs_waiting", "Internal flows that are due and nobody is at.", ["urgency"])
+RUNS = Gauge("parley_internal_runs_waiting", "Internal flows that are due and not running.", ["urgency"])
 RUNS_AGE = Gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
 WEBHOOKS = Gauge("parley_webhook_feeds", "Webhooks' feeds that fail, or were given up.", ["state"])
 
+# Less than Prometheus waits for an answer: else it would get nothing at all when the store is down.
 READ_WITHIN_S = 2.0
-"""Less than Prometheus waits for an answer: else it would hear nothing at all of a store that is down."""
 OUTBOX_KINDS = ("internal_flow", "notes")
 
 
 @router.get("/metrics", response_class=Response, include_in_schema=False)
-async def metrics(doors: TheDoors) -> Response:
-    """In the text format of Prometheus. When the store does not answer, that is what it says."""
+async def metrics(operations: TheOperations) -> Response:
+    """In the text format of Prometheus; `parley_store_answers` is 0 when the store does not answer."""
     try:
         async with asyncio.timeout(READ_WITHIN_S):
-            _show(await doors.standing.read())
+            _set_gauges(await operations.stats.read())
     except (Unavailable, TimeoutError):
         STORE_ANSWERS.set(0)
     return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
 
 
-def _show(standing: Standing) -> None:
+def _set_gauges(stats: Standing) -> None:
     STORE_ANSWERS.set(1)
-    UNFINISHED_TURNS.set(standing.unfinished_turns)
-    LANES.labels("held").set(standing.held_lanes)
-    LANES.labels("waiting").set(standing.waiting_lanes)
-    OLDEST_TURN.set(standing.oldest_turn_s)
-    QUARANTINED.set(standing.quarantined_turns)
-    WORKERS.set(standing.workers)
-    APPROVALS.set(standing.pending_approvals)
-    WEBHOOKS.labels("failing").set(standing.webhooks_failing)
-    WEBHOOKS.labels("given_up").set(standing.webhooks_given_up)
-    _show_queues(standing.outbox, OUTBOX_KINDS, OUTBOX, OUTBOX_AGE)
-    _show_queues(standing.runs, [urgency.value for urgency in Urgency], RUNS, RUNS_AGE)
+    UNFINISHED_TURNS.set(stats.unfinished_turns)
+    LANES.labels("held").set(stats.held_lanes)
+    LANES.labels("waiting").set(stats.waiting_lanes)
+    OLDEST_TURN.set(stats.oldest_turn_s)
+    QUARANTINED.set(stats.quarantined_turns)
+    WORKERS.set(stats.workers)
+    APPROVALS.set(stats.pending_approvals)
+    WEBHOOKS.labels("failing").set(stats.webhooks_failing)
+    WEBHOOKS.labels("given_up").set(stats.webhooks_given_up)
+    _set_queues(stats.outbox, OUTBOX_KINDS, OUTBOX, OUTBOX_AGE)
+    _set_queues(stats.runs, [urgency.value for urgency in Urgency], RUNS, RUNS_AGE)
 
 
-def _show_queues(queues: Mapping[str, Queue], names: Iterable[str], waiting: Gauge, oldest: Gauge) -> None:
+def _set_queues(queues: Mapping[str, Queue], names: Iterable[str], waiting: Gauge, oldest: Gauge) -> None:
     """An empty queue shows as 0, so that an alert on it can end."""
     for name in {*names, *queues}:
         queue = queues.get(name, Queue())

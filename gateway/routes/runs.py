@@ -1,4 +1,4 @@
-"""Runs of Internal flows: start, list, look item by item, cancel, redo (IF-16)."""
+"""Runs of Internal flows: start, list, read item by item, cancel, redo (IF-16)."""
 
 from __future__ import annotations
 
@@ -8,37 +8,24 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query
 
-from gateway import run_shapes as shapes
-from gateway.doors import TheDoors, TheTenant
-from gateway.schemas import NewRunBody
+from gateway.dependencies import TheRuns, TheSessions, TheTenant
+from gateway.parameters import Limit
+from gateway.request_bodies import NewRunBody
+from gateway.responses.runs import HousekeepingDebt, Run, RunInChain, RunItem, StartedRun
 from orchestrator.ports.run_status import RunStatus
 from orchestrator.ports.runs import ItemRecord, RunRecord
 from orchestrator.types import JsonObject, SessionId
 
 router = APIRouter(prefix="/v1/runs", tags=["runs"])
 
-Limit = Annotated[int, Query(ge=1, le=1000)]
 
-
-def run_object(record: RunRecord) -> JsonObject:
-    """A run as it is shown; times are ISO 8601."""
-    body = asdict(record)
-    for name in ("created_at", "started_at", "finished_at"):
-        body[name] = None if body[name] is None else body[name].isoformat()
-    return body
-
-
-def item_object(record: ItemRecord) -> JsonObject:
-    return asdict(record)
-
-
-@router.post("", status_code=HTTPStatus.ACCEPTED, responses={202: {"model": shapes.StartedRun}})
-async def start_run(body: NewRunBody, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+@router.post("", status_code=HTTPStatus.ACCEPTED)
+async def start_run(body: NewRunBody, runs: TheRuns, sessions: TheSessions, tenant: TheTenant) -> StartedRun:
     """Start a flow; one that is at work on the session already is joined. Accepted means stored."""
     session_id = None if body.session_id is None else SessionId(body.session_id)
     if session_id is not None:
-        await doors.sessions.get(tenant, session_id)
-    run = doors.flows.new_run(
+        await sessions.store.get(tenant, session_id)
+    run = runs.flows.new_run(
         body.flow,
         inputs=tuple(body.inputs),
         options=body.options,
@@ -46,65 +33,61 @@ async def start_run(body: NewRunBody, doors: TheDoors, tenant: TheTenant) -> Jso
         tenant_id=tenant,
         session_id=session_id,
     )
-    started = await doors.runs.start((run,))
-    await doors.tell_of_runs(started)
-    return {"run_id": started.runs[body.flow], "joined": started.joined}
+    started = await runs.start(run)
+    return StartedRun(run_id=started.runs[body.flow], joined=started.joined)
 
 
-@router.get("", responses={200: {"model": list[shapes.Run]}})
+@router.get("", response_model=list[Run])
 async def list_runs(
-    doors: TheDoors,
+    runs: TheRuns,
     tenant: TheTenant,
     session_id: SessionId | None = None,
     flow: str | None = None,
     status: RunStatus | None = None,
     limit: Limit = 100,
-) -> list[JsonObject]:
+) -> list[RunRecord]:
     """Newest first."""
-    found = await doors.runs.list(tenant, session_id=session_id, flow=flow, status=status, limit=limit)
-    return [run_object(record) for record in found]
+    return await runs.store.list(tenant, session_id=session_id, flow=flow, status=status, limit=limit)
 
 
-@router.get("/debt", responses={200: {"model": shapes.HousekeepingDebt}})
-async def show_debt(doors: TheDoors, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
+@router.get("/debt", response_model=HousekeepingDebt)
+async def show_debt(runs: TheRuns, tenant: TheTenant, limit: Limit = 100) -> JsonObject:
     """Housekeeping that is due and put off, by session, the oldest first (IF-14)."""
-    debt = await doors.pressure.housekeeping_debt(tenant, limit=limit)
-    wait_s = await doors.pressure.turn_wait_s()
-    return {"turn_wait_s": round(wait_s, 3), "sessions": [asdict(entry) for entry in debt]}
+    debt = await runs.load.housekeeping_debt(tenant, limit=limit)
+    return {"turn_wait_s": round(await runs.load.turn_wait_s(), 3), "sessions": debt}
 
 
-@router.get("/{run_id}", responses={200: {"model": shapes.RunInChain}})
-async def show_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+@router.get("/{run_id}", response_model=RunInChain)
+async def show_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> JsonObject:
     """A run, with the runs of its chain in order."""
-    record = await doors.runs.get(tenant, run_id)
-    chain = await doors.runs.chain(tenant, record.chain_id)
-    return {**run_object(record), "chain": [one.run_id for one in chain]}
+    record = await runs.store.get(tenant, run_id)
+    chain = await runs.store.chain(tenant, record.chain_id)
+    return {**asdict(record), "chain": [one.run_id for one in chain]}
 
 
-@router.get("/{run_id}/items", responses={200: {"model": list[shapes.RunItem]}})
+@router.get("/{run_id}/items", response_model=list[RunItem])
 async def list_items(
     run_id: str,
-    doors: TheDoors,
+    runs: TheRuns,
     tenant: TheTenant,
     after: Annotated[int, Query(ge=-1)] = -1,
     limit: Limit = 100,
-) -> list[JsonObject]:
+) -> list[ItemRecord]:
     """Items by position, from the one after `after`."""
-    await doors.runs.get(tenant, run_id)
-    found = await doors.runs.items(tenant, run_id, after=after, limit=limit)
-    return [item_object(record) for record in found]
+    await runs.store.get(tenant, run_id)
+    return await runs.store.items(tenant, run_id, after=after, limit=limit)
 
 
-@router.post("/{run_id}/cancel", responses={200: {"model": shapes.Run}})
-async def cancel_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+@router.post("/{run_id}/cancel", response_model=Run)
+async def cancel_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> RunRecord:
     """End a run; what it recorded stays, what depends on it is left unrun."""
-    return run_object(await doors.runs.cancel(tenant, run_id))
+    return await runs.store.cancel(tenant, run_id)
 
 
-@router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED, responses={202: {"model": shapes.StartedRun}})
-async def redo_run(run_id: str, doors: TheDoors, tenant: TheTenant) -> JsonObject:
+@router.post("/{run_id}/redo", status_code=HTTPStatus.ACCEPTED)
+async def redo_run(run_id: str, runs: TheRuns, tenant: TheTenant) -> StartedRun:
     """Run it once more, with the inputs and options of its chain."""
-    started = await doors.runs.redo(tenant, run_id)
-    await doors.tell_of_runs(started)
+    started = await runs.store.redo(tenant, run_id)
+    await runs.notify_workers(started)
     (new_run_id,) = started.runs.values()
-    return {"run_id": new_run_id}
+    return StartedRun(run_id=new_run_id)

@@ -6,6 +6,7 @@ What it sends follows the event log, so that a client that comes back with `afte
 from __future__ import annotations
 
 import asyncio
+import json
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from typing import Annotated, Any
@@ -14,17 +15,17 @@ import orjson
 from fastapi import APIRouter, Query, WebSocket, WebSocketDisconnect, status
 from pydantic import ValidationError
 
-from gateway.admission import count_turn
-from gateway.doors import Doors, TheCaller, TheDoors, leave_of
-from gateway.schemas import SocketMessage
-from orchestrator.errors import InputTooLarge, InvalidInput, NotFound, ParleyError, Unavailable
+from gateway.auth.rate_limits import count_request
+from gateway.dependencies import Dependencies, TheCaller, TheDependencies, leave_of
+from gateway.request_bodies import SocketMessage
+from orchestrator.errors import InvalidInput, NotFound, ParleyError, Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.access import Caller
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
-from orchestrator.turns.request import MAX_DEPTH, MAX_INPUT_BYTES, is_too_deep
-from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnInput, TurnRecord
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+from orchestrator.turns.submission import invalid_input, require_bounded
+from orchestrator.turns.turn import FINISHED, TurnRecord
+from orchestrator.types import JsonObject, SessionId, TurnId
 
 router = APIRouter(prefix="/v1/sessions", tags=["events"])
 
@@ -39,46 +40,45 @@ _log = get_logger(__name__)
 async def converse(
     websocket: WebSocket,
     session_id: SessionId,
-    doors: TheDoors,
+    dependencies: TheDependencies,
     caller: TheCaller,
     after: Annotated[int | None, Query(ge=0, le=2**53)] = None,
 ) -> None:
     """Answers from here on, or of everything after the event with the number `after`."""
     await websocket.accept()
-    tenant = caller.tenant_id
-    talk = _Talk(websocket, doors, caller, session_id)
+    conversation = _Conversation(websocket, dependencies, caller, session_id)
     try:
-        await doors.sessions.get(tenant, session_id)
+        await dependencies.sessions.store.get(caller.tenant_id, session_id)
     except ParleyError as error:
-        await talk.complain(error)
+        await conversation.complain(error)
         await websocket.close(NO_SUCH_SESSION if isinstance(error, NotFound) else TRY_AGAIN_LATER)
         return
-    telling = asyncio.create_task(talk.tell(after), name="answers of a socket")
-    hearing = asyncio.create_task(talk.hear(), name="messages of a socket")
+    sending = asyncio.create_task(conversation.send_answers(after), name="answers of a socket")
+    receiving = asyncio.create_task(conversation.receive_messages(), name="messages of a socket")
     try:
         with LISTENERS.labels("socket").track_inprogress():
-            await asyncio.wait({telling, hearing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({sending, receiving}, return_when=asyncio.FIRST_COMPLETED)
     finally:
-        for task in (telling, hearing):
+        for task in (sending, receiving):
             task.cancel()
-        await asyncio.gather(telling, hearing, return_exceptions=True)
+        await asyncio.gather(sending, receiving, return_exceptions=True)
         with suppress(RuntimeError):  # the client closed it first
-            await websocket.close(talk.close_code)
+            await websocket.close(conversation.close_code)
 
 
 @dataclass(slots=True)
-class _Talk:
+class _Conversation:
     """One open socket."""
 
     websocket: WebSocket
-    doors: Doors
+    dependencies: Dependencies
     caller: Caller
     session_id: SessionId
     sending: asyncio.Lock = field(default_factory=asyncio.Lock)
     close_code: int = TRY_AGAIN_LATER
 
-    async def hear(self) -> None:
-        """Submit what the client sends, until it goes away; a message that is wrong is answered so."""
+    async def receive_messages(self) -> None:
+        """Submit what the client sends, until it goes away; answer a message that is wrong with an error."""
         with suppress(WebSocketDisconnect):
             while True:
                 message = await self.websocket.receive()
@@ -86,33 +86,24 @@ class _Talk:
                     return
                 raw: str | bytes = message.get("text") or message.get("bytes") or b""
                 try:
-                    await count_turn(self.doors.access, self.caller, self.session_id)
-                    await self._submit(_read(raw, self.session_id))
+                    await count_request(self.dependencies.access, self.caller, self.session_id)
+                    await self._submit(_parse(raw, self.session_id))
                 except ParleyError as error:
                     await self.complain(error)
 
-    @property
-    def tenant(self) -> TenantId:
-        return self.caller.tenant_id
-
     async def _submit(self, message: SocketMessage) -> None:
-        receipt: Receipt = await self.doors.inbox.submit(
-            Submission(
-                session_id=self.session_id,
-                input=_input(message),
-                tenant_id=self.tenant,
-                idempotency_key=message.idempotency_key,
-            )
-        )
-        if receipt.status in FINISHED:  # sent once more: its answer has been told before
+        submission = message.turn_request().to_submission(self.session_id, self.caller.tenant_id)
+        receipt = await self.dependencies.turns.submit(submission)
+        if receipt.status in FINISHED:  # sent once more: its answer has been sent before
             await self._send(await self._answer(receipt.turn_id, None))
-        else:
-            await self.doors.wakeup.offer(self.session_id)
 
-    async def tell(self, after: int | None) -> None:
+    async def send_answers(self, after: int | None) -> None:
         """Send answers and pieces of them as they come, until the log, the client or its right is gone."""
-        events = self.doors.events.follow(
-            self.tenant, self.session_id, after=after, leave=leave_of(self.doors, self.caller)
+        events = self.dependencies.sessions.events.follow(
+            self.caller.tenant_id,
+            self.session_id,
+            after=after,
+            leave=leave_of(self.dependencies.access, self.caller),
         )
         try:
             async with aclosing(events):
@@ -129,14 +120,14 @@ class _Talk:
             self.close_code = status.WS_1008_POLICY_VIOLATION
 
     async def _answer(self, turn_id: TurnId, event: Event | None) -> JsonObject:
-        record = await self.doors.inbox.turn(self.tenant, turn_id)
+        record = await self.dependencies.turns.inbox.turn(self.caller.tenant_id, turn_id)
         number = None if event is None else event.number
         if event is not None and event.type == "failed":
             return _failure(record, event.payload, number)
         return _answer(record, number)
 
     async def complain(self, error: ParleyError) -> None:
-        """Tell the client what was wrong with its message."""
+        """Answer a message that cannot be taken."""
         about: JsonObject = {"code": error.code, "detail": str(error)}
         if isinstance(error, InvalidInput):
             about["field"] = error.field
@@ -147,42 +138,22 @@ class _Talk:
             await self.websocket.send_text(orjson.dumps(message).decode())
 
 
-def _read(raw: str | bytes, session_id: SessionId) -> SocketMessage:
+def _parse(raw: str | bytes, session_id: SessionId) -> SocketMessage:
     """A message of the client. Raises InvalidInput naming the field."""
-    encoded = raw.encode() if isinstance(raw, str) else raw
-    if len(encoded) > MAX_INPUT_BYTES:
-        raise InputTooLarge(f"A message may have at most {MAX_INPUT_BYTES} bytes.", field="currentMessage")
-    if is_too_deep(encoded):
-        raise InvalidInput(f"A message may be nested {MAX_DEPTH} deep; send a flatter one.", field="message")
+    require_bounded(raw.encode() if isinstance(raw, str) else raw)
     try:
-        message = SocketMessage.model_validate(orjson.loads(raw))
-    except orjson.JSONDecodeError as error:
-        raise InvalidInput("The message is not JSON.", field="message") from error
+        message = SocketMessage.model_validate(json.loads(raw))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "message"
-        detail = str(first["msg"]).removeprefix("Value error, ")
-        raise InvalidInput(f"{place}: {detail}.", field=place) from error
+        raise invalid_input(error) from error
+    except ValueError as error:
+        raise InvalidInput("The body is not JSON in UTF-8.", field="body") from error
     if message.conversation_id not in {None, session_id}:
         raise InvalidInput("This socket belongs to another conversation.", field="conversation_id")
     return message
 
 
-def _input(message: SocketMessage) -> TurnInput:
-    """What was written comes first; else what was done; else the dialogue act that is wanted."""
-    if message.currentMessage is not None:
-        return TurnInput(message.currentMessage)
-    last = message.lastAction
-    if last is None:
-        return TurnInput(
-            action={"name": "start_flow", "payload": {"dact": message.dialogueAct}}, form="action"
-        )
-    action = {"name": last, "payload": None} if isinstance(last, str) else last.model_dump()
-    return TurnInput(action=action, form="action")
-
-
 def _message(kind: str, session_id: SessionId, turn_id: TurnId | None = None) -> JsonObject:
-    """What every message of the server has."""
+    """The members of every message of the server."""
     return {
         "type": kind,
         "conversation_id": session_id,
@@ -207,7 +178,7 @@ def _answer(record: TurnRecord, number: int | None) -> JsonObject:
 
 
 def _block(frame: JsonObject | None) -> JsonObject | None:
-    """How a frame is shown, together with what it shows."""
+    """How a frame is displayed, together with its data."""
     if frame is None:
         return None
     members = ("frame_id", "flow_id", "data", "table_id", "rows")
@@ -215,7 +186,7 @@ def _block(frame: JsonObject | None) -> JsonObject | None:
 
 
 def _failure(record: TurnRecord, payload: JsonObject, number: int | None) -> JsonObject:
-    """What went wrong is told by its code; the text is what the user may read."""
+    """A message about a turn that failed: its code, and the text that the user may read."""
     result: dict[str, Any] = record.result or {}
     text = payload.get("reply") or payload.get("message") or result.get("reply")
     code = payload.get("code") or payload.get("status") or record.status.value

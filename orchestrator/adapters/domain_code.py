@@ -16,6 +16,7 @@ from typing import Any
 from orchestrator.domain.compile import POLICY_FILES, PolicyCode
 from orchestrator.domain.compile.problems import Problems, SourceFile
 from orchestrator.domain.reader import Reader
+from orchestrator.extras import explain_missing
 
 SHIPPED = "domains"
 
@@ -110,7 +111,7 @@ def _import(folder: Path, name: str, problems: Problems) -> ModuleType | None:
     except (Exception, SystemExit) as error:  # noqa: BLE001 - foreign code
         line = _line_in(error, path)
         place = SourceFile(file, lines={("import",): line} if line else {})
-        problems.add(place, ("import",), f"{type(error).__name__}: {error}")
+        problems.add(place, ("import",), explain_missing(error) or f"{type(error).__name__}: {error}")
         return None
 
 

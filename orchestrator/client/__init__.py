@@ -1,4 +1,4 @@
-"""What a backend imports: the gateway's calls, blocking and asynchronous, events, and the check of webhooks."""
+"""The client of a backend: the gateway's calls, blocking and asynchronous, events, and the check of webhooks."""
 
 from orchestrator.client.asynchronous import AsyncClient
 from orchestrator.client.blocking import Client

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable
+from contextlib import suppress
 from typing import Any, Self
 
 import httpx
 
-from orchestrator.client import calls
-from orchestrator.client.calls import DEFAULT_TIMEOUT_S, PAUSES_S, Call
-from orchestrator.client.events import SILENT_FOR_S, Following, SessionEvent
+from orchestrator.client.calls import DEFAULT_TIMEOUT_S, Call, answer, headers, translated_errors
+from orchestrator.client.events import SILENT_FOR_S, EventCursor, SessionEvent
 from orchestrator.client.methods import Methods
 from orchestrator.errors import Unavailable
 from orchestrator.types import JsonObject
@@ -30,7 +30,7 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
     ) -> None:
         self._base_url = base_url
         self._timeout_s = timeout_s
-        self._http = httpx.AsyncClient(base_url=base_url, headers=calls.headers(api_key))
+        self._http = httpx.AsyncClient(base_url=base_url, headers=headers(api_key))
 
     async def __aenter__(self) -> Self:
         return self
@@ -43,46 +43,27 @@ class AsyncClient(Methods[Awaitable[JsonObject], Awaitable[list[JsonObject]]]):
         await self._http.aclose()
 
     async def stream(self, session_id: str, after: int | None = 0) -> AsyncGenerator[SessionEvent]:
-        """A session's events from number `after` on (None: from now on), without end; close it when you have enough.
-
-        Comes back by itself after an interruption and goes on where it was: each durable event comes once
-        and in order. Raises `NotFound`; `Unavailable` when not even the first attempt succeeds.
-        """
-        following, connected = Following(session_id, after), False
+        """A session's events, as `Client.stream` gives them."""
+        cursor = EventCursor(session_id, after)
         while True:
-            try:
-                async with self._http.stream(**self._request_events(following)) as response:
+            with cursor.connection(self._base_url):
+                request = cursor.call().request(self._timeout_s, SILENT_FOR_S)
+                async with self._http.stream(**request) as response:
                     if not response.is_success:
                         await response.aread()
-                        calls.answer(response)
-                    connected = True
+                    cursor.connected(response)
                     async for line in response.aiter_lines():
-                        event = following.take(line)
-                        if event is not None:
+                        if (event := cursor.take(line)) is not None:
                             yield event
-            except httpx.TransportError as error:
-                if not connected:
-                    raise calls.unreachable(self._base_url, error) from error
-            except Unavailable:
-                if not connected:
-                    raise
-            await asyncio.sleep(following.pause_s())
-
-    def _request_events(self, following: Following) -> JsonObject:
-        request = calls.request(following.call(), self._timeout_s)
-        return {**request, "timeout": httpx.Timeout(self._timeout_s, read=SILENT_FOR_S)}
+            await asyncio.sleep(cursor.pause_s())
 
     async def _send(self, call: Call) -> Any:
-        for pause_s in PAUSES_S if call.repeatable else ():
-            try:
+        for pause_s in call.pauses_s:
+            with suppress(Unavailable):
                 return await self._send_once(call)
-            except Unavailable:
-                await asyncio.sleep(pause_s)
+            await asyncio.sleep(pause_s)
         return await self._send_once(call)
 
     async def _send_once(self, call: Call) -> Any:
-        try:
-            response = await self._http.request(**calls.request(call, self._timeout_s))
-        except httpx.HTTPError as error:
-            raise calls.unreachable(self._base_url, error) from error
-        return calls.answer(response)
+        with translated_errors(self._base_url):
+            return answer(await self._http.request(**call.request(self._timeout_s)))

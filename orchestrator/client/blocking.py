@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any, Self
 
 import httpx
 
-from orchestrator.client import calls
-from orchestrator.client.calls import DEFAULT_TIMEOUT_S, PAUSES_S, Call
-from orchestrator.client.events import SILENT_FOR_S, Following, SessionEvent
+from orchestrator.client.calls import DEFAULT_TIMEOUT_S, Call, answer, headers, translated_errors
+from orchestrator.client.events import SILENT_FOR_S, EventCursor, SessionEvent
 from orchestrator.client.methods import Methods
 from orchestrator.errors import Unavailable
 from orchestrator.types import JsonObject
@@ -30,7 +30,7 @@ class Client(Methods[JsonObject, list[JsonObject]]):
     ) -> None:
         self._base_url = base_url
         self._timeout_s = timeout_s
-        self._http = httpx.Client(base_url=base_url, headers=calls.headers(api_key))
+        self._http = httpx.Client(base_url=base_url, headers=headers(api_key))
 
     def __enter__(self) -> Self:
         return self
@@ -48,41 +48,26 @@ class Client(Methods[JsonObject, list[JsonObject]]):
         Comes back by itself after an interruption and goes on where it was: each durable event comes once
         and in order. Raises `NotFound`; `Unavailable` when not even the first attempt succeeds.
         """
-        following, connected = Following(session_id, after), False
+        cursor = EventCursor(session_id, after)
         while True:
-            try:
-                with self._http.stream(**self._request_events(following)) as response:
+            with cursor.connection(self._base_url):
+                request = cursor.call().request(self._timeout_s, SILENT_FOR_S)
+                with self._http.stream(**request) as response:
                     if not response.is_success:
                         response.read()
-                        calls.answer(response)
-                    connected = True
+                    cursor.connected(response)
                     for line in response.iter_lines():
-                        event = following.take(line)
-                        if event is not None:
+                        if (event := cursor.take(line)) is not None:
                             yield event
-            except httpx.TransportError as error:
-                if not connected:
-                    raise calls.unreachable(self._base_url, error) from error
-            except Unavailable:
-                if not connected:
-                    raise
-            time.sleep(following.pause_s())
-
-    def _request_events(self, following: Following) -> JsonObject:
-        request = calls.request(following.call(), self._timeout_s)
-        return {**request, "timeout": httpx.Timeout(self._timeout_s, read=SILENT_FOR_S)}
+            time.sleep(cursor.pause_s())
 
     def _send(self, call: Call) -> Any:
-        for pause_s in PAUSES_S if call.repeatable else ():
-            try:
+        for pause_s in call.pauses_s:
+            with suppress(Unavailable):
                 return self._send_once(call)
-            except Unavailable:
-                time.sleep(pause_s)
+            time.sleep(pause_s)
         return self._send_once(call)
 
     def _send_once(self, call: Call) -> Any:
-        try:
-            response = self._http.request(**calls.request(call, self._timeout_s))
-        except httpx.HTTPError as error:
-            raise calls.unreachable(self._base_url, error) from error
-        return calls.answer(response)
+        with translated_errors(self._base_url):
+            return answer(self._http.request(**call.request(self._timeout_s)))

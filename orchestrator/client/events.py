@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
+import httpx
 import orjson
 
-from orchestrator.client.calls import Call, follow_events
+from orchestrator.client.calls import Call, answer, path_of, translated_errors
+from orchestrator.errors import Unavailable
 from orchestrator.types import JsonObject
 
-SILENT_FOR_S: Final = 40.0
-"""The gateway sends a comment every 15 seconds; a connection that is silent for so long is dead."""
+SILENT_FOR_S: Final = 40.0  # the gateway sends a comment every 15 seconds; a silent connection is dead
 FIRST_PAUSE_S: Final = 0.1
 LONGEST_PAUSE_S: Final = 5.0
-FROM_THE_END: Final = 2**53
-"""A number beyond the log's end: only what comes from now on."""
+FROM_THE_END: Final = 2**53  # a number beyond the log's end: only what comes from now on
 
 
 @dataclass(frozen=True, slots=True)
 class SessionEvent:
     """What happened in a session.
 
-    `number` is its place in the log; None for what is only told live: tokens, and what a turn at work does
+    `number` is its place in the log; None for what is only sent live: tokens, and what a turn at work does
     (the same comes again with a number when the turn is done).
     """
 
@@ -33,7 +35,7 @@ class SessionEvent:
     number: int | None
 
 
-class Following:
+class EventCursor:
     """Where a client is in a session's log. Durable events come out once each, whatever is sent twice.
 
     `after` None: from the log's end on.
@@ -44,11 +46,29 @@ class Following:
         self._last = after
         self._data: list[str] = []
         self._pauses = 0
+        self._connected = False
 
     def call(self) -> Call:
         """The request that goes on after the last event."""
         self._data.clear()
-        return follow_events(self._session_id, FROM_THE_END if self._last is None else self._last)
+        after = FROM_THE_END if self._last is None else self._last
+        return Call("GET", path_of("sessions", self._session_id, "events"), query={"after": after})
+
+    @contextmanager
+    def connection(self, base_url: str) -> Generator[None]:
+        """One connection, which may break: then another one goes on. Raises when the first never came about."""
+        try:
+            with translated_errors(base_url):
+                yield
+        except Unavailable:
+            if not self._connected:
+                raise
+
+    def connected(self, response: httpx.Response) -> None:
+        """Take note of a connection that came about. Raises the error that the gateway answered."""
+        if not response.is_success:
+            answer(response)
+        self._connected = True
 
     def take(self, line: str) -> SessionEvent | None:
         """Take a line without its end; the event that it completes, if it does and is new."""

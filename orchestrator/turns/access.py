@@ -1,6 +1,6 @@
 """Who asks: a tenant's backend, one of its users, or an operator; and what each may do (RT-22).
 
-Records and rules only. How somebody shows who he is, is the matter of the doors.
+Records and rules only. How callers authenticate is up to each interface.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from enum import StrEnum
 from orchestrator.errors import Forbidden, NotFound
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
 
-KEY = "key"
-"""What the credential of a key's caller begins with."""
+KEY = "key"  # the credential of a key's caller begins with it
 
 
 class Scope(StrEnum):
-    """What a caller is allowed."""
+    """The rights of a caller."""
 
     USER = "user"
     """Talk in sessions, read them, decide approvals that users may decide."""
@@ -30,8 +29,8 @@ class Caller:
     """Who makes a request.
 
     `user_id`: with the scope `user` alone, only this user's sessions can be reached; None: a backend
-    that speaks for all users of its tenant. `name` tells people who it was, `credential` tells one key or
-    token holder from another; neither is secret.
+    that speaks for all users of its tenant. `name` is for people to read, `credential` distinguishes one key
+    or token holder from another; neither is secret.
     """
 
     tenant_id: TenantId
@@ -40,7 +39,7 @@ class Caller:
     user_id: UserId | None = None
     credential: str = ""
     known: bool = True
-    """False where the gateway asks nobody who he is."""
+    """False where callers do not authenticate."""
     expires_at: float | None = None
     """Unix time in seconds at which a token ends; None: a key says so itself."""
 
@@ -64,7 +63,7 @@ class Caller:
             raise NotFound("session", session_id)
 
     def acting_user(self, wanted: UserId | None) -> UserId | None:
-        """For whom a session is made. Raises Forbidden when it is somebody else."""
+        """Decide for whom a session is made. Raises Forbidden when it is somebody else."""
         if self.only_user is None:
             return wanted or self.user_id
         if wanted not in {None, self.only_user}:
@@ -72,25 +71,25 @@ class Caller:
         return self.only_user
 
     def author(self, claimed: str | None) -> str | None:
-        """Whose words feedback are: who is a user speaks for himself, others for whom they name."""
+        """The author of feedback: users speak for themselves, others for whom they name."""
         if self.user_id is not None:
             return self.user_id
         return claimed or (self.name if self.known else None)
 
     def decider(self, claimed: str | None) -> str:
-        """Who is put on record for a decision: users as themselves, operators as whom they name."""
+        """Decide who is put on record for a decision: users as themselves, operators as whom they name."""
         if self.only_user is not None:
             return self.only_user
         return claimed or self.name
 
 
+# The caller where nobody authenticates: on loopback only.
 ANYBODY = Caller(DEFAULT_TENANT, frozenset(Scope), "operator", known=False)
-"""The caller where nobody is asked: on loopback only."""
 
 
 @dataclass(frozen=True, slots=True)
 class ApiKey:
-    """A key as it is listed. The secret part is told once, when the key is made, and stored hashed."""
+    """A key as it is listed. The secret part is shown once, when the key is made, and stored hashed."""
 
     key_id: str
     tenant_id: TenantId

@@ -40,5 +40,5 @@ def digest(secret: str) -> str:
 
 
 def fits(secret: str, kept: str) -> bool:
-    """Whether a secret is the one that was kept, in a time that tells nothing."""
+    """Compare a secret with the digest that was kept, in constant time."""
     return hmac.compare_digest(digest(secret), kept)

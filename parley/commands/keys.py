@@ -15,7 +15,7 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.access import ApiKey, Scope
-from orchestrator.turns.request import IDENTIFIER_PATTERN
+from orchestrator.turns.submission import IDENTIFIER_PATTERN
 from orchestrator.types import DEFAULT_TENANT, JsonObject, TenantId, UserId
 from parley.commands.options import DEFAULT_DATA_DIR, AsJson, DataDir
 from parley.commands.stores import open_some_database

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from gateway.binding import require_safe_host, requires_callers
+from gateway.auth.binding import require_safe_host, requires_callers
 from orchestrator.errors import Unavailable
 from orchestrator.settings import NO_STORES, read_settings, read_variable
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, resolve_domain

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from gateway.tokens import read_tokens
+from gateway.auth.tokens import read_tokens
 from orchestrator.errors import ConfigurationError
 from orchestrator.settings import NO_STORES, OPENAI_URL, Settings, read_settings
 from parley.diagnosis.finding import Finding, bad, note, well

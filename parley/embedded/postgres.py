@@ -106,7 +106,9 @@ def find_binaries(version: int | None) -> Path:
             if folder and (binaries / "postgres").exists():
                 return binaries
     kind = "PostgreSQL" if version is None else f"PostgreSQL {version}, which made this data folder,"
-    raise Unavailable(f"The wheel with {kind} is not installed: point DATABASE_URL at a running server.")
+    raise Unavailable(
+        f"The wheel with {kind} is not installed: install the extra parley[local], or set DATABASE_URL."
+    )
 
 
 def _password(data_dir: Path) -> str:

@@ -49,5 +49,7 @@ def find_server() -> str:
     bundled = [Path(folder) / "bin" / "redis-server" for folder in folders]
     found = next((str(path) for path in bundled if path.exists()), None) or shutil.which("redis-server")
     if found is None:
-        raise Unavailable("There is no redis-server: install one, or point REDIS_URL at a running Redis.")
+        raise Unavailable(
+            "There is no redis-server: install one or the extra parley[local], or set REDIS_URL to a running Redis."
+        )
     return found

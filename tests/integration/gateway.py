@@ -12,8 +12,9 @@ from typing import Any
 import httpx
 import uvicorn
 
-from gateway.app import create_app, open_doors
-from gateway.authentication import RECHECK_EVERY_S
+from gateway.app import create_app
+from gateway.auth.authentication import RECHECK_EVERY_S
+from gateway.wiring import open_dependencies
 from orchestrator.adapters.postgres.events import PostgresEventLog
 from orchestrator.adapters.postgres.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
@@ -70,10 +71,10 @@ async def open_house(
 ) -> AsyncIterator[House]:
     migrate(database_url)
     settings = Settings(database_url=database_url, redis_url=redis_url, **more)
-    app = create_app(lambda: open_doors(settings))
+    app = create_app(lambda: open_dependencies(settings))
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(serve(app, port))
-        app.state.doors.access.recheck_every_s = recheck_every_s
+        app.state.dependencies.access.recheck_every_s = recheck_every_s
         ports = await stack.enter_async_context(open_ports(settings))
         lane = await stack.enter_async_context(open_lane(ports))
         http = await stack.enter_async_context(httpx.AsyncClient(base_url=url, timeout=10))

@@ -8,7 +8,7 @@ from typing import Any
 
 import schemathesis
 
-from orchestrator.turns.request import IDENTIFIER_PATTERN
+from orchestrator.turns.submission import IDENTIFIER_PATTERN
 
 KNOWN_NAME = "PARLEY_OPENAPI_KNOWN"
 """Names the variable with identifiers that exist, by parameter, as JSON."""

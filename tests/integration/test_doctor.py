@@ -39,8 +39,8 @@ def bad_ones(found: Mapping[str, list[Finding]]) -> dict[str, Finding]:
 
 
 @pytest.fixture
-def environment(database_url: str, redis_url: str) -> dict[str, str]:
-    return {"DATABASE_URL": database_url, "REDIS_URL": redis_url}
+def environment(empty_database_url: str, redis_url: str) -> dict[str, str]:
+    return {"DATABASE_URL": empty_database_url, "REDIS_URL": redis_url}
 
 
 @contextmanager

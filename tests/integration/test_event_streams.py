@@ -151,9 +151,9 @@ async def test_a_conversation_over_a_socket(house: House) -> None:
     url = house.url.replace("http", "ws", 1) + f"/v1/sessions/{session}/ws"
     async with websockets.connect(url) as socket:
         for wrong, field in (
-            ("no JSON", "message"),
+            ("no JSON", "body"),
             ('{"currentMessage": " "}', "currentMessage"),
-            ("{}", "message"),
+            ("{}", "body"),
             ('{"currentMessage": "hi", "conversation_id": "other"}', "conversation_id"),
             ('{"currentMessage": "hi", "color": "red"}', "color"),
         ):

@@ -19,10 +19,10 @@ from orchestrator.adapters.postgres.pool import engine_url
 from orchestrator.errors import Unavailable
 
 
-def test_migrating_at_once_is_safe(database_url: str) -> None:
+def test_migrating_at_once_is_safe(empty_database_url: str) -> None:
     with ThreadPoolExecutor(4) as threads:
-        list(threads.map(migrate, [database_url] * 4))
-    with psycopg.connect(database_url) as connection:
+        list(threads.map(migrate, [empty_database_url] * 4))
+    with psycopg.connect(empty_database_url) as connection:
         assert current_revision(connection) == HEAD
 
 

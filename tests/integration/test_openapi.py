@@ -15,7 +15,8 @@ from typing import Any
 
 import pytest
 
-from gateway.app import create_app, open_doors
+from gateway.app import create_app
+from gateway.wiring import open_dependencies
 from orchestrator.ports.runs import NewRun
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import FrameRecord
@@ -41,7 +42,7 @@ LONG = ("-n", "8")
 
 
 def operations() -> list[dict[str, Any]]:
-    document = create_app(lambda: open_doors(Settings())).openapi()
+    document = create_app(lambda: open_dependencies(Settings())).openapi()
     return [operation for methods in document["paths"].values() for operation in methods.values()]
 
 

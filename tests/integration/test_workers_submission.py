@@ -81,11 +81,11 @@ async def test_more_waiting_submissions_than_threads_still_end(crew: Fleet, back
 @pytest.mark.parametrize(
     ("arguments", "code", "field"),
     [
-        ({"session_id": "s"}, "invalid_input", "text"),
+        ({"session_id": "s"}, "invalid_input", "body"),
         ({"session_id": "s", "text": "  "}, "invalid_input", "text"),
         ({"session_id": "s", "text": "a\x00b"}, "invalid_input", "text"),
-        ({"session_id": "s", "text": "a", "action": {"name": "b"}}, "invalid_input", "text"),
-        ({"session_id": "s", "text": "x" * 1_000_000}, "input_too_large", "text"),
+        ({"session_id": "s", "text": "a", "action": {"name": "b"}}, "invalid_input", "body"),
+        ({"session_id": "s", "text": "x" * 1_000_000}, "input_too_large", "body"),
         ({"session_id": "no spaces", "text": "a"}, "invalid_input", "session_id"),
         ({"text": "a"}, "invalid_input", "session_id"),
         ({"session_id": "s", "text": "a", "sequence": 0}, "invalid_input", "sequence"),
@@ -114,6 +114,6 @@ async def test_a_refusal_is_a_result_and_no_traceback(crew: Fleet, backend: Back
         "error": {
             "code": "invalid_input",
             "field": "text",
-            "message": "text: text is empty; write what the user said",
+            "message": "text: is empty; write what the user said.",
         },
     }

@@ -6,8 +6,9 @@ import sys
 
 import uvicorn
 
-from gateway.app import create_app, open_doors
+from gateway.app import create_app
 from gateway.flows import KnownFlows
+from gateway.wiring import open_dependencies
 from orchestrator.settings import load_settings
 from tests.contract.internal.flows import make_catalogue
 
@@ -15,7 +16,9 @@ from tests.contract.internal.flows import make_catalogue
 def serve(host: str, port: int) -> None:
     settings = load_settings()
     flows = KnownFlows(settings.domain, make_catalogue())
-    uvicorn.run(create_app(lambda: open_doors(settings, flows=flows)), host=host, port=port, access_log=False)
+    uvicorn.run(
+        create_app(lambda: open_dependencies(settings, flows=flows)), host=host, port=port, access_log=False
+    )
 
 
 if __name__ == "__main__":

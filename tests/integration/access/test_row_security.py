@@ -10,7 +10,8 @@ import httpx
 import psycopg
 import pytest
 
-from gateway.app import create_app, open_doors
+from gateway.app import create_app
+from gateway.wiring import open_dependencies
 from orchestrator.adapters.postgres.inbox import PostgresInbox
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lane import PostgresLane
@@ -245,5 +246,5 @@ async def test_a_gateway_under_the_policies_serves_its_tenants(place: Place, red
 
 @asynccontextmanager
 async def open_database_doors(settings: Settings) -> AsyncIterator[str]:
-    async with serve(create_app(lambda: open_doors(settings))) as url:
+    async with serve(create_app(lambda: open_dependencies(settings))) as url:
         yield url

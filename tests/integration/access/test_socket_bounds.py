@@ -9,7 +9,7 @@ import websockets
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.turns.access import Scope
-from orchestrator.turns.request import MAX_DEPTH, MAX_INPUT_BYTES
+from orchestrator.turns.submission import MAX_DEPTH, MAX_INPUT_BYTES
 from orchestrator.types import DEFAULT_TENANT
 from tests.integration.gateway import open_house
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
+# A worker imports for some seconds of processor time, and others may keep the machine busy.
+STARTED_WITHIN_S = 180.0
 STAND_IN = "tests.integration.chaos.stand_in"
 
 
@@ -82,7 +84,9 @@ class Fleet:
             for _ in range(count)
         ]
         for worker in started:
-            wait_until(worker.is_ready, within_s=60, what=f"a worker is ready, see {worker.log}")
+            wait_until(
+                worker.is_ready, within_s=STARTED_WITHIN_S, what=f"a worker is ready, see {worker.log}"
+            )
         return started
 
     def launch(

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+import psutil
 import psycopg
-
-from tests.integration.chaos.fleet import Worker
 
 HELD = """
     SELECT turns.turn_id
@@ -15,6 +14,14 @@ HELD = """
     JOIN lanes ON lanes.lease_owner = workers.worker_id
     JOIN turns ON turns.session_id = lanes.session_id AND turns.status = 'running'
     WHERE workers.pid = %s"""
+
+
+AT_WORK = """
+    SELECT EXISTS (
+        SELECT 1 FROM workers
+        JOIN lanes ON lanes.lease_owner = workers.worker_id
+        JOIN turns ON turns.session_id = lanes.session_id AND turns.status = 'running'
+        WHERE workers.pid = %s)"""
 
 
 @dataclass
@@ -25,11 +32,18 @@ class Takeovers:
     interrupted: dict[str, datetime] = field(default_factory=dict)
     kills: int = 0
 
-    def kill(self, worker: Worker) -> None:
+    def is_at_work(self, worker: psutil.Process) -> bool:
+        """Say whether a worker has a turn that a kill would interrupt."""
+        with psycopg.connect(self.database_url) as connection:
+            row = connection.execute(AT_WORK, (worker.pid,)).fetchone()
+        return row is not None and row[0]
+
+    def kill(self, worker: psutil.Process) -> None:
         """Kill a worker and note the turns that it leaves unfinished, on the database's clock."""
         with psycopg.connect(self.database_url) as connection:
             held = [turn for (turn,) in connection.execute(HELD, (worker.pid,))]
             worker.kill()
+            worker.wait()
             self.kills += 1
             row = connection.execute("SELECT clock_timestamp()").fetchone()
             assert row is not None

@@ -19,8 +19,8 @@ from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import STAND_IN
-from tests.integration.chaos.home import Home, home
 from tests.integration.chaos.submitting import Submitter, submitter
+from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
 
 EVERY_S = 1.0
 TIDES = (2, 3, 1, 2, 4, 2, 3, 1)
@@ -77,12 +77,12 @@ async def _come_and_go(
         "PARLEY_LEASE_TTL_S": str(LEASE_S),
     }
     ended: Counter[str] = Counter()
-    with home(database, redis_url, logs, **settings) as place:
+    with worker_pool(database, redis_url, logs, **settings) as pool:
         async with submitter(database, redis_url) as client, _load(client):
-            await _turn_the_tide(database, place, cycle([signal.SIGTERM]), ended, endings // 2)
+            await _turn_the_tide(database, pool, cycle([signal.SIGTERM]), ended, endings // 2)
             repeated_in_peace = await _read(database, REPEATED)
             both = cycle([signal.SIGKILL, signal.SIGTERM])
-            await _turn_the_tide(database, place, both, ended, endings)
+            await _turn_the_tide(database, pool, both, ended, endings)
         history = read_history(database, client.accepted)
     shares, repeated = await _read(database, SHARES), await _read(database, REPEATED)
     with capsys.disabled():
@@ -117,18 +117,18 @@ async def _load(client: Submitter) -> AsyncIterator[None]:
 
 
 async def _turn_the_tide(
-    database: str, place: Home, endings: Iterator[signal.Signals], ended: Counter[str], until: int
+    database: str, pool: WorkerPool, endings: Iterator[signal.Signals], ended: Counter[str], until: int
 ) -> None:
     """Each second workers come or go; each is waited for until it has taken part."""
     for wanted in cycle(TIDES):
-        while len(place.alive) < wanted:
-            await asyncio.to_thread(place.begin)
-        await _wait(lambda wanted=wanted: len(place.ready()) >= wanted, "the workers are ready")
-        while len(place.alive) > wanted:
-            oldest = place.ready()[0]
+        while len(pool.alive) < wanted:
+            await asyncio.to_thread(pool.begin)
+        await _wait(lambda wanted=wanted: len(pool.ready()) >= wanted, "the workers are ready")
+        while len(pool.alive) > wanted:
+            oldest = pool.ready()[0]
             await _wait(lambda pid=oldest.pid: _has_share(database, pid), "the worker takes part")
             ending = next(endings)
-            place.end(oldest, ending)
+            pool.end(oldest, ending)
             ended[ending.name] += 1
         if ended.total() >= until:
             return
@@ -164,16 +164,16 @@ async def _leave_in_the_middle(
     """
     may_go_on, may_end = logs / "may_go_on", logs / "may_end"
     settings = {"PARLEY_LEASE_TTL_S": str(LEASE_S), "PARLEY_SHUTDOWN_GRACE_S": "120"}
-    with home(database, redis_url, logs, application=application, **settings) as place:
+    with worker_pool(database, redis_url, logs, application=application, **settings) as pool:
         async with submitter(database, redis_url) as client:
-            leaver = await asyncio.to_thread(place.begin)
+            leaver = await asyncio.to_thread(pool.begin)
             await client.submit("long", f"until {may_end}")
             await client.submit("steps", f"until {may_go_on}")
             await client.submit_all(["steps"], STEPS - 1, lambda _: "wait 0.4")
             await _wait(lambda: _read_now(database, WORKING) == [(2,)], "the leaver is at work")
-            other = await asyncio.to_thread(place.begin)
-            await _wait(lambda: other in place.ready(), "another is there")
-            place.end(leaver, signal.SIGTERM)
+            other = await asyncio.to_thread(pool.begin)
+            await _wait(lambda: other in pool.ready(), "another is there")
+            pool.end(leaver, signal.SIGTERM)
             may_go_on.touch()
             await _wait(lambda: _read_now(database, STEPS_DONE) == [(STEPS,)], "the short turns are done")
             assert not has_ended(leaver), "it still has its long turn"
@@ -196,22 +196,22 @@ async def test_what_runs_side_by_side_follows_the_workers(
         "PARLEY_SHUTDOWN_GRACE_S": "0",
         "PARLEY_LEASE_TTL_S": str(LEASE_S),
     }
-    with home(database, redis_url, tmp_path, **settings) as place:
+    with worker_pool(database, redis_url, tmp_path, **settings) as pool:
         async with submitter(database, redis_url) as client:
             waiting = [f"wide-{number}" for number in range(4 * LANES)]
             await client.submit_all(waiting, 1, lambda _: "wait 600")
             for _ in range(3):
-                await asyncio.to_thread(place.begin)
-                await _until_at_work(database, place)
+                await asyncio.to_thread(pool.begin)
+                await _until_at_work(database, pool)
             for ending in (signal.SIGTERM, signal.SIGKILL):
-                place.end(place.alive[0][0], ending)
-                await _until_at_work(database, place)
-            for worker, _ in place.alive:
+                pool.end(pool.alive[0][0], ending)
+                await _until_at_work(database, pool)
+            for worker, _ in pool.alive:
                 worker.kill()
 
 
-async def _until_at_work(database: str, place: Home) -> None:
-    expected = LANES * len(place.alive)
+async def _until_at_work(database: str, pool: WorkerPool) -> None:
+    expected = LANES * len(pool.alive)
     what = f"{expected} sessions are at work"
     await _wait(lambda: _read_now(database, WORKING) == [(expected,)], what)
 

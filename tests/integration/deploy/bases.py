@@ -101,9 +101,7 @@ class Pip:
     """How this machine's pip finds packages: its configuration as variables, and the folders that these name."""
 
     def __init__(self) -> None:
-        listed = subprocess.run(
-            [sys.executable, "-m", "pip", "config", "list"], capture_output=True, text=True, check=True
-        ).stdout
+        listed = _configuration()
         self.variables = {
             name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")
         }
@@ -119,3 +117,14 @@ class Pip:
         # An index refers to files that lie beside it.
         folders = {place.parent if place.name == "simple" else place for place in places}
         return tuple(Mount(folder, str(folder)) for folder in sorted(folders))
+
+
+def _configuration() -> str:
+    """What pip says of its configuration; an environment made by `uv` has none, so the interpreter's own is asked."""
+    for python in dict.fromkeys((sys.executable, str(Path(sys.base_prefix) / "bin" / "python3"))):
+        asked = subprocess.run(
+            [python, "-m", "pip", "config", "list"], capture_output=True, text=True, check=False
+        )
+        if asked.returncode == 0:
+            return asked.stdout
+    return ""

@@ -22,8 +22,8 @@ from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import ROOT, fleet
 from tests.integration.deploy.deployment import make_secrets
 from tests.integration.deploy.servers import deployed_redis
+from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.outside import Outside, outside
-from tests.integration.noise.planted import CONTENTS, SECRETS
 from tests.integration.observe.running import gateway
 from tests.integration.test_workers_flower_pages import flower
 

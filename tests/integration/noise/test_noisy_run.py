@@ -15,9 +15,11 @@ import pytest
 from orchestrator.testing.scripted_model import ScriptedModel
 from tests.integration.chaos.fleet import wait_until
 from tests.integration.deploy.tls import REDIS
-from tests.integration.noise import finding
+from tests.integration.noise import collected
+from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.deployed import Place, place, roles
-from tests.integration.noise.making import (
+from tests.integration.noise.searching import Leak, find_leaks
+from tests.integration.noise.traffic import (
     Noise,
     break_the_database,
     rude_script,
@@ -25,8 +27,6 @@ from tests.integration.noise.making import (
     send_over_the_queue,
     talk_over_http,
 )
-from tests.integration.noise.planted import CONTENTS, SECRETS
-from tests.integration.noise.searching import Leak, find_leaks
 
 pytestmark = [
     pytest.mark.timeout(600),
@@ -60,11 +60,15 @@ def left(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Left]:
             break_the_database(addresses["gateway"], there, noise)
             run_commands(there, addresses["gateway"], noise)
             desk, flower = noise.secrets["operator's key"], ("flower", SECRETS["flower"])
-            found = {**noise.bodies, **finding.read_commands(), **finding.read_pages(addresses, desk, flower)}
+            found = {
+                **noise.bodies,
+                **collected.read_commands(),
+                **collected.read_pages(addresses, desk, flower),
+            }
         keys = [request.headers.get("authorization") for request in model.requests]
         assert f"Bearer {SECRETS['model']}" in keys
-        found |= finding.read_logs(there) | finding.read_redis(there)
-        found |= finding.read_tables(there) | finding.read_traces(there)
+        found |= collected.read_logs(there) | collected.read_redis(there)
+        found |= collected.read_tables(there) | collected.read_traces(there)
         yield Left(found, {**SECRETS, **there.passwords, **noise.secrets}, there)
 
 
@@ -89,7 +93,7 @@ def test_the_run_was_noisy(left: Left) -> None:
     assert tool[1]["Authorization"] == f"Bearer {SECRETS['tool']}"
     collector = left.there.outside.asked["v1"][0]
     assert collector[1]["x-collector-key"] == SECRETS["collector"]
-    kept = {place: text for place, text in left.found.items() if finding.is_for_contents(place)}
+    kept = {place: text for place, text in left.found.items() if collected.is_for_contents(place)}
     assert {leak.word for leak in find_leaks(kept, CONTENTS)} >= {
         "said",
         "slot",
@@ -119,7 +123,7 @@ def tell(leaks: Sequence[Leak]) -> str:
 def _answers(place: str) -> bool:
     """Kept for contents, or an answer to him who said them."""
     return (
-        finding.is_for_contents(place)
+        collected.is_for_contents(place)
         or "/v1/sessions" in place
         or "/v1/turns" in place
         or "/v1/runs" in place

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import orjson
+import pytest
 
 from orchestrator.memory.notes import AT_HAND, NOTE
 from orchestrator.simulator import Simulator
@@ -10,11 +11,12 @@ from orchestrator.simulator import Simulator
 ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking", "yes", "hello", "help")
 
 
-async def test_the_state_stops_growing():
+@pytest.mark.parametrize("turns", [200, pytest.param(1_000, marks=pytest.mark.slow)])
+async def test_the_state_stops_growing(turns: int):
     simulator = Simulator.of("travel", sections={"memory": {"max_trace_entries": 20}})
     talk = simulator.converse()
     sizes: list[int] = []
-    while len(sizes) * len(ROUND) < 1_000:
+    while len(sizes) * len(ROUND) < turns:
         for text in ROUND:
             turn = await talk.say(text)
             assert turn["status"] == "done"

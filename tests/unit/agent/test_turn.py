@@ -127,7 +127,7 @@ async def test_what_ends_a_turn_from_outside_passes_through(
 
 
 async def test_the_turn_object_is_complete() -> None:
-    """UI: the form of `--json`."""
+    """AG-1: what one turn gives back, in the form of `--json`."""
     talk = simulate()
 
     turn = await talk.say("order toner for printer one")
@@ -144,7 +144,7 @@ async def test_the_turn_object_is_complete() -> None:
 
 
 async def test_events_tell_the_turn_in_order() -> None:
-    """RT-15."""
+    """RT-15, RS-1"""
     talk = simulate()
     await talk.say("order toner for printer two")
     await talk.say("yes")

@@ -111,7 +111,7 @@ def test_st1_documents_and_state_share_nothing_that_changes() -> None:
         changed.effects[0].slots["a"].append(2)
         changed.ambiguity.open[0].metadata["tried"].append(2)
         changed.completed[0].outputs["booking_ref"] = "BK-2"
-        changed.trace.append({})
+        changed.history.trace.append({})
         changed.say("agent", "hello")
     assert json.dumps(body) == text
     assert apply(body, diff(body, again.serialize())) == again.serialize()

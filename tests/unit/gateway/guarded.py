@@ -8,14 +8,14 @@ from typing import Any
 
 import httpx
 
-from gateway.app import Front, create_app
-from gateway.authentication import Access, Rates, TokenReader
-from gateway.doors import Doors
+from gateway.app import Exposure, create_app
+from gateway.auth.authentication import Access, Rates, TokenReader
+from gateway.dependencies import Dependencies
 from orchestrator.testing.access import MemoryKeys, MemoryRequestLimits, MemoryTickets
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId, UserId
-from tests.unit.gateway.memory_doors import make_doors
+from tests.unit.gateway.memory_dependencies import make_dependencies
 
 
 class GuardedHouse:
@@ -37,8 +37,8 @@ class GuardedHouse:
         self.http: httpx.AsyncClient
         self.app: Any = None
 
-    def doors(self) -> Doors:
-        return make_doors(self.store, access=self.access, flower_url="http://127.0.0.1:5555")
+    def dependencies(self) -> Dependencies:
+        return make_dependencies(self.store, access=self.access, flower_url="http://127.0.0.1:5555")
 
     async def key(self, tenant: str = "acme", *, user: str | None = None, operator: bool = False) -> str:
         scopes = frozenset({Scope.OPERATOR if operator else Scope.USER})
@@ -63,15 +63,15 @@ class GuardedHouse:
 
 @asynccontextmanager
 async def guarded_house(
-    *, rates: Rates | None = None, tokens: TokenReader | None = None, front: Front | None = None
+    *, rates: Rates | None = None, tokens: TokenReader | None = None, exposure: Exposure | None = None
 ) -> AsyncIterator[GuardedHouse]:
     house = GuardedHouse(rates or Rates(), tokens)
 
     @asynccontextmanager
-    async def doors() -> AsyncIterator[Doors]:
-        yield house.doors()
+    async def dependencies() -> AsyncIterator[Dependencies]:
+        yield house.dependencies()
 
-    house.app = create_app(doors, front)
+    house.app = create_app(dependencies, exposure)
     transport = httpx.ASGITransport(house.app, raise_app_exceptions=False)
     async with (
         house.app.router.lifespan_context(house.app),

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import httpx
 
 from gateway.app import create_app
-from gateway.authentication import Access
-from gateway.doors import Doors
+from gateway.auth.authentication import Access
+from gateway.dependencies import Dependencies
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
@@ -24,7 +24,7 @@ from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
 from orchestrator.types import DEFAULT_TENANT, ToolId
-from tests.unit.gateway.memory_doors import make_doors
+from tests.unit.gateway.memory_dependencies import make_dependencies
 
 DESK = "tests/transcripts/domains/desk"
 
@@ -52,8 +52,8 @@ class Desk:
         self.http: httpx.AsyncClient
         self.access = Access()
 
-    def doors(self) -> Doors:
-        return make_doors(self.store, wakeup=self.wakeup, access=self.access)
+    def dependencies(self) -> Dependencies:
+        return make_dependencies(self.store, wakeup=self.wakeup, access=self.access)
 
     async def get(self, path: str, **query: str) -> Any:
         answer = await self.http.get(path, params=query)
@@ -82,10 +82,10 @@ async def desk(approval: Literal["user", "operator"] | None = None) -> AsyncIter
     place = Desk(approval)
 
     @asynccontextmanager
-    async def open_doors() -> AsyncIterator[Doors]:
-        yield place.doors()
+    async def open_dependencies() -> AsyncIterator[Dependencies]:
+        yield place.dependencies()
 
-    app = create_app(open_doors)
+    app = create_app(open_dependencies)
     async with app.router.lifespan_context(app):
         transport = httpx.ASGITransport(app=app)
         async with httpx.AsyncClient(transport=transport, base_url="http://gateway") as place.http:

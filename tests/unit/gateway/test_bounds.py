@@ -7,15 +7,15 @@ from typing import Any
 
 from fastapi.routing import APIRoute
 
-from gateway.app import PARTS
-from gateway.authentication import Rates
-from orchestrator.turns.request import MAX_DEPTH, MAX_INPUT_BYTES
+from gateway.app import ROUTES
+from gateway.auth.authentication import Rates
+from orchestrator.turns.submission import MAX_DEPTH, MAX_INPUT_BYTES
 from tests.unit.gateway.guarded import guarded_house
 
 
 def calls() -> Iterator[tuple[str, str]]:
     """Method and address of every call, names in braces filled in."""
-    for part in PARTS:
+    for part in ROUTES:
         for route in part.router.routes:
             if isinstance(route, APIRoute) and route.path.startswith("/v1"):
                 path = "/".join("x" if piece.startswith("{") else piece for piece in route.path.split("/"))

@@ -10,7 +10,7 @@ import httpx
 import orjson
 
 from gateway.app import create_app
-from gateway.doors import Doors
+from gateway.dependencies import Dependencies
 from orchestrator.errors import ParleyError
 from orchestrator.telemetry import Signal
 from orchestrator.testing.events import MemoryLiveEvents
@@ -24,7 +24,7 @@ from orchestrator.turns.lease import TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId
-from tests.unit.gateway.memory_doors import make_doors
+from tests.unit.gateway.memory_dependencies import make_dependencies
 
 PROBLEM = "application/problem+json"
 
@@ -50,8 +50,8 @@ class House:
     async def circuits(self) -> list[JsonObject]:
         return self.models_down
 
-    def doors(self) -> Doors:
-        return make_doors(
+    def dependencies(self) -> Dependencies:
+        return make_dependencies(
             self.store,
             inbox=self.inbox,
             sessions=self.sessions,
@@ -94,10 +94,10 @@ async def open_house(**options: int) -> AsyncIterator[House]:
     house = House(**options)
 
     @asynccontextmanager
-    async def doors() -> AsyncIterator[Doors]:
-        yield house.doors()
+    async def dependencies() -> AsyncIterator[Dependencies]:
+        yield house.dependencies()
 
-    app = create_app(doors)
+    app = create_app(dependencies)
     transport = httpx.ASGITransport(app, raise_app_exceptions=False)
     async with (
         app.router.lifespan_context(app),

@@ -11,21 +11,21 @@ from contextlib import asynccontextmanager
 import pytest
 from structlog.testing import capture_logs
 
-from gateway import admission
-from gateway.app import Front
-from gateway.authentication import Rates
-from gateway.binding import require_safe_host
-from gateway.headers import LOOPBACK_HOSTS
+from gateway.app import Exposure
+from gateway.auth import rate_limits
+from gateway.auth.authentication import Rates
+from gateway.auth.binding import require_safe_host
+from gateway.middleware.hosts import LOOPBACK_HOSTS
 from orchestrator.errors import ConfigurationError, Unavailable
 from orchestrator.ports.access import Limit
-from orchestrator.turns.request import MAX_DEPTH, is_too_deep
+from orchestrator.turns.submission import MAX_DEPTH, is_too_deep
 from orchestrator.types import TenantId
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
 
 
 @asynccontextmanager
-async def front(**values: object) -> AsyncIterator[GuardedHouse]:
-    async with guarded_house(front=Front(**values)) as house:  # type: ignore[arg-type]
+async def exposed(**values: object) -> AsyncIterator[GuardedHouse]:
+    async with guarded_house(exposure=Exposure(**values)) as house:  # type: ignore[arg-type]
         yield house
 
 
@@ -63,13 +63,13 @@ def test_the_gateway_ends_with_one_line_instead() -> None:
 
 
 async def test_no_other_origin_may_read_by_default() -> None:
-    async with front() as house:
+    async with exposed() as house:
         answer = await house.http.get("/health/live", headers={"Origin": "https://shop.example"})
         assert not [name for name in answer.headers if name.startswith("access-control")]
 
 
 async def test_named_origins_may() -> None:
-    async with front(cors_origins=("https://shop.example",)) as house:
+    async with exposed(cors_origins=("https://shop.example",)) as house:
         asked = {
             "Origin": "https://shop.example",
             "Access-Control-Request-Method": "POST",
@@ -86,7 +86,7 @@ async def test_named_origins_may() -> None:
 
 async def test_an_open_gateway_answers_to_its_own_names_only() -> None:
     """A page elsewhere that has its name resolve to loopback, or posts across origins, gets nothing."""
-    async with front(hosts=LOOPBACK_HOSTS) as house:
+    async with exposed(hosts=LOOPBACK_HOSTS) as house:
         for host in ("127.0.0.1:8600", "localhost:8600", "[::1]:8600", "localhost"):
             assert (await house.http.get("/health/live", headers={"Host": host})).status_code == 200
         for headers in (
@@ -103,7 +103,7 @@ async def test_an_open_gateway_answers_to_its_own_names_only() -> None:
 
 
 async def test_answers_tell_browsers_to_be_careful() -> None:
-    async with front() as house:
+    async with exposed() as house:
         for path in ("/health/live", "/v1/sessions", "/nothing"):
             headers = (await house.http.get(path)).headers
             assert headers["X-Content-Type-Options"] == "nosniff"
@@ -116,21 +116,21 @@ async def test_answers_tell_browsers_to_be_careful() -> None:
 
 
 async def test_the_description_can_be_left_out() -> None:
-    async with front() as house:
+    async with exposed() as house:
         assert (await house.http.get("/docs")).status_code == 200
-    async with front(docs=False) as house:
+    async with exposed(docs=False) as house:
         assert (await house.http.get("/docs")).status_code == 404
         assert (await house.http.get("/openapi.json")).status_code == 404
 
 
 async def test_headers_are_bounded() -> None:
-    async with front() as house:
+    async with exposed() as house:
         answer = await house.http.get("/health/live", headers={f"X-{number}": "1" for number in range(101)})
         assert (answer.status_code, answer.json()["field"]) == (431, "headers")
 
 
 async def test_nesting_is_bounded() -> None:
-    async with front() as house:
+    async with exposed() as house:
         key = await house.key()
         session = await house.session(key)
         deep = b'{"action": {"name": "x", "payload": ' + MAX_DEPTH * b"[" + MAX_DEPTH * b"]" + b"}}"
@@ -189,7 +189,7 @@ class _NobodyCounts:
 
 
 async def test_without_redis_nobody_is_counted_and_it_is_logged_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(admission, "_warned_at", -1e9)
+    monkeypatch.setattr(rate_limits, "_warned_at", -1e9)
     async with guarded_house(rates=Rates(caller=1)) as house:
         house.access.limits = _NobodyCounts()
         key = await house.key()

@@ -6,8 +6,7 @@ import re
 
 import pytest
 
-from gateway.inspector.headers import CONTENT_SECURITY_POLICY
-from gateway.inspector.page import STATIC
+from gateway.inspector.page import CONTENT_SECURITY_POLICY, STATIC
 from tests.unit.gateway.guarded import guarded_house
 
 FILES = sorted(path.relative_to(STATIC).as_posix() for path in STATIC.rglob("*") if path.is_file())

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from gateway.app import create_app
-from gateway.doors import Doors, MemoryDoors
+from gateway.dependencies import Dependencies, MemoryServices
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashedEmbedder
 from orchestrator.ports.runs import NewRun, Started
@@ -17,7 +17,7 @@ from orchestrator.testing.documents import MemoryDocuments
 from orchestrator.testing.preferences import MemoryPreferences
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
-from tests.unit.gateway.memory_doors import make_doors
+from tests.unit.gateway.memory_dependencies import make_dependencies
 
 BAGGAGE = {"title": "Baggage", "text": "A cabin bag of 8 kg is free.", "domain": "travel"}
 
@@ -41,21 +41,21 @@ async def http() -> AsyncIterator[httpx.AsyncClient]:
     store = MemoryStore()
     context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
 
-    async def tell_nobody(*_: object) -> None:
+    async def notify_nobody(*_: object) -> None:
         return
 
-    doors = make_doors(
+    dependencies = make_dependencies(
         store,
         runs=Embedding(context),
-        tell_of_runs=tell_nobody,
-        memory=MemoryDoors(context, MemoryPreferences()),
+        notify_workers=notify_nobody,
+        memory=MemoryServices(context, MemoryPreferences()),
     )
 
     @asynccontextmanager
-    async def open_doors() -> AsyncIterator[Doors]:
-        yield doors
+    async def open_dependencies() -> AsyncIterator[Dependencies]:
+        yield dependencies
 
-    app = create_app(open_doors)
+    app = create_app(open_dependencies)
     async with (
         app.router.lifespan_context(app),
         httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://gateway") as client,

@@ -11,7 +11,7 @@ import pytest
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from gateway.tokens import Tokens, read_tokens
+from gateway.auth.tokens import Tokens, read_tokens
 from orchestrator.errors import ConfigurationError, Unauthenticated
 from orchestrator.settings import Settings
 from orchestrator.turns.access import Scope

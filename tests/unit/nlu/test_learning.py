@@ -1,9 +1,16 @@
 """System 1 learns the same from the same, and says more than it was told (NL-2)."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 
+from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.dialogue.flow import make_flow_class
+from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.nlu.linear import train_linear
 from orchestrator.nlu.readers.system1 import System1
+from orchestrator.types import Dact
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1, understand
 
 # Wordings that no example holds.
@@ -57,3 +64,14 @@ def test_a_model_of_one_label_or_none_can_be_asked() -> None:
 def test_a_domain_without_examples_still_knows_the_kinds() -> None:
     bare = System1.train([], {})
     assert bare.think("hello", nothing_open()).understanding.kind.value == "chitchat"
+
+
+def test_internal_flows_are_never_predicted() -> None:
+    """AG-7: not even in its own words."""
+    words = ("tidy the memory", "tidy up the memory now", "put the memory in order")
+    spec = FlowSpec(Dact("tidy_memory"), "0f1", "Internal", Family.INTERNAL, examples=words)
+    domain = load_domain(Path(__file__).parents[2] / "domains" / "depot").domain
+    learnt = System1.for_domain(replace(domain, flows={**domain.flows, spec.dact: make_flow_class(spec)}))
+
+    flows = {label for label in learnt.classifier.model.labels if label.startswith("flow:")}
+    assert flows == {f"flow:{dact}" for dact in domain.flows}

@@ -29,11 +29,10 @@ STARTS = """
 import sys
 from pathlib import Path
 from orchestrator.adapters.trained_files import TrainedFiles
-from orchestrator.bootstrap import System1
-from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.training import FitOnce
 
-System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS, fit=FitOnce(TrainedFiles(Path(sys.argv[1]))))
+FitOnce(TrainedFiles(Path(sys.argv[1])))([{"a": 1.0}, {"b": 1.0}] * 2, ["go", "stop"] * 2, 1.0)
 print("trained" if "sklearn" in sys.modules else "taken over")
 """
 

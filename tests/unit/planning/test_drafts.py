@@ -61,6 +61,7 @@ def test_a_good_draft_stays_as_it_is() -> None:
 
 @pytest.mark.parametrize("dact", ["rent_car", "tidy_memory", "chat", None, 7])
 def test_what_is_no_step_is_left_out(dact: Any) -> None:
+    """AG-7, among others: no model's plan starts an Internal flow."""
     draft = usable({"dact": dact}, {"dact": "list_bookings"})
     assert names(draft) == ["list_bookings"]
     assert len(draft.problems) == 1

@@ -22,8 +22,12 @@ from tests.domains.mailroom.services import Mailroom
 from tests.unit.res.hostile import PAYLOADS
 
 MAILROOM = load_domain(Path(__file__).parents[2] / "domains" / "mailroom")
-SYSTEM1 = System1.for_domain(MAILROOM.domain)
 ALLOWED = {"p", "br", "ul", "ol", "li"}
+
+
+@cache
+def system1() -> System1:
+    return System1.for_domain(MAILROOM.domain)
 
 
 class Page(HTMLParser):
@@ -75,7 +79,7 @@ TOOL = HostilePage("")
 
 @cache
 def simulate() -> Simulator:
-    return Simulator.of(MAILROOM, system1=SYSTEM1, services={"Mailroom": TOOL})
+    return Simulator.of(MAILROOM, system1=system1(), services={"Mailroom": TOOL})
 
 
 def assert_harmless(message: str, said: str) -> None:

@@ -80,6 +80,7 @@ async def test_one_missing_value_is_asked_for_in_words(tmp_path: Path) -> None:
 
 
 async def test_a_confirmation_offers_yes_and_no() -> None:
+    """RS-2"""
     turn = await converse().say("Book a flight from Oslo to Madrid tomorrow")
 
     assert turn["interaction"]["kind"] == "confirmation"
@@ -99,6 +100,7 @@ async def test_what_often_comes_next_is_offered_and_can_be_taken() -> None:
 
 
 async def test_tasks_to_come_back_to_are_offered() -> None:
+    """IR-2"""
     talk = converse()
     for text in ("Book a flight to Madrid", "cancel my booking", "check the status of a flight"):
         await talk.say(text)

@@ -8,8 +8,9 @@ import pytest
 
 from internal_flows.catalogue import Catalogue
 from orchestrator.errors import InputTooLarge, InvalidInput
+from orchestrator.turns.submission import MAX_INPUT_BYTES
 from workers.starting import MAX_START_BYTES, read_start
-from workers.submission import MAX_TEXT_BYTES, parse_request
+from workers.submission import parse_request
 
 
 def deep(levels: int) -> Any:
@@ -20,19 +21,26 @@ def deep(levels: int) -> Any:
 
 
 @pytest.mark.parametrize(
-    "payload",
-    ["x" * MAX_TEXT_BYTES, list(range(MAX_TEXT_BYTES)), deep(65), deep(300)],
-    ids=["long", "wide", "deep", "very deep"],
+    ("payload", "code"),
+    [
+        ("x" * MAX_INPUT_BYTES, "input_too_large"),
+        (list(range(MAX_INPUT_BYTES)), "input_too_large"),
+        (deep(65), "invalid_input"),
+        (deep(300), "invalid_input"),
+        (deep(5000), "invalid_input"),
+        ({1, 2}, "invalid_input"),
+    ],
+    ids=["long", "wide", "deep", "very deep", "deeper than can be encoded", "no JSON"],
 )
-def test_an_action_is_bounded(payload: Any) -> None:
-    with pytest.raises(InputTooLarge) as refusal:
+def test_an_action_is_bounded(payload: Any, code: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
         parse_request({"session_id": "s", "action": {"name": "choose", "payload": payload}})
-    assert refusal.value.field == "action"
+    assert (refusal.value.code, refusal.value.field) == (code, "body")
 
 
 def test_a_text_is_bounded() -> None:
     with pytest.raises(InputTooLarge):
-        parse_request({"session_id": "s", "text": "x" * (MAX_TEXT_BYTES + 1)})
+        parse_request({"session_id": "s", "text": "x" * (MAX_INPUT_BYTES + 1)})
 
 
 @pytest.mark.parametrize(
@@ -53,7 +61,7 @@ def test_what_is_malformed_is_named(arguments: dict[str, Any], field: str) -> No
 
 def test_an_ordinary_action_is_taken() -> None:
     request = parse_request({"session_id": "s", "action": {"name": "choose", "payload": {"row": 3}}})
-    assert request.to_submission("travel").input.action == {"name": "choose", "payload": {"row": 3}}
+    assert request.for_inbox("travel").input.action == {"name": "choose", "payload": {"row": 3}}
 
 
 @pytest.mark.parametrize(

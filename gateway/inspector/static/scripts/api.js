@@ -33,7 +33,7 @@ export class Api {
     else sessionStorage.setItem(STORED_KEY, this.key);
   }
 
-  /** A response of the gateway; as long as it is 401 the user is asked for a key, unless he gives none. */
+  /** A response of the gateway; as long as it is 401 the user is asked for a key, unless they give none. */
   async request(path, options = {}) {
     for (;;) {
       const tried = this.key;

@@ -1,0 +1,120 @@
+"""Authorisation: rules by route, and the owner of what a path names (RT-22).
+
+A caller that is one user gets nothing that is not named here: a new route is closed to users until it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from starlette.requests import HTTPConnection
+
+from orchestrator.errors import Forbidden
+from orchestrator.ports.approvals import Approvals
+from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.runs import Runs
+from orchestrator.ports.sessions import Sessions
+from orchestrator.turns.access import Caller
+from orchestrator.types import SessionId, TurnId
+
+OPERATORS_ONLY: Final = frozenset(
+    {
+        ("POST", "/v1/turns/{turn_id}/retry"),
+        ("POST", "/v1/turns/{turn_id}/drop"),
+        ("GET", "/v1/turns/{turn_id}/journal"),
+        ("POST", "/v1/runs"),
+        ("POST", "/v1/runs/{run_id}/cancel"),
+        ("POST", "/v1/runs/{run_id}/redo"),
+        ("GET", "/v1/webhooks"),
+        ("POST", "/v1/webhooks"),
+        ("POST", "/v1/webhooks/secret"),
+        ("GET", "/v1/webhooks/failing"),
+        ("DELETE", "/v1/webhooks/{webhook_id}"),
+        ("POST", "/v1/webhooks/{webhook_id}/retry"),
+        ("GET", "/metrics"),
+    }
+)
+
+FOR_EVERYBODY: Final = frozenset(
+    {
+        ("POST", "/v1/sessions"),  # for themselves
+        ("GET", "/v1/sessions"),  # their own
+        ("GET", "/v1/whoami"),
+        ("GET", "/v1/inspector"),
+        ("POST", "/v1/tickets"),
+    }
+)
+
+# A user lists those of one session of their own, which the query has to name.
+LISTS: Final = frozenset({("GET", "/v1/turns"), ("GET", "/v1/approvals"), ("GET", "/v1/runs")})
+
+# A user reads their own and those for everybody; what everybody reads is written by backends.
+DOCUMENTS: Final = frozenset(
+    {("GET", "/v1/documents"), ("GET", "/v1/documents/search"), ("GET", "/v1/documents/{document_id}")}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """Where the owner of a session, turn, approval or run is looked up."""
+
+    sessions: Sessions
+    inbox: Inbox
+    approvals: Approvals
+    runs: Runs
+
+
+async def authorise(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
+    """Check that the caller may make this request.
+
+    Raises Forbidden, or NotFound where even the existence of a thing is none of the caller's business.
+    """
+    route = route_of(connection)
+    if route in OPERATORS_ONLY:
+        caller.require_operator()
+    if caller.only_user is None or route in FOR_EVERYBODY:
+        return
+    if route in DOCUMENTS:
+        if {*connection.query_params.getlist("user_id")} - {caller.only_user}:
+            raise Forbidden("You can read your own documents and those for everybody.")
+        return
+    if route in LISTS:
+        named = connection.query_params.getlist("session_id")
+        if len(named) != 1:
+            raise Forbidden("Name one of your sessions: add `session_id` to the query.")
+        await _require_session(owners, caller, SessionId(named[0]))
+        return
+    await _require_named(connection, owners, caller)
+
+
+def route_of(connection: HTTPConnection) -> tuple[str, str]:
+    """The method and the path's template; a WebSocket counts as GET."""
+    route = connection.scope.get("route")
+    return connection.scope.get("method", "GET"), getattr(route, "path", connection.url.path)
+
+
+async def _require_named(connection: HTTPConnection, owners: Owners, caller: Caller) -> None:
+    """Check that what the path names is the caller's own."""
+    match connection.path_params:
+        case {"session_id": str(session_id)}:
+            await _require_session(owners, caller, SessionId(session_id))
+        case {"turn_id": str(turn_id)}:
+            turn = await owners.inbox.turn(caller.tenant_id, TurnId(turn_id))
+            await _require_session(owners, caller, turn.session_id)
+        case {"approval_id": str(approval_id)}:
+            approval = await owners.approvals.get(caller.tenant_id, approval_id)
+            await _require_session(owners, caller, approval.session_id)
+        case {"run_id": str(run_id)}:
+            run = await owners.runs.get(caller.tenant_id, run_id)
+            if run.session_id is None:
+                raise Forbidden("This run belongs to no session; only operators may look at it.")
+            await _require_session(owners, caller, SessionId(run.session_id))
+        case {"user_id": str(user_id)} if user_id == caller.only_user:
+            return
+        case _:
+            raise Forbidden("Your key or token reaches your own sessions only.")
+
+
+async def _require_session(owners: Owners, caller: Caller, session_id: SessionId) -> None:
+    caller.require_owner(session_id, await owners.sessions.owner(caller.tenant_id, session_id))

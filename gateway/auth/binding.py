@@ -1,0 +1,36 @@
+"""Where the gateway may listen: other machines may reach it only when it authenticates callers (RT-22)."""
+
+from __future__ import annotations
+
+import ipaddress
+
+from orchestrator.errors import ConfigurationError, Problem
+from orchestrator.settings import Settings
+
+
+def requires_callers(settings: Settings) -> bool:
+    """Decide if every caller has to authenticate; settings for tokens ask for that as well."""
+    return settings.auth == "required" or settings.jwt_key is not None or settings.jwt_jwks is not None
+
+
+def require_safe_host(host: str, *, authenticated: bool) -> None:
+    """Raises ConfigurationError for an address that other machines reach, when nobody authenticates."""
+    if authenticated or is_loopback(host):
+        return
+    raise ConfigurationError(
+        [
+            Problem(
+                "PARLEY_AUTH",
+                f"is not `required`, so the gateway will not listen on {host}, where other machines reach it:"
+                " set PARLEY_AUTH=required and make a key with `parley keys create`, or listen on 127.0.0.1",
+            )
+        ]
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Decide if only this machine reaches what listens there."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,172 @@
+"""The dependencies of the routes: the ports in groups, bound once per process, and the caller of a request."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from fastapi import Depends
+from starlette.requests import HTTPConnection
+
+from gateway.auth.authentication import Access
+from gateway.auth.authorisation import Owners
+from gateway.flows import KnownFlows
+from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.event_feed import EventFeed, Leave
+from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.errors import Unavailable
+from orchestrator.memory.business_context import BusinessContext
+from orchestrator.ports.approvals import Approvals
+from orchestrator.ports.archive import Archive
+from orchestrator.ports.effects import Effects
+from orchestrator.ports.feedback import FeedbackStore
+from orchestrator.ports.inbox import Inbox
+from orchestrator.ports.preferences import PreferenceStore
+from orchestrator.ports.pressure import Pressure
+from orchestrator.ports.runs import NewRun, Runs, Started
+from orchestrator.ports.scratchpad import Scratchpad
+from orchestrator.ports.sessions import Sessions
+from orchestrator.ports.standing import ReadStanding
+from orchestrator.ports.wakeup import Wakeup
+from orchestrator.ports.webhooks import Webhooks
+from orchestrator.telemetry import RecordSignal
+from orchestrator.turns.access import Caller
+from orchestrator.turns.turn import FINISHED, Receipt, Submission, TurnRecord
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+
+# Wait up to so many seconds for a turn to finish; the record as it then is.
+Waiter = Callable[[TenantId, SessionId, TurnId, float], Awaitable[TurnRecord]]
+
+
+@dataclass(frozen=True, slots=True)
+class TurnServices:
+    """The inbox, and the workers that empty it."""
+
+    inbox: Inbox
+    wakeup: Wakeup
+    wait: Waiter
+
+    async def submit(self, submission: Submission) -> Receipt:
+        """Accept a turn, and wake a worker unless it is the repetition of one that has finished."""
+        receipt = await self.inbox.submit(submission)
+        if receipt.status not in FINISHED:
+            await self.wakeup.offer(submission.session_id)
+        return receipt
+
+
+@dataclass(frozen=True, slots=True)
+class SessionServices:
+    """Sessions, and what their turns have left behind."""
+
+    store: Sessions
+    domains: DomainRegistry
+    events: EventFeed
+    archive: Archive
+    effects: Effects
+    scratchpad: Scratchpad
+    pages: FramePages
+
+
+@dataclass(frozen=True, slots=True)
+class RunServices:
+    """Runs of Internal flows. `notify_workers` never raises: workers look for started runs anyway."""
+
+    store: Runs
+    flows: KnownFlows
+    load: Pressure
+    notify_workers: Callable[[Started], Awaitable[None]]
+
+    async def start(self, run: NewRun) -> Started:
+        """Store a run and wake a worker for it."""
+        started = await self.store.start((run,))
+        await self.notify_workers(started)
+        return started
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryServices:
+    """Memory beyond a session: documents and preferences."""
+
+    context: BusinessContext
+    preferences: PreferenceStore
+
+
+@dataclass(frozen=True, slots=True)
+class Operations:
+    """The health and the figures of the system.
+
+    `probe` names what is not ready, and why; empty when all is well. `circuits` lists models that workers
+    do not ask at present. `flower_url` is where people find Flower, for a link.
+    """
+
+    probe: Callable[[], Awaitable[dict[str, str]]]
+    circuits: Callable[[], Awaitable[list[JsonObject]]]
+    stats: ReadStanding
+    record_signal: RecordSignal
+    flower_url: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dependencies:
+    """All of them; a route takes the groups that it uses by `TheTurns`, `TheSessions` …"""
+
+    turns: TurnServices
+    sessions: SessionServices
+    runs: RunServices
+    memory: MemoryServices
+    operations: Operations
+    approvals: Approvals
+    feedback: FeedbackStore
+    webhooks: Webhooks | None = None
+    access: Access = field(default_factory=Access)
+
+    @property
+    def owners(self) -> Owners:
+        return Owners(self.sessions.store, self.turns.inbox, self.approvals, self.runs.store)
+
+
+def dependencies_of(connection: HTTPConnection) -> Dependencies:
+    return connection.app.state.dependencies
+
+
+def leave_of(access: Access, caller: Caller) -> Leave:
+    """Permission to listen for as long as the caller's credentials hold."""
+    return Leave(lambda: access.holds(caller), access.recheck_every_s)
+
+
+def _part(name: str) -> Any:
+    def get_part(connection: HTTPConnection) -> Any:
+        return getattr(dependencies_of(connection), name)
+
+    return Depends(get_part)
+
+
+def _webhooks(connection: HTTPConnection) -> Webhooks:
+    webhooks = dependencies_of(connection).webhooks
+    if webhooks is None:
+        raise Unavailable("This gateway keeps no webhooks.")
+    return webhooks
+
+
+def _caller(connection: HTTPConnection) -> Caller:
+    """The caller, identified by `gateway.guard` before any route runs."""
+    return connection.state.caller
+
+
+def _tenant(connection: HTTPConnection) -> TenantId:
+    return _caller(connection).tenant_id
+
+
+TheDependencies = Annotated[Dependencies, Depends(dependencies_of)]
+TheTurns = Annotated[TurnServices, _part("turns")]
+TheSessions = Annotated[SessionServices, _part("sessions")]
+TheRuns = Annotated[RunServices, _part("runs")]
+TheMemory = Annotated[MemoryServices, _part("memory")]
+TheOperations = Annotated[Operations, _part("operations")]
+TheApprovals = Annotated[Approvals, _part("approvals")]
+TheFeedback = Annotated[FeedbackStore, _part("feedback")]
+TheAccess = Annotated[Access, _part("access")]
+TheWebhooks = Annotated[Webhooks, Depends(_webhooks)]
+TheCaller = Annotated[Caller, Depends(_caller)]
+TheTenant = Annotated[TenantId, Depends(_tenant)]

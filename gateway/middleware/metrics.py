@@ -1,0 +1,35 @@
+"""Measures requests by their route's template and status; never by their path, which names sessions."""
+
+from __future__ import annotations
+
+import time
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from orchestrator.telemetry.metrics import HTTP_SECONDS
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
+OTHER: Final = "other"  # addresses that no route answers, and unknown methods
+
+
+class RequestMetrics:
+    """Observe the time until an answer began; the end of a stream is the client's doing."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        began = time.perf_counter()
+
+        async def observe_and_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                method = scope["method"] if scope["method"] in METHODS else OTHER
+                route = getattr(scope.get("route"), "path", OTHER)
+                HTTP_SECONDS.labels(method, route, message["status"]).observe(time.perf_counter() - began)
+            await send(message)
+
+        await self.app(scope, receive, observe_and_send)

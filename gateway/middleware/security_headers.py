@@ -1,0 +1,50 @@
+"""Security headers of every answer, and the bound on the headers of a request."""
+
+from __future__ import annotations
+
+from starlette.datastructures import MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from gateway.problems import problem
+from orchestrator.errors import InputTooLarge
+
+MAX_HEADERS = 100
+ALWAYS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+OF_DATA = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; frame-ancestors 'none'",
+}
+
+
+class SecurityHeaders:
+    """Add security headers to every answer; a route's own go before them."""
+
+    def __init__(self, app: ASGIApp, *, shared: bool = False) -> None:
+        """Args: `shared`: pages of other origins are allowed to read."""
+        self.app = app
+        self._always = {**ALWAYS, **({"Cross-Origin-Resource-Policy": "cross-origin"} if shared else {})}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+
+        async def add_and_send(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                kind = headers.get("content-type", "")
+                data = kind.startswith(("application/json", "application/problem+json", "text/event-stream"))
+                for name, value in {**self._always, **(OF_DATA if data else {})}.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        if len(scope["headers"]) > MAX_HEADERS:
+            detail = f"A request may have at most {MAX_HEADERS} headers."
+            await problem(431, InputTooLarge.code, detail, field="headers")(scope, receive, add_and_send)
+            return
+        await self.app(scope, receive, add_and_send)

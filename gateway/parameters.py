@@ -1,0 +1,11 @@
+"""Query and path parameters that several routes have."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from fastapi import Query
+
+Limit = Annotated[int, Query(ge=1, le=1000)]
+Number = Annotated[int, Query(ge=0, le=2**53)]
+Before = Annotated[int | None, Query(ge=1, le=2**53, description="Only turns with a lower `seq`.")]

@@ -1,0 +1,244 @@
+"""Bodies of requests that only HTTP knows; a turn's is `orchestrator.turns.submission`."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+
+from orchestrator.dialogue.labels import Label
+from orchestrator.dialogue.validation import is_bounded_json
+from orchestrator.ports.preferences import LONGEST_TEXT, MOST_PREFERENCES, PreferenceKind, Source
+from orchestrator.turns.feedback import Rating
+from orchestrator.turns.submission import (
+    NO_NUL,
+    Action,
+    AnyJson,
+    IdempotencyKey,
+    Identifier,
+    PlainText,
+    RequestBody,
+    TurnRequest,
+)
+from orchestrator.turns.turn import IfBusy
+
+_PORT = r"6553[0-5]|655[0-2][0-9]|65[0-4][0-9]{2}|6[0-4][0-9]{3}|[1-5][0-9]{4}|[0-9]{1,4}"
+_SIX = r"[0-9A-Fa-f]{1,4}"
+_HOST = (
+    r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?"
+    rf"|\[(::1|({_SIX}:){{7}}{_SIX}|({_SIX}:){{1,3}}(:{_SIX}){{1,4}})\])"
+)
+# Without user, password and fragment.
+WebAddress = Annotated[
+    str,
+    StringConstraints(max_length=2048, pattern=rf'^https?://{_HOST}(:({_PORT}))?([/?][!"$-~]*)?$'),
+]
+PreferenceKey = Annotated[
+    str, StringConstraints(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9_.*:-]+$")
+]
+PreferenceText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, pattern=NO_NUL)]
+DomainName = Annotated[str, StringConstraints(max_length=128, pattern=NO_NUL)]
+Title = Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)]
+
+
+class NewSession(RequestBody):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"domain": "travel", "user_id": "ada"}]})
+
+    domain: Annotated[str, StringConstraints(min_length=1, max_length=128)] | None = None
+    session_id: Identifier | None = None
+    user_id: Identifier | None = None
+    tenant_id: Identifier | None = None
+    if_busy: IfBusy = IfBusy.ENQUEUE
+    webhook: WebAddress | None = None
+
+
+class NewWebhook(RequestBody):
+    """`events`: types of durable events; all of them when left out."""
+
+    url: WebAddress
+    session_id: Identifier | None = None
+    events: Annotated[list[Identifier], Field(min_length=1, max_length=32)] | None = None
+
+
+class ApprovalDecision(RequestBody):
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"decision": "grant", "reason": "within the budget"}]}
+    )
+
+    decision: Literal["grant", "deny"]
+    reason: Annotated[str, StringConstraints(max_length=1000, pattern=NO_NUL)] | None = None
+    decided_by: Identifier | None = None
+
+
+class Rollback(RequestBody):
+    model_config = ConfigDict(json_schema_extra={"examples": [{"epoch": 3}]})
+
+    epoch: Annotated[int, Field(ge=0, le=2**53)]
+
+
+class NewRunBody(RequestBody):
+    """A run of an Internal flow; without a session for flows that need none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={"examples": [{"flow": "summarize_session", "session_id": "session_1"}]}
+    )
+
+    flow: Identifier
+    session_id: Identifier | None = None
+    inputs: Annotated[list[AnyJson], Field(max_length=100_000, default_factory=list[AnyJson])]
+    options: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])
+    parameters: dict[str, AnyJson] = Field(default_factory=dict[str, AnyJson])
+
+
+class Correction(RequestBody):
+    """The right answer; any part of it."""
+
+    reply: Annotated[str, StringConstraints(min_length=1, max_length=10_000, pattern=NO_NUL)] | None = None
+    dact: Identifier | None = None
+    slots: dict[str, AnyJson] | None = None
+
+
+class NewFeedback(RequestBody):
+    """A thumb, words, or what would have been right; at least one of them."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": [name], "properties": {name: {"not": {"type": "null"}}}}
+                for name in ("rating", "comment", "correction")
+            ],
+            "examples": [
+                {"rating": "up"},
+                {
+                    "rating": "down",
+                    "comment": "I meant Friday.",
+                    "correction": {"slots": {"date": "2026-12-04"}},
+                },
+            ],
+        }
+    )
+
+    rating: Rating | None = None
+    comment: Annotated[str, StringConstraints(min_length=1, max_length=4000, pattern=NO_NUL)] | None = None
+    correction: Correction | None = None
+    author: Identifier | None = None
+
+    @model_validator(mode="after")
+    def _says_something(self) -> NewFeedback:
+        if self.rating is None and self.comment is None and self.correction is None:
+            raise ValueError("give rating, comment or correction")
+        return self
+
+
+class DocumentBody(RequestBody):
+    """A document. Without `domain` it is for all domains, without `user_id` for everybody of the tenant."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "title": "Baggage",
+                    "text": "# Baggage\n\nOne cabin bag of up to 8 kg is free.",
+                    "domain": "travel",
+                }
+            ]
+        },
+    )
+
+    text: PlainText
+    title: Title = ""
+    domain: DomainName = ""
+    user_id: Identifier | None = None
+    labels: Annotated[list[Label], Field(max_length=8)] = Field(
+        default_factory=list[Label], description="What must not simply go out again once it was read."
+    )
+
+
+class PreferenceBody(RequestBody):
+    """`key`: ``*.slot`` or ``flow.slot`` for a rule with its value; anything else for a note in words.
+
+    The other members of an answer (source, origin, labels, time) may come back with it, and are kept as far
+    as they are about its provenance.
+    """
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["value"], "properties": {"value": {"not": {"type": "null"}}}},
+                {"required": ["text"], "properties": {"text": {"pattern": r"\S"}}},
+            ]
+        },
+    )
+
+    key: PreferenceKey
+    kind: PreferenceKind = PreferenceKind.RULE
+    value: JsonValue = None
+    text: PreferenceText = ""
+    source: Source = Source.EXPLICIT
+    labels: Annotated[list[Label], Field(max_length=8)] = Field(default_factory=list[Label])
+    origin: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
+    updated_at: str | None = None
+
+    @model_validator(mode="after")
+    def _has_content(self) -> PreferenceBody:
+        if self.value is None and not self.text.strip():
+            raise ValueError("give a value or a text")
+        if not is_bounded_json(self.value) or not is_bounded_json(self.origin):
+            raise ValueError("the value is too large or too deeply nested")
+        return self
+
+
+class PreferencesBody(RequestBody):
+    """Everything that shall be remembered: what is left out is forgotten."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "examples": [
+                {
+                    "preferences": [
+                        {"key": "*.seat_position", "value": "aisle", "text": "prefers aisle seats"},
+                        {"key": "note.diet", "kind": "note", "text": "eats no meat"},
+                    ]
+                }
+            ]
+        },
+    )
+
+    preferences: Annotated[list[PreferenceBody], Field(max_length=MOST_PREFERENCES)]
+
+
+def _name_alone(action: Any) -> Any:
+    return {"name": action} if isinstance(action, str) else action
+
+
+class SocketMessage(RequestBody):
+    """A message that a client sends over a WebSocket; one of the first three at least.
+
+    `dialogueAct`: the dact of a flow to start; `lastAction`: what the user did instead of writing.
+    """
+
+    currentMessage: PlainText | None = None  # noqa: N815  # the name is a contract
+    dialogueAct: Identifier | None = None  # noqa: N815
+    lastAction: Annotated[Action, BeforeValidator(_name_alone)] | None = None  # noqa: N815
+    conversation_id: str | None = None
+    idempotency_key: IdempotencyKey | None = None
+
+    @model_validator(mode="after")
+    def _something_to_do(self) -> SocketMessage:
+        if self.currentMessage is None and self.dialogueAct is None and self.lastAction is None:
+            raise ValueError("give currentMessage, lastAction or dialogueAct")
+        return self
+
+    def turn_request(self) -> TurnRequest:
+        """The turn: what was written comes first; else what was done; else the dialogue act that is wanted."""
+        if self.currentMessage is not None:
+            return TurnRequest(text=self.currentMessage, idempotency_key=self.idempotency_key)
+        action = self.lastAction or Action(name="start_flow", payload={"dact": self.dialogueAct})
+        return TurnRequest(action=action, idempotency_key=self.idempotency_key)
+
+
+def schema_of(body: type[RequestBody]) -> dict[str, Any]:
+    """The schema of a body that a route reads by itself; its parts are those of the whole document."""
+    schema = body.model_json_schema(ref_template="#/components/schemas/{model}")
+    schema.pop("$defs", None)
+    return schema

@@ -1,0 +1,1 @@
+"""Response models: what each call answers, as FastAPI serialises and documents it."""

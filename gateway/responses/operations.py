@@ -1,0 +1,53 @@
+"""Answers about the gateway itself: problems, health, who the caller is."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from gateway.responses.common import JsonMap, ResponseModel
+from orchestrator.turns.access import Scope
+
+
+class Problem(ResponseModel):
+    """An error, as problem details (RFC 9457). `code` is stable; `detail` says what to do."""
+
+    type: str = Field(examples=["about:blank"])
+    title: str = Field(examples=["Not Found"])
+    status: int = Field(examples=[404])
+    code: str = Field(examples=["not_found"])
+    detail: str = Field(examples=["There is no session 'nowhere'."])
+    field: str | None = Field(default=None, description="What is wrong, where input is (422, 413).")
+    errors: list[JsonMap] | None = Field(default=None, description="All mistakes of a malformed request.")
+
+
+class Alive(ResponseModel):
+    status: Literal["live"]
+
+
+class Ready(ResponseModel):
+    status: Literal["ready"]
+    models_down: list[JsonMap]
+
+
+class InspectorFacts(ResponseModel):
+    tenant_id: str
+    domains: list[str]
+    default_domain: str
+    flower_url: str | None
+
+
+class Whoami(ResponseModel):
+    """The caller as the gateway knows them."""
+
+    tenant_id: str
+    user_id: str | None
+    name: str
+    scopes: list[Scope]
+    known: bool = Field(description="False where callers do not authenticate.")
+
+
+class Ticket(ResponseModel):
+    ticket: str = Field(description="Goes into an address as `?access_token=…`.")
+    expires_in: int = Field(description="Seconds.")

@@ -1,0 +1,71 @@
+"""Answers about runs of Internal flows."""
+
+from __future__ import annotations
+
+from pydantic import Field, JsonValue
+
+from gateway.responses.common import ResponseModel, Timestamp
+from orchestrator.ports.run_status import ItemStatus, Phase, RedoStanding, RunStatus
+
+
+class Progress(ResponseModel):
+    total: int
+    done: int
+    skipped: int
+    failed: int
+
+
+class Run(ResponseModel):
+    run_id: str
+    tenant_id: str
+    flow: str
+    status: RunStatus
+    phase: Phase
+    chain_id: str
+    graph_id: str
+    session_id: str | None
+    redo_count: int | None
+    redo: RedoStanding
+    progress: Progress
+    closing: JsonValue
+    reason: str | None
+    error: str | None
+    attempts: int
+    created_at: Timestamp | None
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    successors: list[str]
+
+
+class RunInChain(Run):
+    chain: list[str]
+
+
+class RunDebt(ResponseModel):
+    """`session_id`: null for runs without a session."""
+
+    session_id: str | None
+    runs: int
+    oldest_s: float
+
+
+class HousekeepingDebt(ResponseModel):
+    """`turn_wait_s`: what turns of the last seconds waited for a worker, the 95th percentile."""
+
+    turn_wait_s: float
+    sessions: list[RunDebt]
+
+
+class StartedRun(ResponseModel):
+    run_id: str
+    joined: bool = Field(default=False, description="It was at work on the session already.")
+
+
+class RunItem(ResponseModel):
+    position: int
+    status: ItemStatus
+    input: JsonValue
+    output: JsonValue
+    reason: str | None
+    error: str | None
+    attempts: int

@@ -1,0 +1,128 @@
+"""Answers about sessions, and what their turns have left behind."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, JsonValue
+
+from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional
+from orchestrator.ports.scratchpad import EntryKind
+from orchestrator.turns.effect import LedgerStatus
+from orchestrator.turns.step import StepStatus
+from orchestrator.turns.turn import IfBusy
+
+
+def _name_status(closed: bool) -> str:
+    return "closed" if closed else "open"
+
+
+def _data_of(result: Any) -> Any:
+    return None if result is None else result.get("data")
+
+
+class Session(ResponseModel):
+    session_id: str
+    tenant_id: str
+    user_id: str | None
+    domain: str
+    epoch: int
+    status: Annotated[Literal["open", "closed"], BeforeValidator(_name_status)] = Field(
+        validation_alias="closed"
+    )
+    pending: int
+    if_busy: IfBusy
+    created_at: Timestamp
+    updated_at: Timestamp
+    state: JsonMap | None = optional("The working state, where one session is read.")
+
+
+class State(ResponseModel):
+    epoch: int
+    state: JsonMap | None
+
+
+class Utterance(ResponseModel):
+    turn_id: str
+    seq: int
+    role: Literal["user", "agent", "system"]
+    form: str
+    content: str
+    at: Timestamp
+
+
+class Event(ResponseModel):
+    """The data of a server-sent event; `number` is null for what is only sent live."""
+
+    type: str
+    turn_id: str | None
+    payload: JsonMap
+    number: int | None
+
+
+class Effect(ResponseModel):
+    tool_id: str
+    arguments: JsonMap
+    status: LedgerStatus
+    flow_id: str
+    turn_id: str
+    slots: JsonMap
+    result: Annotated[JsonValue, BeforeValidator(_data_of)]
+    fingerprint: str
+    idempotency_key: str
+    at: Timestamp | None
+
+
+class Plan(ResponseModel):
+    plan_id: str
+    dact: str
+    goal: str
+    state: str
+    reason: str | None
+    revision: int
+    turn_id: str
+    at: Timestamp
+    steps: list[JsonMap]
+    revisions: list[JsonMap]
+
+
+class Frame(ResponseModel):
+    frame_id: str
+    flow_id: str
+    turn_id: str
+    display_type: str
+    display_name: str
+    data: JsonValue
+    source: list[str]
+    table_id: str | None
+    rows: int | None
+    at: Timestamp
+
+
+class FramePage(ResponseModel):
+    frame_id: str
+    page: int
+    pages: int
+    row_count: int
+    rows: list[JsonValue]
+
+
+class Note(ResponseModel):
+    entry_id: str
+    flow: str
+    origin: str
+    kind: EntryKind
+    text: str | None
+    data: JsonValue
+    epoch: int
+    labels: list[str]
+    at: float
+
+
+class JournalStep(ResponseModel):
+    turn_id: str
+    key: str
+    kind: str
+    status: StepStatus
+    request_hash: str
+    at: Timestamp

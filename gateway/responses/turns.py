@@ -1,0 +1,112 @@
+"""Answers about turns: receipts, results, journals, feedback."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AliasPath, BeforeValidator, Field
+
+from gateway.responses.common import JsonMap, ResponseModel, Timestamp, optional
+from gateway.responses.sessions import JournalStep
+from orchestrator.telemetry import SignalType
+from orchestrator.turns.feedback import Rating
+from orchestrator.turns.turn import TurnStatus
+
+
+def _none_if_empty(correction: JsonMap) -> JsonMap | None:
+    return correction or None
+
+
+class Receipt(ResponseModel):
+    """A turn that was accepted: it is stored, and will be answered."""
+
+    turn_id: str
+    seq: int
+    status: TurnStatus
+    position: int
+
+
+class StackedFlow(ResponseModel):
+    dact: str = Field(examples=["book_flight"])
+    state: str = Field(examples=["Active"])
+    reason: str | None
+    slots: JsonMap = Field(examples=[{"origin": "OSL", "destination": "MAD"}])
+
+
+class ToolCall(ResponseModel):
+    tool_id: str
+    arguments: JsonMap
+    status: str
+
+
+class Turn(ResponseModel):
+    """A turn; parts that are not known yet are empty."""
+
+    session_id: str = Field(examples=["session_1"])
+    turn_id: str = Field(examples=["turn_1"])
+    seq: int
+    epoch: int | None
+    status: TurnStatus
+    text: str | None = Field(examples=["Book a flight from Oslo to Madrid"])
+    reply: str | None = Field(examples=["On which day?"])
+    flows: list[StackedFlow]
+    completed: list[str]
+    tools: list[ToolCall]
+    frame: JsonMap | None
+    actions: list[JsonMap]
+    interaction: JsonMap = Field(
+        description="How the open question is answered.", examples=[{"kind": "none"}]
+    )
+    code_snippet: JsonMap | None
+    properties: JsonMap = Field(
+        description="How the answer came about.",
+        examples=[{"templates": ["book_flight"], "naturalized": False, "streamed": False}],
+    )
+    ambiguity: JsonMap | None = Field(examples=[{"level": "specific", "slot": "date", "flow_id": "flow_1"}])
+    flags: JsonMap = Field(examples=[{"keep_going": False}])
+    duration_ms: float | None = Field(examples=[2.1])
+    error: str | None = optional("Why it failed, where it did.")
+
+
+class TimedTurn(Turn):
+    attempts: int
+    accepted_at: Timestamp | None
+    started_at: Timestamp | None
+    finished_at: Timestamp | None
+    waited_ms: float | None
+    ran_ms: float | None
+
+
+class TurnSignal(ResponseModel):
+    """One observed fact about a turn; what `payload` holds depends on the type."""
+
+    id: str
+    source: str
+    type: SignalType
+    time: Timestamp
+    flow_id: str | None = optional("The flow that it concerns.")
+    prompt_version: str | None = optional("Of the prompt that it concerns.")
+    payload: JsonMap
+
+
+class TurnJournal(ResponseModel):
+    """`steps` in the order in which they were written last, `signals` as they came."""
+
+    turn_id: str
+    session_id: str
+    status: TurnStatus
+    steps: list[JournalStep]
+    signals: list[TurnSignal]
+
+
+class Feedback(ResponseModel):
+    feedback_id: str
+    session_id: str
+    turn_id: str
+    rating: Rating | None = Field(validation_alias=AliasPath("feedback", "rating"))
+    comment: str | None = Field(validation_alias=AliasPath("feedback", "comment"))
+    correction: Annotated[JsonMap | None, BeforeValidator(_none_if_empty)] = Field(
+        validation_alias=AliasPath("feedback", "correction")
+    )
+    author: str | None = Field(validation_alias=AliasPath("feedback", "author"))
+    at: Timestamp

@@ -1,0 +1,46 @@
+"""Answers about webhooks and what fails of them."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from gateway.responses.common import ResponseModel, Timestamp
+
+
+def _name_status(given_up_at: datetime | None) -> str:
+    return "retrying" if given_up_at is None else "given_up"
+
+
+class Webhook(ResponseModel):
+    webhook_id: str
+    session_id: str | None = Field(description="Null: all sessions of the tenant.")
+    url: str
+    events: list[str] | None = Field(description="Null: all durable events.")
+    created_at: Timestamp | None
+
+
+class WebhookSecret(ResponseModel):
+    secret: str
+
+
+class FailingFeed(ResponseModel):
+    """One session's events that do not arrive at one webhook."""
+
+    webhook_id: str
+    session_id: str
+    status: Annotated[Literal["retrying", "given_up"], BeforeValidator(_name_status)] = Field(
+        validation_alias="given_up_at", description="A feed that was given up waits for an operator."
+    )
+    attempts: int
+    error: str | None
+    delivered: int
+    wanted: int
+    failing_since: Timestamp | None
+    given_up_at: Timestamp | None
+
+
+class RetriedFeeds(ResponseModel):
+    feeds: int

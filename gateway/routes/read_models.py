@@ -1,0 +1,110 @@
+"""Read models of what turns have left behind: frames and their pages, scratchpad, journal, turns with their times."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query
+
+from gateway.dependencies import TheSessions, TheTenant, TheTurns
+from gateway.parameters import Before, Limit
+from gateway.responses.common import documented, format_time
+from gateway.responses.sessions import Frame, FramePage, JournalStep, Note
+from gateway.responses.turns import TimedTurn
+from orchestrator.ports.scratchpad import EntryKind
+from orchestrator.turns.result import turn_object
+from orchestrator.turns.turn import TurnRecord, TurnStatus
+from orchestrator.types import JsonObject, SessionId, TurnId
+
+router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+
+
+def timed_turn(record: TurnRecord) -> JsonObject:
+    """The turn object with when it came, began and ended, and how long it waited and ran (ms)."""
+    return {
+        **turn_object(record),
+        "attempts": record.attempts,
+        "accepted_at": format_time(record.accepted_at),
+        "started_at": format_time(record.started_at),
+        "finished_at": format_time(record.finished_at),
+        "waited_ms": _between_ms(record.accepted_at, record.started_at),
+        "ran_ms": _between_ms(record.started_at, record.finished_at),
+    }
+
+
+def _between_ms(begin: datetime | None, end: datetime | None) -> float | None:
+    return None if begin is None or end is None else round((end - begin).total_seconds() * 1000, 3)
+
+
+@router.get("/{session_id}/turns", responses=documented(list[TimedTurn]))
+async def list_session_turns(
+    session_id: SessionId,
+    turns: TheTurns,
+    sessions: TheSessions,
+    tenant: TheTenant,
+    status: TurnStatus | None = None,
+    before: Before = None,
+    limit: Limit = 50,
+) -> list[JsonObject]:
+    """A session's turns with their times, newest first; page back with `before`."""
+    records = await turns.inbox.turns(
+        tenant, session_id=session_id, status=status, before=before, limit=limit
+    )
+    if not records:
+        await sessions.store.get(tenant, session_id)
+    return [timed_turn(record) for record in records]
+
+
+@router.get("/{session_id}/frames", responses=documented(list[Frame]))
+async def list_frames(session_id: SessionId, sessions: TheSessions, tenant: TheTenant) -> list[JsonObject]:
+    """The newest frame of each flow, newest first."""
+    return await sessions.archive.frames(tenant, session_id)
+
+
+@router.get("/{session_id}/frames/{frame_id}/page/{number}", responses=documented(FramePage))
+async def read_frame_page(
+    session_id: SessionId,
+    frame_id: str,
+    number: Annotated[int, Path(ge=1, le=2**31)],
+    sessions: TheSessions,
+    tenant: TheTenant,
+) -> JsonObject:
+    """One page of the table that a frame shows the beginning of: 512 rows, pages from 1."""
+    session = await sessions.store.get(tenant, session_id)
+    frame = await sessions.archive.frame(tenant, session_id, frame_id)
+    return await sessions.pages.page(
+        frame,
+        number,
+        domain=session.domain,
+        tenant_id=tenant,
+        session_id=session_id,
+        user_id=session.user_id,
+        now=time.time(),
+    )
+
+
+@router.get("/{session_id}/scratchpad", responses=documented(list[Note]))
+async def read_scratchpad(
+    session_id: SessionId,
+    sessions: TheSessions,
+    tenant: TheTenant,
+    kind: Annotated[list[EntryKind] | None, Query()] = None,
+) -> list[JsonObject]:
+    """The session's shared notes, the least recently used first; reading them here does not count as using."""
+    await sessions.store.get(tenant, session_id)
+    entries = await sessions.scratchpad.read(tenant, session_id, kinds=frozenset(kind or ()), touch=False)
+    return [entry.to_json() for entry in entries]
+
+
+@router.get("/{session_id}/journal", responses=documented(list[JournalStep]))
+async def read_journal(
+    session_id: SessionId,
+    sessions: TheSessions,
+    tenant: TheTenant,
+    turn_id: TurnId | None = None,
+    limit: Limit = 200,
+) -> list[JsonObject]:
+    """Model and tool calls of the session's turns, or of one, newest first; without what they said."""
+    return await sessions.archive.journal(tenant, session_id, turn_id=turn_id, limit=limit)

@@ -1,0 +1,75 @@
+"""The routes' dependencies over the real stores."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from gateway.auth.authentication import Access, Rates, TokenReader
+from gateway.auth.binding import requires_callers
+from gateway.dependencies import (
+    Dependencies,
+    MemoryServices,
+    Operations,
+    RunServices,
+    SessionServices,
+    TurnServices,
+)
+from gateway.flows import KnownFlows
+from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.adapters.postgres.archive import PostgresArchive
+from orchestrator.adapters.postgres.feedback import PostgresFeedback
+from orchestrator.adapters.postgres.standing import PostgresStanding
+from orchestrator.bootstrap import Ports, make_services, open_ports
+from orchestrator.settings import Settings
+from orchestrator.telemetry import log_signal
+
+
+@asynccontextmanager
+async def open_dependencies(
+    settings: Settings, tokens: TokenReader | None = None, flows: KnownFlows | None = None
+) -> AsyncGenerator[Dependencies]:
+    """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
+    async with open_ports(settings, tenant_bound=settings.row_security) as ports:
+        yield Dependencies(
+            turns=TurnServices(ports.inbox, ports.wakeup, ports.waiter.finished),
+            sessions=SessionServices(
+                store=ports.sessions,
+                domains=ports.domains,
+                events=ports.events,
+                archive=PostgresArchive(ports.database),
+                effects=ports.effects,
+                scratchpad=ports.scratchpad,
+                pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
+            ),
+            runs=RunServices(
+                store=ports.runs,
+                flows=flows or KnownFlows(settings.domain),
+                load=ports.pressure,
+                notify_workers=ports.messages.tell_of_runs,
+            ),
+            memory=MemoryServices(ports.context, ports.preferences),
+            operations=Operations(
+                probe=ports.probe,
+                circuits=ports.circuits.describe,
+                stats=PostgresStanding(ports.database),
+                record_signal=log_signal,
+                flower_url=settings.flower_url,
+            ),
+            approvals=ports.approvals,
+            feedback=PostgresFeedback(ports.database),
+            webhooks=ports.webhooks,
+            access=_access(settings, ports, tokens),
+        )
+
+
+def _access(settings: Settings, ports: Ports, tokens: TokenReader | None) -> Access:
+    return Access(
+        required=requires_callers(settings),
+        keys=ports.keys,
+        tokens=tokens,
+        tickets=ports.tickets,
+        limits=ports.request_limits,
+        rates=Rates(settings.caller_rate, settings.tenant_rate, settings.session_rate),
+        open_metrics=settings.open_metrics,
+    )

@@ -1,0 +1,72 @@
+"""Worker processes that are replaced as soon as they die: ``python -m tests.integration.chaos.replaced_workers COUNT``.
+
+Each is a real `WorkerProcess`, forked from a parent that has imported and trained everything, and opened
+nothing: a new one is there at once.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+from orchestrator.adapters.domain_folder import load_domain
+from orchestrator.adapters.postgres.records import PostgresRecords
+from orchestrator.agent.build import build_agent
+from orchestrator.bootstrap import Ports
+from orchestrator.domain.services import ServiceContext
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.settings import load_settings
+from orchestrator.types import SessionId, TenantId
+from tests.integration.chaos.dying import DyingAgent
+from workers.process import WorkerProcess
+
+SETTINGS = load_settings()
+LOADED = load_domain(SETTINGS.domain)
+SYSTEM1 = System1.for_domain(LOADED.domain)
+
+
+def build(name: str, ports: Ports) -> DyingAgent:
+    """The agent of the one domain, as `bootstrap` makes it, around what was trained already."""
+    assert name == LOADED.domain.name
+
+    def services(tenant_id: TenantId) -> dict[str, object]:
+        records = PostgresRecords(ports.database, tenant_id, name)
+        return {service: cls(ServiceContext(records)) for service, cls in LOADED.services.items()}
+
+    engineer = ports.models.engineer(LOADED.domain.config)
+    agent = build_agent(LOADED.domain, LOADED.policies, services, engineer=engineer, system1=SYSTEM1)
+    return DyingAgent(agent)
+
+
+def work() -> None:
+    """Take sessions until killed."""
+    process = WorkerProcess(SETTINGS, build)
+    while True:
+        process.run_session(SessionId("nobody"))
+
+
+def keep(count: int) -> None:
+    """Keep so many workers alive until told to stop."""
+    children: set[int] = set()
+
+    def stop(*_: Any) -> None:
+        for child in children:
+            os.kill(child, signal.SIGKILL)
+        os._exit(0)
+
+    signal.signal(signal.SIGTERM, stop)
+    while True:
+        while len(children) < count:
+            child = os.fork()
+            if child == 0:
+                signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                work()
+            children.add(child)
+        ended, _ = os.wait()
+        children.discard(ended)
+
+
+if __name__ == "__main__":
+    keep(int(sys.argv[1]))

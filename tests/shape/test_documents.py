@@ -1,0 +1,52 @@
+"""Every page of the documentation is found from the README, and no link leads nowhere."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.shape.sources import REPOSITORY, files, name_of
+
+START = REPOSITORY / "README.md"
+LINK = re.compile(r"\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)\s]*))?\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+
+
+def links_of(page: Path) -> list[tuple[Path, str]]:
+    """List where a page links to within the repository: the file and the part of it."""
+    found = LINK.findall(page.read_text(encoding="utf-8"))
+    return [((page.parent / target).resolve() if target else page, part) for target, part in found]
+
+
+def parts_of(page: Path) -> set[str]:
+    """List the anchors of a page, as they are made from its headings."""
+    headings = HEADING.findall(page.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading).strip().lower().replace(" ", "-") for heading in headings}
+
+
+def test_links_lead_somewhere() -> None:
+    broken = [
+        f"{name_of(page)}: {target}#{part}"
+        for page in files()
+        if page.suffix == ".md" and "scaffold" not in page.parts
+        for target, part in links_of(page)
+        if not target.exists() or (part and target.suffix == ".md" and part not in parts_of(target))
+    ]
+
+    assert not broken
+
+
+def test_every_page_is_found_from_the_readme() -> None:
+    seen, ahead = set[Path](), [START]
+    while ahead:
+        page = ahead.pop()
+        if page in seen:
+            continue
+        seen.add(page)
+        if page.is_dir():
+            ahead += sorted(page.glob("*.md"))
+        elif page.suffix == ".md":
+            ahead += [target for target, _ in links_of(page)]
+
+    lost = {name_of(page) for page in files("docs") if page.suffix == ".md" and page not in seen}
+    assert not lost

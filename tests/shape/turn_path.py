@@ -1,0 +1,101 @@
+"""The way of one turn through the code: `python -m tests.shape.turn_path [--all]` prints it.
+
+Counts, of the project's own code outside the tests, the files and functions a turn passes, its calls, those that
+cross from file to file, and how deep they go. In memory, on System 1; what runs in other threads is not seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections import Counter
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Final
+
+from orchestrator.simulator import Simulator
+
+REPOSITORY: Final = Path(__file__).parents[2]
+PACKAGES: Final = ("orchestrator", "domains", "internal_flows", "workers", "gateway", "parley")
+TEXT: Final = "Book a flight from Oslo to Madrid tomorrow"
+
+
+@cache
+def file_of(code: CodeType) -> str | None:
+    """Return the file of the project's own code from the repository's root, and None for other people's."""
+    path = Path(code.co_filename)
+    if not path.is_relative_to(REPOSITORY):
+        return None
+    place = path.relative_to(REPOSITORY)
+    return place.as_posix() if place.parts[0] in PACKAGES else None
+
+
+@dataclass(slots=True)
+class TurnPath:
+    """Follows calls as Python's profiler reports them.
+
+    `_frames`: those that are being executed, outermost first, each with the file of the innermost own frame up to
+    it and the number of own frames up to it. A coroutine that waits leaves, and enters again when it goes on.
+    """
+
+    functions: set[CodeType] = field(default_factory=set)
+    calls: Counter[str] = field(default_factory=Counter)
+    crossings: Counter[tuple[str, str]] = field(default_factory=Counter)
+    depth: int = 0
+    _frames: list[tuple[str | None, int]] = field(default_factory=list)
+
+    def follow(self, frame: FrameType, event: str, _argument: object) -> None:
+        """Take one event; to be given to `sys.setprofile`."""
+        if event == "call":
+            self._enter(frame.f_code)
+        elif event == "return" and self._frames:
+            self._frames.pop()
+
+    def _enter(self, code: CodeType) -> None:
+        caller, depth = self._frames[-1] if self._frames else (None, 0)
+        file = file_of(code)
+        if file is None:
+            self._frames.append((caller, depth))
+            return
+        self._frames.append((file, depth + 1))
+        self.functions.add(code)
+        self.calls[file] += 1
+        self.depth = max(self.depth, depth + 1)
+        if caller not in {None, file}:
+            self.crossings[caller or "", file] += 1
+
+    def report(self, *, every: bool = False) -> str:
+        """Render the counts, and with `every` each crossing and file, the most frequent first."""
+        passed = f"files {len(self.calls)}  calls {self.calls.total()}  functions {len(self.functions)}"
+        crossed = f"crossings {self.crossings.total()} on {len(self.crossings)} ways  depth {self.depth}"
+        lines = [f"{passed}  {crossed}"]
+        if every:
+            lines += [
+                f"{count:5}  {here} -> {there}" for (here, there), count in self.crossings.most_common()
+            ]
+            lines += [f"{count:5}  {file}" for file, count in self.calls.most_common()]
+        return "\n".join(lines)
+
+
+async def _follow_turn(text: str) -> TurnPath:
+    simulator = Simulator.of("travel")
+    await simulator.converse().say("hello")  # what is made once is made now
+    talk = simulator.converse()
+    path = TurnPath()
+    sys.setprofile(path.follow)
+    try:
+        await talk.say(text)
+    finally:
+        sys.setprofile(None)
+    return path
+
+
+def follow_turn(text: str = TEXT) -> TurnPath:
+    """Carry out one turn and return the way it took."""
+    return asyncio.run(_follow_turn(text))
+
+
+if __name__ == "__main__":
+    print(follow_turn().report(every="--all" in sys.argv[1:]))

@@ -1,0 +1,102 @@
+"""The gateway's dependencies over the in-memory twins of the ports, for tests of its calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gateway.auth.authentication import Access
+from gateway.dependencies import (
+    Dependencies,
+    MemoryServices,
+    Operations,
+    RunServices,
+    SessionServices,
+    TurnServices,
+)
+from gateway.flows import KnownFlows
+from orchestrator.adapters.domain_registry import DomainRegistry
+from orchestrator.adapters.event_feed import EventFeed
+from orchestrator.adapters.frame_pages import FramePages
+from orchestrator.adapters.messages import Messages
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.pressure import PostgresPressure
+from orchestrator.adapters.postgres.run_reads import PostgresRuns
+from orchestrator.adapters.postgres.standing import PostgresStanding
+from orchestrator.adapters.waiting import TurnWaiter
+from orchestrator.memory.business_context import BusinessContext
+from orchestrator.memory.hashing_embedder import HashedEmbedder
+from orchestrator.telemetry import drop_signal
+from orchestrator.testing.approvals import MemoryApprovals
+from orchestrator.testing.archive import MemoryArchive
+from orchestrator.testing.documents import MemoryDocuments
+from orchestrator.testing.effects import MemoryEffects
+from orchestrator.testing.events import MemoryEventLog, MemoryLiveEvents
+from orchestrator.testing.feedback import MemoryFeedback
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.preferences import MemoryPreferences
+from orchestrator.testing.scratchpad import MemoryScratchpad
+from orchestrator.testing.sessions import MemorySessions
+from orchestrator.testing.store import MemoryStore
+from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.types import JsonObject
+
+NOWHERE = "postgresql://127.0.0.1:1/none"
+
+
+async def _nothing_missing() -> dict[str, str]:
+    return {}
+
+
+async def _no_circuits() -> list[JsonObject]:
+    return []
+
+
+def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
+    """Dependencies over `store`; `others` replace single ones. What has no twin is tested on the real stores."""
+    domains = DomainRegistry("travel")
+    inbox = others.get("inbox") or MemoryInbox(store)
+    live = others.pop("live", None) or MemoryLiveEvents()
+    context = BusinessContext(MemoryDocuments(), HashedEmbedder(), clock=lambda: 0.0)
+    parts: dict[str, Any] = {
+        "inbox": inbox,
+        "sessions": MemorySessions(store),
+        "wakeup": MemoryWakeup(),
+        "probe": _nothing_missing,
+        "circuits": _no_circuits,
+        "runs": PostgresRuns(Database(NOWHERE)),
+        "notify_workers": Messages("redis://127.0.0.1:1/0").tell_of_runs,
+        "record_signal": drop_signal,
+        "memory": MemoryServices(context, MemoryPreferences()),
+        "access": Access(),
+        "flower_url": None,
+    }
+    parts |= others
+    return Dependencies(
+        turns=TurnServices(inbox, parts["wakeup"], TurnWaiter(inbox, live).finished),
+        sessions=SessionServices(
+            store=parts["sessions"],
+            domains=domains,
+            events=EventFeed(MemoryEventLog(store), live, inbox),
+            archive=MemoryArchive(store),
+            effects=MemoryEffects(store),
+            scratchpad=MemoryScratchpad(),
+            pages=FramePages(domains, lambda _: lambda _: {}),
+        ),
+        runs=RunServices(
+            store=parts["runs"],
+            flows=KnownFlows("travel"),
+            load=PostgresPressure(Database(NOWHERE)),
+            notify_workers=parts["notify_workers"],
+        ),
+        memory=parts["memory"],
+        operations=Operations(
+            probe=parts["probe"],
+            circuits=parts["circuits"],
+            stats=PostgresStanding(Database(NOWHERE)),
+            record_signal=parts["record_signal"],
+            flower_url=parts["flower_url"],
+        ),
+        approvals=MemoryApprovals(store),
+        feedback=MemoryFeedback(store),
+        access=parts["access"],
+    )
