@@ -90,7 +90,7 @@ def test_a_booking_by_numbers_and_commands(tmp_path: Path) -> None:
         chat.wait_for(r"book_flight \(active\)")
         # Alt-Enter begins a new line and sends nothing.
         chat.child.send("to Madrid\x1b\rtomorrow\r")
-        chat.wait_for(r"Shall I book it\?\s+\[1\] Yes +\[2\] No", below="… tomorrow")
+        chat.wait_for(r"Shall\s+I\s+book\s+it\?\s+\[1\] Yes +\[2\] No", below="… tomorrow")
         assert "book_flight: Active" in chat.say("/stack", "› book_flight: Active")
         assert "origin: OSL" in chat.say("/slots", "destination: MAD")
         chat.say("2", r"› No\s+Parley: All right(.|\n)*\[1\] Change the origin")
@@ -138,7 +138,7 @@ def test_a_long_answer_is_printed_while_it_is_written(tmp_path: Path) -> None:
     with ScriptedModel(script) as model:
         endpoint = {"OPENAI_BASE_URL": model.base_url, "OPENAI_API_KEY": "none", "PARLEY_MODEL": "scripted"}
         with terminal(tmp_path, str(domain), **endpoint) as chat:
-            chat.say("Book a flight from Oslo to Madrid tomorrow", r"Shall I book it\?")
+            chat.say("Book a flight from Oslo to Madrid tomorrow", r"Shall\s+I\s+book\s+it\?")
             chat.say("yes", "Parley: Wonderful")
             early = chat.text.rpartition("Parley: Wonderful")[2]
             chat.wait_for(r"Wonderful, here it comes! Booked\.(.|\n)*€158\.", below="You: yes")

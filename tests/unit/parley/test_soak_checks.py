@@ -49,7 +49,10 @@ def _turn(place: int, **changes: object) -> Callable[[SessionHistory], None]:
         (_turn(2, token=0), "a smaller token committed after a larger one: [1, 1, 0]"),
         (lambda s: s.epochs.remove(2), "epochs are not numbered 1 to 3: [1, 3]"),
         (lambda s: s.event_numbers.remove(4), "events are not numbered 1 to 5"),
-        (lambda s: s.effects.append(("flight_book", "started")), "nobody knows whether flight_book was done"),
+        (
+            lambda s: s.effects.append(("flight_book", "started")),
+            "it is unknown whether flight_book was done",
+        ),
     ],
 )
 def test_each_damage_is_named(damage: Callable[[SessionHistory], None], breach: str) -> None:
