@@ -16,6 +16,7 @@ from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.domains.registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed, Leave
 from orchestrator.adapters.postgres.status import PostgresStatus
+from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.memory.preferences import PreferenceStore
