@@ -13,14 +13,14 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, Tu
 GATHER_CONTEXT: Final = "gather_context"
 """The Internal flow that looks."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""The one that tells the session's lane what was found, when a flow still waits for it."""
+"""The one that brings the session's lane what was found, when a flow still waits for it."""
 CONTEXT_READY: Final = "context_ready"
 """The action of the system turn that it brings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextQuestion:
-    """What a flow needs to know.
+    """An open question of a flow.
 
     Args:
         question: what is open, in words.
@@ -91,7 +91,7 @@ class ContextGathering(Protocol):
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        """What was found, once looking has ended; None when it has not within so many seconds."""
+        """Give what was found, once looking has ended; None when it has not within so many seconds."""
         ...
 
 
