@@ -141,5 +141,7 @@ class WebhookSender:
         if over:
             WEBHOOKS_GIVEN_UP.inc()
         if over or attempts == 1:
-            told = "A webhook was given up." if over else "A webhook's receiver fails; it is tried again."
-            _log.warning(told, webhook=feed.webhook.webhook_id, session_id=feed.session_id, error=failure.why)
+            message = "A webhook was given up." if over else "A webhook's receiver fails; it is tried again."
+            _log.warning(
+                message, webhook=feed.webhook.webhook_id, session_id=feed.session_id, error=failure.why
+            )

@@ -13,14 +13,14 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, Tu
 GATHER_CONTEXT: Final = "gather_context"
 """The Internal flow that looks."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""The one that tells the session's lane what was found, when a flow still waits for it."""
+"""The one that brings the session's lane what was found, when a flow still waits for it."""
 CONTEXT_READY: Final = "context_ready"
 """The action of the system turn that it brings."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextQuestion:
-    """A question of a flow that cannot go on.
+    """An open question of a flow.
 
     Args:
         question: what is open, in words.
@@ -91,5 +91,37 @@ class ContextGathering(Protocol):
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        """Wait for what was found; None when looking has not ended within so many seconds."""
+        """Give what was found, once looking has ended; None when it has not within so many seconds."""
+        ...
+
+
+class ContextSources(Protocol):
+    """What a session and its domain hold, beyond the working state."""
+
+    async def tasks(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
+        """Tasks of the session that were completed, newest first: ``{dact, slots, outputs}``."""
+        ...
+
+    async def turns(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[str]:
+        """What the user said, newest first."""
+        ...
+
+    async def frames(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
+        """Rows that the session has shown, newest first."""
+        ...
+
+    async def rows(
+        self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
+    ) -> list[JsonObject]:
+        """Documents of a collection of the domain's services, newest first."""
+        ...
+
+
+class MemorySearch(Protocol):
+    """What is remembered beyond the session."""
+
+    async def search(
+        self, tenant_id: TenantId, user_id: UserId | None, question: ContextQuestion, *, limit: int
+    ) -> list[Finding]:
+        """What fits the question, best first."""
         ...
