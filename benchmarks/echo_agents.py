@@ -10,7 +10,7 @@ import asyncio
 import orjson
 
 from benchmarks.work import FIRST, advance
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.turn import TurnStatus
@@ -20,7 +20,7 @@ MODEL_S = 0.2
 
 
 class EchoAgent:
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         state = orjson.loads(lease.state or FIRST)
         text = work.input.text or ""
         reply = advance(state, text)
@@ -39,6 +39,6 @@ class EchoAgent:
 class WaitingAgent(EchoAgent):
     """Waits as turns wait for a model: workers are then limited by their lanes, not by CPU."""
 
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         await asyncio.sleep(MODEL_S)
-        return await super().run_turn(lease, work, steps)
+        return await super().run_turn(lease, work, journal)

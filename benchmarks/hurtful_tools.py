@@ -28,7 +28,7 @@ import structlog
 from benchmarks.candidates import Ours, run_ours
 from benchmarks.hurtful_domain import BAD, CROWDS, word_of, write_domain
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.tools.orphaned_calls import SHARED_THREADS
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
@@ -59,11 +59,11 @@ class Place(Protocol):
 
 @dataclass
 class InProcess:
-    rehearsal: Rehearsal
+    simulator: Simulator
     talks: dict[str, Any] = field(default_factory=dict)
 
     async def ring(self, session: str, text: str) -> float:
-        talk = self.talks.setdefault(session, self.rehearsal.converse())
+        talk = self.talks.setdefault(session, self.simulator.converse())
         started = time.perf_counter()
         turn = await talk.say(text)
         taken = time.perf_counter() - started
@@ -71,7 +71,7 @@ class InProcess:
         return taken
 
     async def use(self, text: str) -> list[str]:
-        turn = await self.rehearsal.converse().say(text)
+        turn = await self.simulator.converse().say(text)
         return [used["status"] for used in turn["tools"]]
 
 
@@ -187,7 +187,7 @@ async def compare(place: Place, rounds: int) -> dict[str, Figures]:
 
 async def in_process(folder: Path, rounds: int) -> dict[str, Figures]:
     print("In one process:")
-    return await compare(InProcess(Rehearsal.of(folder)), rounds)
+    return await compare(InProcess(Simulator.of(folder)), rounds)
 
 
 async def on_a_worker(folder: Path, rounds: int) -> dict[str, Figures]:

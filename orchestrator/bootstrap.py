@@ -49,7 +49,7 @@ from orchestrator.adapters.tools.transports import Transports
 from orchestrator.adapters.trained_files import TrainedFiles
 from orchestrator.adapters.waiting import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
-from orchestrator.agent.modules import MemoryPorts
+from orchestrator.agent.modules import AgentPorts, MemoryPorts
 from orchestrator.domain.services import ServiceContext
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
@@ -278,11 +278,13 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         tool_ports=tool_ports,
         engineer=ports.models.engineer(domain.config),
         system1=System1.for_domain(domain, trained_models(ports.settings)),
-        record_signal=count_signal,
-        freshener=ports.freshener,
-        memory=MemoryPorts(ports.preferences, ports.context, ports.scratchpad),
-        gather=RunsContextGathering(ports.runs, ports.messages.tell_of_runs),
-        live=ports.live,
+        ports=AgentPorts(
+            gather=RunsContextGathering(ports.runs, ports.messages.tell_of_runs),
+            freshener=ports.freshener,
+            memory=MemoryPorts(ports.preferences, ports.context, ports.scratchpad),
+            live=ports.live,
+            record_signal=count_signal,
+        ),
     )
 
 

@@ -15,7 +15,7 @@ from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.agent.build import build_agent
-from orchestrator.agent.modules import MemoryPorts
+from orchestrator.agent.modules import AgentPorts, MemoryPorts
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.services import ServiceContext
 from orchestrator.memory.business_context import BusinessContext
@@ -43,11 +43,11 @@ from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TenantId, UserId, new_id
 
 START = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-"""When rehearsals begin unless they say otherwise: a Friday noon."""
+"""When simulations begin unless they say otherwise: a Friday noon."""
 
 
 @dataclass(slots=True)
-class Rehearsal:
+class Simulator:
     """A domain with everything it needs to talk; one store, any number of conversations.
 
     `now`: unix seconds; goes on by `pace_s` with every turn and not otherwise. `signals`: everything
@@ -79,7 +79,7 @@ class Rehearsal:
         transport: ToolTransport | None = None,
         gather: ContextGathering | None = None,
         at: datetime = START,
-    ) -> Rehearsal:
+    ) -> Simulator:
         """Load a domain and get it ready.
 
         Args:
@@ -98,23 +98,25 @@ class Rehearsal:
         loaded = domain if isinstance(domain, LoadedDomain) else load_domain(domain)
         if sections:
             loaded = replace(loaded, domain=replace(loaded.domain, config=_lay_over(loaded, sections)))
-        rehearsal = cls(loaded, at.timestamp())
+        simulator = cls(loaded, at.timestamp())
         if transport is None:
-            transport = rehearsal.transports = Transports(loaded.domain)
-        rehearsal.agent = build_agent(
+            transport = simulator.transports = Transports(loaded.domain)
+        simulator.agent = build_agent(
             loaded.domain,
             loaded.policies,
-            rehearsal._make_services(services or {}),
+            simulator._make_services(services or {}),
             tool_ports=ToolPorts(transport),
             engineer=models.engineer(loaded.domain.config) if models is not None else None,
             system1=system1,
-            gather=gather,
-            clock=lambda: rehearsal.now,
-            memory=rehearsal.make_memory(),
-            record_signal=rehearsal.signals.append,
-            live=rehearsal.live,
+            ports=AgentPorts(
+                gather=gather,
+                memory=simulator.make_memory(),
+                live=simulator.live,
+                clock=lambda: simulator.now,
+                record_signal=simulator.signals.append,
+            ),
         )
-        return rehearsal
+        return simulator
 
     def make_memory(self) -> MemoryPorts:
         """What is remembered beyond a session, over the stores in memory."""
@@ -153,9 +155,9 @@ class Rehearsal:
 
 @dataclass(slots=True)
 class Conversation:
-    """One session of a rehearsal; `user_id` is whose preferences are known in it."""
+    """One session of a simulator; `user_id` is whose preferences are known in it."""
 
-    rehearsal: Rehearsal
+    simulator: Simulator
     session_id: SessionId
     user_id: UserId | None = None
 
@@ -169,27 +171,27 @@ class Conversation:
 
     async def submit(self, given: TurnInput) -> JsonObject:
         """Take a turn of any kind; gives the turn object."""
-        rehearsal = self.rehearsal
-        rehearsal.now += rehearsal.pace_s
-        inbox = MemoryInbox(rehearsal.store)
+        simulator = self.simulator
+        simulator.now += simulator.pace_s
+        inbox = MemoryInbox(simulator.store)
         receipt = await inbox.submit(
             Submission(
                 session_id=self.session_id,
                 input=given,
                 tenant_id=DEFAULT_TENANT,
                 create_session=True,
-                domain=rehearsal.loaded.domain.name,
+                domain=simulator.loaded.domain.name,
                 user_id=self.user_id,
             )
         )
-        runner = LaneRunner(MemoryLane(rehearsal.store), rehearsal.live, MemoryWakeup(), self._find_agent)
+        runner = LaneRunner(MemoryLane(simulator.store), simulator.live, MemoryWakeup(), self._find_agent)
         await runner.run(self.session_id)
         return turn_object(await inbox.turn(DEFAULT_TENANT, receipt.turn_id))
 
     async def _find_agent(self, domain: str) -> TurnAgent:
         del domain
-        assert self.rehearsal.agent is not None
-        return self.rehearsal.agent
+        assert self.simulator.agent is not None
+        return self.simulator.agent
 
 
 def _lay_over(loaded: LoadedDomain, sections: JsonObject) -> DomainConfig:

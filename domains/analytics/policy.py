@@ -144,7 +144,7 @@ class TablePolicy(BasePolicy):
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         """A table that nobody knows is asked for again, whatever else was said."""
         if names_no_table(run, failure):
-            run.world.remark(
+            run.context.changes.remark(
                 RemarkKind.FAILED,
                 dact=run.flow.dact,
                 category=failure.category.value,
@@ -180,8 +180,8 @@ class TablePolicy(BasePolicy):
 
 def continue_question(run: Execution) -> None:
     """Take what a short message leaves unsaid from the question before: “and the maximum”, “as a chart”."""
-    done, words = run.world.state.completed, run.world.text.casefold().split()
-    begins = run.flow.turn_ids[:1] == [run.world.turn_id]
+    done, words = run.context.changes.state.completed, run.context.text.casefold().split()
+    begins = run.flow.turn_ids[:1] == [run.context.ids.turn_id]
     continues = len(words) <= SHORT or words[0] in _CONTINUING
     if not (done and begins and continues) or _said_now(run, "table") or _said_now(run, "column"):
         return
@@ -189,13 +189,13 @@ def continue_question(run: Execution) -> None:
     for name, value in (before if isinstance(before, dict) else {}).items():
         if name in run.flow.spec.slots and not _said_now(run, name):
             run.flow.fill_slots_by_label(
-                {name: value}, turn_id=run.world.turn_id, source=SlotSource.INHERITED
+                {name: value}, turn_id=run.context.ids.turn_id, source=SlotSource.INHERITED
             )
 
 
 def fill_own_names(run: Execution) -> None:
     """Find own names in the message and give each to the slot that its place and entity suggest."""
-    text = run.world.text.casefold()
+    text = run.context.text.casefold()
     held = _held_now(run)
     for entity, names in own_names(run).items():
         for name in sorted(names, key=len, reverse=True):
@@ -230,7 +230,9 @@ def _repair_own_table(run: Execution, names: list[str], text: str) -> None:
                 slot = _slot_for(run, "table", name, text[:start])
                 if slot is not None:
                     _give(run, slot, name)
-                    run.world.remark(RemarkKind.ASSUMED, why=f"I took “{text[start:end]}” for {name}.")
+                    run.context.changes.remark(
+                        RemarkKind.ASSUMED, why=f"I took “{text[start:end]}” for {name}."
+                    )
                     return
 
 
@@ -250,7 +252,7 @@ def _give(run: Execution, slot: str, name: str) -> None:
     if run.flow.spec.slots[slot].type == "group":
         held = run.flow.value(slot) if _said_now(run, slot) else None
         value = [*held, name] if isinstance(held, list) else [name]
-    run.flow.fill_slots_by_label({slot: value}, turn_id=run.world.turn_id)
+    run.flow.fill_slots_by_label({slot: value}, turn_id=run.context.ids.turn_id)
 
 
 def _spoken(name: str) -> str:
@@ -281,28 +283,28 @@ def _is_free(run: Execution, slot: str, own: str) -> bool:
 def _said_now(run: Execution, name: str) -> bool:
     """Whether the user gave a slot its value in this turn."""
     held = run.flow.slots.get(name)
-    return held is not None and held.source is SlotSource.USER and held.turn_id == run.world.turn_id
+    return held is not None and held.source is SlotSource.USER and held.turn_id == run.context.ids.turn_id
 
 
 def fill_new_name(run: Execution) -> None:
     """Take the new name from “to power”, “as power”, “called power”."""
     if "new_name" not in run.flow.spec.slots or run.flow.holds("new_name"):
         return
-    found = _NEW_NAME.search(run.world.text) or _NEW_NAME_BEFORE.search(run.world.text)
+    found = _NEW_NAME.search(run.context.text) or _NEW_NAME_BEFORE.search(run.context.text)
     if found is not None and found[1].casefold() not in {str(run.value(name)) for name in run.flow.slots}:
-        run.flow.fill_slots_by_label({"new_name": found[1]}, turn_id=run.world.turn_id)
+        run.flow.fill_slots_by_label({"new_name": found[1]}, turn_id=run.context.ids.turn_id)
 
 
 def fill_turned_condition(run: Execution) -> None:
     """Take a condition from “with more than 200 horsepower”, in the order that conditions are read in."""
     if "condition" not in run.flow.spec.slots or _said_now(run, "condition"):
         return
-    found = _TURNED.search(run.world.text)
+    found = _TURNED.search(run.context.text)
     if found is None:
         return
     sign = found["sign"].casefold().replace("fewer", "less")
     condition = f"where {found['column']} {sign} {found['number']}"
-    run.flow.fill_slots_by_label({"condition": condition}, turn_id=run.world.turn_id)
+    run.flow.fill_slots_by_label({"condition": condition}, turn_id=run.context.ids.turn_id)
 
 
 def fill_category(run: Execution, slot: str) -> None:
@@ -311,22 +313,22 @@ def fill_category(run: Execution, slot: str) -> None:
         return
     spec = run.flow.spec.slots[slot]
     words = {**{value: value for value in spec.values}, **spec.synonyms}
-    said = f" {' '.join(re.findall(r'[a-z]+', run.world.text.casefold()))} "
+    said = f" {' '.join(re.findall(r'[a-z]+', run.context.text.casefold()))} "
     found = [word for word in words if f" {word} " in said]
     if found:
         best = max(found, key=len)
-        run.flow.fill_slots_by_label({slot: words[best]}, turn_id=run.world.turn_id)
+        run.flow.fill_slots_by_label({slot: words[best]}, turn_id=run.context.ids.turn_id)
 
 
 def fill_quoted(run: Execution, slot: str) -> None:
     """Take quoted names that no other value contains: columns that may not exist yet."""
     taken = [str(run.flow.value(name)) for name in run.flow.slots if name != slot]
-    quoted = [name for name in _QUOTED.findall(run.world.text) if not any(name in one for one in taken)]
+    quoted = [name for name in _QUOTED.findall(run.context.text) if not any(name in one for one in taken)]
     held = run.flow.value(slot) if _said_now(run, slot) else None
     known = [str(one) for one in held] if isinstance(held, list) else []
     new = [name for name in quoted if name not in known]
     if new:
-        run.flow.fill_slots_by_label({slot: [*known, *new]}, turn_id=run.world.turn_id)
+        run.flow.fill_slots_by_label({slot: [*known, *new]}, turn_id=run.context.ids.turn_id)
 
 
 def fill_strange_table(run: Execution) -> None:
@@ -334,7 +336,7 @@ def fill_strange_table(run: Execution) -> None:
     held = run.flow.slots.get("table")
     if "table" not in run.flow.spec.slots or _said_now(run, "table") or (held and _asked_before(run)):
         return
-    found = _STRANGE.search(run.world.text)
+    found = _STRANGE.search(run.context.text)
     if found is None or found[1].casefold() in _ORDINARY:
         return
     known = " ".join(str(run.flow.value(name)) for name in run.flow.slots if name != "table").casefold()
@@ -342,12 +344,12 @@ def fill_strange_table(run: Execution) -> None:
     words = {*known.split(), *named, *(word for names in own_names(run).values() for word in names)}
     said = " ".join(slot.text for slot in run.flow.slots.values()).casefold()
     if found[1].casefold() not in words and found[1].casefold() not in said:
-        run.flow.fill_slots_by_label({"table": found[1]}, turn_id=run.world.turn_id)
+        run.flow.fill_slots_by_label({"table": found[1]}, turn_id=run.context.ids.turn_id)
 
 
 def _asked_before(run: Execution) -> bool:
     """Whether this turn only answers a question of the flow."""
-    return run.flow.turn_ids[:1] != [run.world.turn_id]
+    return run.flow.turn_ids[:1] != [run.context.ids.turn_id]
 
 
 def settle_table(run: Execution) -> None:
@@ -370,7 +372,7 @@ def settle_table(run: Execution) -> None:
     run.flow.clear("table")
     if len(fitting) == 1:
         run.flow.fill_slots_by_label(
-            {"table": fitting[0]}, turn_id=run.world.turn_id, source=SlotSource.INHERITED
+            {"table": fitting[0]}, turn_id=run.context.ids.turn_id, source=SlotSource.INHERITED
         )
 
 

@@ -18,20 +18,20 @@ _OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})
 
 def own_names(run: Execution) -> dict[str, list[str]]:
     """The tables and columns that are the session's own: made, renamed or changed by it."""
-    own = run.world.registry.own
+    own = run.context.world.registry.own
     return {entity: [name for name in values if name not in TABLES] for entity, values in own.items()}
 
 
 def own_columns(run: Execution) -> Mapping[str, Collection[str]]:
     """The session's own tables with their columns."""
-    registry = run.world.registry
+    registry = run.context.world.registry
     return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
 
 
 def ask(run: Execution, slot: str) -> NeedsInput:
     """Make a slot that became necessary the open question."""
-    run.world.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.world.turn_id
+    run.context.changes.state.ambiguity.declare(
+        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.context.ids.turn_id
     )
     offer_choices(run)
     return NeedsInput()
@@ -39,7 +39,7 @@ def ask(run: Execution, slot: str) -> NeedsInput:
 
 def offer_choices(run: Execution) -> None:
     """Let the open question of a flow offer the tables, or the columns of its table, by number."""
-    entry = run.world.state.ambiguity.current
+    entry = run.context.changes.state.ambiguity.current
     slot = run.flow.slot(entry.slot) if entry is not None and entry.slot is not None else None
     if entry is None or slot is None or entry.flow_id != run.flow.flow_id or entry.options:
         return
@@ -87,5 +87,5 @@ def tell_unknown_columns(run: Execution) -> None:
         said = run.flow.value(name)
         if slot.entity == "column" and isinstance(said, str) and not tables_with([said]) and said not in own:
             why = f"No table has a column {said}."
-            run.world.remark(RemarkKind.INVALID_VALUE, why=why, slot=name.replace("_", " "))
+            run.context.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot=name.replace("_", " "))
             run.flow.clear(name)

@@ -10,20 +10,20 @@ from orchestrator.agent.guard import Step, guarded
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.steps.archive import archive
 from orchestrator.agent.steps.carry_out import carry_out
-from orchestrator.agent.steps.dispatch import take_up
+from orchestrator.agent.steps.dispatch import dispatch
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
 from orchestrator.agent.steps.understand import understand
 from orchestrator.agent.system_turns.context_found import brings_context, take_context_turn
 from orchestrator.agent.system_turns.proposals import decide, is_proposal
-from orchestrator.context import Steps
+from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry.phases import Phase
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 
 STEPS: tuple[Step, ...] = (
     look_after_waiting,
     understand,
-    take_up,
+    dispatch,
     carry_out,
     archive,
 )
@@ -36,7 +36,7 @@ class Agent:
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
 
-    async def run_turn(self, lease: Lease, work: Work, steps: Steps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         """Decide everything the turn changes.
 
         Raises:
@@ -45,9 +45,9 @@ class Agent:
         if is_proposal(work.input):
             return decide(lease, work, self._modules)
         if brings_context(work.input):
-            return await take_context_turn(lease, work, steps, self._modules)
+            return await take_context_turn(lease, work, journal, self._modules)
         with Phase("load"):
-            turn = load(lease, work, steps, self._modules)
+            turn = load(lease, work, journal, self._modules)
         for step in STEPS:
             with Phase(step.__name__):
                 await guarded(step, turn, self._modules)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from orchestrator.agent.agent import Agent
-from orchestrator.agent.modules import MemoryPorts, Modules
+from orchestrator.agent.modules import AgentPorts, Modules
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
@@ -22,12 +21,8 @@ from orchestrator.pex.steps.repair import ModelFrames
 from orchestrator.plans import Planner
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.policy import PlanPolicy
-from orchestrator.ports.context import ContextGathering
-from orchestrator.ports.events import LiveEvents
-from orchestrator.ports.freshness import Freshener
 from orchestrator.res.module import RES
 from orchestrator.res.templates import Templates, load_base_templates
-from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.runner import ToolRunner
 from orchestrator.tools.toolbox import Services, Toolbox
@@ -45,12 +40,7 @@ def build_agent(
     tool_ports: ToolPorts | None = None,
     engineer: PromptEngineer | None = None,
     system1: System1 | None = None,
-    gather: ContextGathering | None = None,
-    freshener: Freshener | None = None,
-    clock: Callable[[], float] = time.time,
-    memory: MemoryPorts | None = None,
-    record_signal: RecordSignal = drop_signal,
-    live: LiveEvents | None = None,
+    ports: AgentPorts | None = None,
 ) -> Agent:
     """Make the agent of a domain; takes a second or two, because System 1 is trained here.
 
@@ -61,12 +51,7 @@ def build_agent(
         tool_ports: transports beyond services, and stores that workers share; None: of this process alone.
         engineer: asks models; None means System 1 and templates alone.
         system1: one that is trained already, to share.
-        gather: has Internal flows look for context; None leaves that rung of recovery out.
-        freshener: renews summaries and memories that a flow needs; None leaves them as old as they are.
-        clock: unix seconds.
-        memory: what is remembered beyond the working state; None: nothing.
-        record_signal: receives what is worth evaluating.
-        live: hears the words of long answers while they are written.
+        ports: what else the agent may use of its process; None: nothing.
 
     Raises:
         ConfigurationError: a schema or a template cannot be compiled.
@@ -84,13 +69,8 @@ def build_agent(
             pex=PEX(carried_out, tools),
             res=RES(Templates(domain, registry, load_base_templates()), engineer),
             planner=planner,
-            gather=gather,
-            freshener=freshener,
-            clock=clock,
-            record_signal=record_signal,
-            memory=memory,
+            ports=ports or AgentPorts(),
             remembering=_find_remembering(domain),
-            live=live,
         )
     )
 

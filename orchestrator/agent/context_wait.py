@@ -30,36 +30,36 @@ SHARE_OF_TURN = 0.5
 
 async def gather(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> bool | None:
     """Send for context: True when something was found, False when nothing was, None when the flow waits."""
-    gathering = modules.gather
+    gathering = modules.ports.gather
     assert gathering is not None, "PEX chooses this rung only where somebody gathers"
     run_id = await gathering.begin(_ask(turn, flow, failure))
-    config, left = turn.world.domain.config.resilience, turn.world.deadline - modules.clock()
+    config, left = turn.context.world.domain.config.resilience, turn.context.deadline - modules.ports.clock()
     within_s = max(0.0, min(config.context_in_turn_s, config.context_wait_s, left * SHARE_OF_TURN))
-    findings = await gathering.wait(turn.world.tenant_id, run_id, within_s)
+    findings = await gathering.wait(turn.context.ids.tenant_id, run_id, within_s)
     if findings is not None:
         return await take_findings(turn, flow, findings)
     if config.context_wait_s <= config.context_in_turn_s:
         return await take_findings(turn, flow, Findings())
-    _park(turn, flow, failure, run_id, turn.world.now + config.context_wait_s)
+    _park(turn, flow, failure, run_id, turn.context.now + config.context_wait_s)
     return None
 
 
 def _ask(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> ContextQuestion:
     """Values are looked for where one is missing; `slots` of the evidence names further ones."""
-    world = turn.world
+    context = turn.context
     named = failure.evidence.get("slots")
     listed = named if is_list(named) else []
     wanted = [slot.name for slot in flow.missing()]
     wanted += [name for name in listed if name in flow.spec.slots]
     return ContextQuestion(
-        tenant_id=world.tenant_id,
-        session_id=world.session_id,
-        user_id=world.user_id,
-        turn_id=world.turn_id,
+        tenant_id=context.ids.tenant_id,
+        session_id=context.ids.session_id,
+        user_id=context.ids.user_id,
+        turn_id=context.ids.turn_id,
         flow_id=flow.flow_id,
-        domain=world.domain.name,
+        domain=context.world.domain.name,
         dact=flow.dact,
-        question=f"{failure.message} {world.text}".strip(),
+        question=f"{failure.message} {context.text}".strip(),
         slots={name: flow.spec.slots[name].description for name in wanted if flow.value(name) is None},
         known=copy_json(flow.values()),
     )
@@ -76,10 +76,10 @@ def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until
             "evidence": failure.evidence,
         },
     }
-    turn.state.stack.park(flow, turn.world.now, AWAITING_CONTEXT)
-    turn.world.remark(RemarkKind.LOOKING, flow_id=flow.flow_id)
+    turn.changes.state.stack.park(flow, turn.context.now, AWAITING_CONTEXT)
+    turn.changes.remark(RemarkKind.LOOKING, flow_id=flow.flow_id)
     parameters: JsonObject = {"flow_id": flow.flow_id, "run_id": run_id}
-    turn.outbox.append(
+    turn.changes.outbox.append(
         OutboxEntry(
             "internal_flow",
             {"flow": HAND_OVER_CONTEXT, "after": run_id, "slot": run_id, "parameters": parameters},
@@ -89,17 +89,19 @@ def _park(turn: RunningTurn, flow: BaseFlow, failure: Failed, run_id: str, until
 
 async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -> bool:
     """Note what was found and fill what it fills; whether there was anything."""
-    world = turn.world
+    context = turn.context
     labels = {name: value for name, value in findings.values().items() if flow.value(name) is None}
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id, source=SlotSource.MEMORY)
     refused = {problem.slot for problem in problems}
     for finding in findings.found:
-        join_labels(world.state, finding.labels, f"what was found in {finding.source}")
+        join_labels(context.changes.state, finding.labels, f"what was found in {finding.source}")
         text = f"Found in {finding.source}: {finding.text}"[:LONGEST]
-        await world.notes.write(flow, Note(text, flow.dact, world.state.turn, finding.labels))
+        await context.recall.notes.write(
+            flow, Note(text, flow.dact, context.changes.state.turn, finding.labels)
+        )
     flow.notes[GATHERED] = copy_json(flow.values())
     filled = sorted(set(labels) - refused)
-    world.signal(
+    context.log.signal(
         "agent",
         SignalType.RECOVERY,
         flow.flow_id,
@@ -107,7 +109,7 @@ async def take_findings(turn: RunningTurn, flow: BaseFlow, findings: Findings) -
         found=len(findings.found),
         filled=filled,
     )
-    world.event("context_gathered", flow_id=flow.flow_id, found=len(findings.found), filled=filled)
+    context.log.event("context_gathered", flow_id=flow.flow_id, found=len(findings.found), filled=filled)
     return bool(findings.found)
 
 
@@ -119,12 +121,12 @@ async def end_waiting(
     `late`: take nothing for an answer when looking has not ended. None: the flow goes on waiting.
     """
     waiting: JsonObject = flow.notes[WAITING]
-    findings = await gathering.wait(turn.world.tenant_id, waiting["run_id"], 0.0)
-    if findings is None and not late and turn.world.now < waiting["until"]:
+    findings = await gathering.wait(turn.context.ids.tenant_id, waiting["run_id"], 0.0)
+    if findings is None and not late and turn.context.now < waiting["until"]:
         return None
     found = await take_findings(turn, flow, findings or Findings())
     flow.notes.pop(WAITING)
-    turn.state.stack.unpark(flow, turn.world.now)
+    turn.changes.state.stack.unpark(flow, turn.context.now)
     return found
 
 
@@ -138,14 +140,14 @@ def why_it_waited(flow: BaseFlow) -> Failed:
 
 async def look_after_waiting(turn: RunningTurn, modules: Modules) -> None:
     """Before a message is understood: flows that wait for context and need not any more are taken up."""
-    if modules.gather is None:
+    if modules.ports.gather is None:
         return
     for flow in find_waiting(turn):
-        await end_waiting(turn, modules.gather, flow, late=False)
+        await end_waiting(turn, modules.ports.gather, flow, late=False)
 
 
 def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
-    flows = turn.state.stack.flows
+    flows = turn.changes.state.stack.flows
     return [
         flow for flow in flows if flow.standing == AWAITING_CONTEXT and is_object(flow.notes.get(WAITING))
     ]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from orchestrator.agent.context_wait import gather
-from orchestrator.agent.messages.digressions import OPEN
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.open_question import OPEN
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.flow import BaseFlow
@@ -19,7 +19,7 @@ from orchestrator.types import Dact
 
 async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover) -> bool:
     """Act on a failure; True when another flow is on top and is to be carried out now."""
-    flow = turn.state.stack.active
+    flow = turn.changes.state.stack.active
     failure = ending.failure if isinstance(ending, Recover) else ending
     if flow is None:
         _tell(turn, failure, None)
@@ -32,7 +32,7 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
         found = await gather(turn, modules, flow, failure)
         if found is not False:
             return found is True
-        turn.world.climbed.add((flow.flow_id, Recovery.REROUTE.value))
+        turn.changes.climbed.add((flow.flow_id, Recovery.REROUTE.value))
         ending = Recover(Recovery.REROUTE, failure)
     if isinstance(ending, Recover) and await _reroute(turn, modules, flow, ending):
         return True
@@ -47,7 +47,7 @@ async def cascade(turn: RunningTurn, modules: Modules, ending: Failed | Recover)
     if failure.category in WORTH_ANOTHER_TRY and failure.check is None:
         _offer_another_try(turn, flow)
     else:
-        turn.state.stack.invalidate(flow, FAILED)
+        turn.changes.state.stack.invalidate(flow, FAILED)
     return False
 
 
@@ -58,37 +58,37 @@ WORTH_ANOTHER_TRY = frozenset(
 
 async def _reroute(turn: RunningTurn, modules: Modules, flow: BaseFlow, ending: Recover) -> bool:
     """Fall back to the flow that the policy knows, or that NLU finds; bounded per turn."""
-    if turn.reroutes >= turn.world.domain.config.resilience.max_recovery_attempts:
+    if turn.reroutes >= turn.context.world.domain.config.resilience.max_recovery_attempts:
         return False
     target = ending.target
     if ending.recovery is Recovery.REROUTE:
         target = await _contemplate(turn, modules, flow, ending.failure)
     if ending.recovery is Recovery.ESCALATE or target is None or target == flow.dact:
         return False
-    if flow.plan_id is not None and turn.world.domain.flows[target].spec.family is Family.PLAN:
+    if flow.plan_id is not None and turn.context.world.domain.flows[target].spec.family is Family.PLAN:
         return False  # a plan within a plan
     turn.reroutes += 1
     _signal(turn, flow, Rung(ending.recovery.value), ending.failure, target=target)
-    turn.world.remark(
+    turn.changes.remark(
         RemarkKind.FAILED, message=ending.failure.message, category=ending.failure.category.value
     )
-    fresh = turn.state.stack.fall_back(turn.world.domain.flows[target], turn.world.now)
-    turn.state.inherit(fresh)
-    turn.state.flags.natural_birth = False
-    turn.world.event("flow_pushed", dact=fresh.dact, flow_id=fresh.flow_id)
+    fresh = turn.changes.state.stack.fall_back(turn.context.world.domain.flows[target], turn.context.now)
+    turn.changes.state.inherit(fresh)
+    turn.changes.state.flags.natural_birth = False
+    turn.context.log.event("flow_pushed", dact=fresh.dact, flow_id=fresh.flow_id)
     return True
 
 
 async def _contemplate(turn: RunningTurn, modules: Modules, flow: BaseFlow, failure: Failed) -> Dact | None:
     understood = await modules.nlu.contemplate(
-        turn.state,
-        turn.world,
+        turn.changes.state,
+        turn.context,
         (flow.dact,),
         evidence={**failure.evidence, "category": failure.category.value, "message": failure.message},
         text=turn.work.input.text or "",
-        call=turn.world.call,
+        call=turn.context.call,
     )
-    known = (score.dact for score in understood.flows if score.dact in turn.world.domain.flows)
+    known = (score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows)
     return next((dact for dact in known if _may_replace(turn, flow, dact)), None)
 
 
@@ -96,27 +96,27 @@ def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
     """A flow that changes things takes another's place only where the domain names it for that."""
     if dact in {*flow.spec.edge_flows, flow.spec.fallback}:
         return True
-    tools = turn.world.domain.tools
-    uses = turn.world.domain.flows[dact].spec.tools
+    tools = turn.context.world.domain.tools
+    uses = turn.context.world.domain.flows[dact].spec.tools
     return all(use.tool_id in tools and tools[use.tool_id].idempotent for use in uses)
 
 
 def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:
     """Inside a plan a failed step is left out, the user is told, and the next one comes."""
-    plan = turn.state.stack.plan_of(flow)
+    plan = turn.changes.state.stack.plan_of(flow)
     if plan is None:
         return False
     step = plan.step_of(flow.flow_id)
     if step is not None:
         step.note = failure.message
     _tell(turn, failure, flow)
-    turn.state.stack.invalidate(flow, FAILED)
+    turn.changes.state.stack.invalidate(flow, FAILED)
     return True
 
 
 def _tell(turn: RunningTurn, failure: Failed, flow: BaseFlow | None) -> None:
-    turn.state.flags.has_issues = True
-    turn.world.remark(
+    turn.changes.state.flags.has_issues = True
+    turn.changes.remark(
         RemarkKind.FAILED,
         message=failure.message,
         category=failure.category.value,
@@ -125,15 +125,15 @@ def _tell(turn: RunningTurn, failure: Failed, flow: BaseFlow | None) -> None:
 
 
 def _offer_another_try(turn: RunningTurn, flow: BaseFlow) -> None:
-    turn.state.ambiguity.declare(
+    turn.changes.state.ambiguity.declare(
         Level.CONFIRMATION, flow_id=flow.flow_id, turn_id=turn.work.turn_id, metadata={"about": "retry"}
     )
 
 
 def _put_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> None:
     """What a skill could not settle, the user is asked; whatever they answer, the flow goes on with it."""
-    turn.state.flags.has_issues = True
-    turn.state.ambiguity.declare(
+    turn.changes.state.flags.has_issues = True
+    turn.changes.state.ambiguity.declare(
         Level.PARTIAL,
         flow_id=flow.flow_id,
         turn_id=turn.work.turn_id,
@@ -143,12 +143,12 @@ def _put_open_question(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> No
 
 def show_part(turn: RunningTurn) -> None:
     """Tell what there is of a result, with its warning, and offer to try the whole once more (PX-13)."""
-    flow = turn.state.stack.active
+    flow = turn.changes.state.stack.active
     if flow is not None:
-        turn.world.story.append(flow)
+        turn.changes.messages.append(flow)
         _offer_another_try(turn, flow)
 
 
 def _signal(turn: RunningTurn, flow: BaseFlow, rung: Rung, failure: Failed, **more: str) -> None:
     more = {"dact": flow.dact, "category": failure.category.value, **more}
-    turn.world.signal("agent", SignalType.RECOVERY, flow.flow_id, rung=rung, **more)
+    turn.context.log.signal("agent", SignalType.RECOVERY, flow.flow_id, rung=rung, **more)

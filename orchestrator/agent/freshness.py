@@ -24,34 +24,40 @@ async def ensure_fresh(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> N
     if needed is None or flow.flow_id in turn.refreshed:
         return
     turn.refreshed.add(flow.flow_id)
-    age = turn.state.turn - 1 - await _known_through(turn, modules, needed)
+    age = turn.changes.state.turn - 1 - await _known_through(turn, modules, needed)
     if age > needed.turns and needed.otherwise is not WhenStale.FLAG:
-        age = turn.state.turn - 1 - await _renew(turn, modules, flow, needed)
+        age = turn.changes.state.turn - 1 - await _renew(turn, modules, flow, needed)
     ok = age <= needed.turns
-    turn.world.signal("agent", SignalType.CHECK, flow.flow_id, check="freshness", ok=ok, age=age)
+    turn.context.log.signal("agent", SignalType.CHECK, flow.flow_id, check="freshness", ok=ok, age=age)
     if ok:
         return
-    turn.world.flags[STALE] = [*turn.world.flags.get(STALE, ()), needed.of.value]
+    turn.context.log.flags[STALE] = [*turn.context.log.flags.get(STALE, ()), needed.of.value]
     if needed.otherwise is WhenStale.FLAG:
-        turn.outbox.append(OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}))
+        turn.changes.outbox.append(OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}))
 
 
 async def _known_through(turn: RunningTurn, modules: Modules, needed: Freshness) -> int:
     if needed.of is Kept.SUMMARY:
-        return turn.state.summary.through_turn if turn.state.summary is not None else 0
-    if modules.freshener is None:
+        return (
+            turn.changes.state.history.summary.through_turn
+            if turn.changes.state.history.summary is not None
+            else 0
+        )
+    if modules.ports.freshener is None:
         return 0
-    return await modules.freshener.remembered_through(turn.world.tenant_id, turn.world.session_id)
+    return await modules.ports.freshener.remembered_through(
+        turn.context.ids.tenant_id, turn.context.ids.session_id
+    )
 
 
 async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Freshness) -> int:
     """Have it made; the turn that is covered then. The lane's own copy of the summary comes too late."""
-    if modules.freshener is None:
+    if modules.ports.freshener is None:
         return 0
-    left_s = max(0.0, turn.world.deadline - modules.clock())
-    renewed = await modules.freshener.renew(
-        turn.world.tenant_id,
-        turn.world.session_id,
+    left_s = max(0.0, turn.context.deadline - modules.ports.clock())
+    renewed = await modules.ports.freshener.renew(
+        turn.context.ids.tenant_id,
+        turn.context.ids.session_id,
         memory=needed.of is Kept.MEMORY,
         key=f"freshness:{turn.work.turn_id}:{flow.flow_id}",
         here=needed.otherwise is WhenStale.INLINE,
@@ -59,7 +65,7 @@ async def _renew(turn: RunningTurn, modules: Modules, flow: BaseFlow, needed: Fr
     )
     if renewed is None:
         return 0
-    known = turn.state.summary
+    known = turn.changes.state.history.summary
     if renewed.summary is not None and (known is None or known.through_turn < renewed.through_turn):
-        turn.state.summary = Summary(renewed.summary, renewed.through_turn)
+        turn.changes.state.history.summary = Summary(renewed.summary, renewed.through_turn)
     return renewed.through_turn

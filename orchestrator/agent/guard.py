@@ -41,7 +41,7 @@ async def guarded(step: Step, turn: RunningTurn, modules: Modules) -> None:
         _log.exception(
             "A step of a turn broke.", step=name, turn=turn.work.turn_id, session=turn.lease.session_id
         )
-        turn.world.signal(
+        turn.context.log.signal(
             "agent",
             SignalType.CHECK,
             check=name,
@@ -52,28 +52,21 @@ async def guarded(step: Step, turn: RunningTurn, modules: Modules) -> None:
 
 
 def _put_back(turn: RunningTurn, modules: Modules) -> None:
-    """The state as before the turn, plus what tools have done for good: that is never forgotten."""
-    world = turn.world
-    effects = [note for note in world.state.effects if note.turn_id == turn.work.turn_id]
+    """Throw the changes away, but for what tools have done for good: that is never forgotten."""
+    broken = turn.changes.state
+    effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     state = restore(turn, modules)
     state.effects.extend(effects)
-    state.labels = world.state.labels
+    state.intake.labels = broken.intake.labels
     state.turn += 1
-    world.state = state
-    world.story.clear()
-    world.finished.clear()
-    world.frames.clear()
-    world.asked_approvals.clear()
-    world.closed_approvals.clear()
-    world.plan_log.clear()
-    turn.outbox.clear()
-    world.event("failed", code="internal_error")
-    turn.answer = modules.res.apologise(world, [note.summary or note.tool_id for note in effects])
+    turn.throw_away(state)
+    turn.context.log.event("failed", code="internal_error")
+    turn.answer = modules.res.apologise(turn.context, [note.summary or note.tool_id for note in effects])
     turn.broken = True
 
 
 def restore(turn: RunningTurn, modules: Modules) -> DialogueState:
     """Decode the state as it was before the turn."""
-    if not turn.before:
+    if not turn.prior_state:
         return DialogueState.new(turn.lease.session_id)
-    return DialogueState.from_dict(turn.before, modules.domain.flows)
+    return DialogueState.from_dict(turn.prior_state, modules.domain.flows)

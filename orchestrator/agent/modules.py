@@ -68,13 +68,25 @@ class MemoryPorts:
 
 
 @dataclass(frozen=True, slots=True)
-class Modules:
-    """One per domain and process. `clock`: unix seconds.
+class AgentPorts:
+    """What an Agent may use of its process; what is None is left out.
 
-    What may be None is left out: `gather`, the rung of recovery that looks for context; `freshener`, the
-    renewal of summaries and memories; `memory`, what is remembered beyond the working state; `live`, the
-    listeners of answers that are being written.
+    `gather`: the rung of recovery that looks for context. `freshener`: the renewal of summaries and memories.
+    `memory`: what is remembered beyond the working state. `live`: the listeners of answers while they are
+    written. `clock`: unix seconds.
     """
+
+    gather: ContextGathering | None = None
+    freshener: Freshener | None = None
+    memory: MemoryPorts | None = None
+    live: LiveEvents | None = None
+    clock: Callable[[], float] = time.time
+    record_signal: RecordSignal = drop_signal
+
+
+@dataclass(frozen=True, slots=True)
+class Modules:
+    """One per domain and process. `remembering`: the flows by which users have something remembered."""
 
     domain: Domain
     registry: Registry
@@ -82,12 +94,6 @@ class Modules:
     pex: PEX
     res: RES
     planner: Planner
-    gather: ContextGathering | None = None
-    freshener: Freshener | None = None
-    clock: Callable[[], float] = time.time
-    record_signal: RecordSignal = drop_signal
-    live: LiveEvents | None = None
+    ports: AgentPorts = field(default_factory=AgentPorts)
     cache: StateCache = field(default_factory=StateCache)
-    memory: MemoryPorts | None = None
     remembering: frozenset[str] = frozenset()
-    """The flows by which users have something remembered."""

@@ -1,44 +1,57 @@
-"""One turn on its way: the record that passes through the Agent's steps."""
+"""Carry one turn through the Agent's steps: what came in, what it would change, and how far it has come."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from orchestrator.context import World
+from orchestrator.context import TurnChanges, TurnContext
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.answer import Answer
-from orchestrator.turns.lease import Lease, OutboxEntry, Work
+from orchestrator.turns.lease import Lease, Work
 from orchestrator.types import JsonObject
 
 
 @dataclass(slots=True)
+class PlanProgress:
+    """What the replanning check has still to look at in this turn.
+
+    `seen`: how many of the turn's finished flows their plans know of. `edited`: the user changed a plan.
+    `in_doubt`: a value that a plan was made with was corrected, which may be more than rules can mend.
+    """
+
+    seen: int = 0
+    edited: bool = False
+    in_doubt: bool = False
+
+
+@dataclass(slots=True)
 class RunningTurn:
-    """`before`: the state as it was, serialised; nobody changes it. `began`: monotonic seconds."""
+    """`changes` are the context's own. `began`: monotonic seconds. `carry_on`: PEX has something to do.
+
+    `refreshed`: flows for which it was seen to that what they need is new enough. `broken`: an unexpected
+    error happened, and the changes were thrown away.
+    """
 
     lease: Lease
     work: Work
-    world: World
-    before: JsonObject
+    context: TurnContext
+    changes: TurnChanges
     began: float
     understanding: Understanding | None = None
     carry_on: bool = False
-    """Whether PEX has something to do: set by the uptake."""
     reroutes: int = 0
-    seen: int = 0
-    """How many of the world's finished flows their plans know of."""
-    plan_edited: bool = False
-    """The user changed a plan, which is to be checked at once."""
-    plan_trouble: bool = False
-    """A value that a plan was made with was corrected, which may be more than rules can mend."""
+    plan: PlanProgress = field(default_factory=PlanProgress)
     refreshed: set[str] = field(default_factory=set[str])
-    """Flows for which it was seen to that what they need is new enough."""
-    outbox: list[OutboxEntry] = field(default_factory=list[OutboxEntry])
-    """What is to be sent once the turn is committed, besides what every turn may make due."""
     answer: Answer | None = None
     broken: bool = False
-    """An unexpected error happened; the state was put back to what it was."""
 
     @property
-    def state(self) -> DialogueState:
-        return self.world.state
+    def prior_state(self) -> JsonObject:
+        """The state as it was before the turn, serialised; empty in a new session."""
+        return self.context.world.prior_state
+
+    def throw_away(self, state: DialogueState) -> None:
+        """Forget everything that the turn would change; it goes on from `state`."""
+        self.changes = TurnChanges(state)
+        self.context = replace(self.context, changes=self.changes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, ValueFinder
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.understanding import Mention
@@ -16,9 +16,9 @@ from orchestrator.ports.preferences import PreferenceStore
 class RecentTurns:
     """Asks NLU to look for values in the conversation; each flow is looked into once in a turn."""
 
-    def __init__(self, nlu: NLU, world: World) -> None:
+    def __init__(self, nlu: NLU, context: TurnContext) -> None:
         self._nlu = nlu
-        self._world = world
+        self._context = context
         self._seen: set[str] = set()
 
     async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> dict[str, Mention]:
@@ -27,31 +27,39 @@ class RecentTurns:
         self._seen.add(flow.flow_id)
         if not first or not self._worth_it(flow):
             return {}
-        return await self._nlu.find_values(flow, slots, self._world.state, self._world, self._world.call)
+        return await self._nlu.find_values(
+            flow, slots, self._context.changes.state, self._context, self._context.call
+        )
 
     def _worth_it(self, flow: BaseFlow) -> bool:
         """Without earlier turns there is nothing to find; under `auto` only a new flow looks for it."""
         begun = len(flow.turn_ids) > 1
-        on = self._world.domain.config.nlu.slot_fill == "on"
-        return bool(self._world.state.messages) and (on or not begun)
+        on = self._context.world.domain.config.nlu.slot_fill == "on"
+        return bool(self._context.changes.state.history.messages) and (on or not begun)
 
 
-def recent_turns(nlu: NLU, world: World) -> ValueFinder | None:
+def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
     """The finder of a turn, or None where the domain wants none or no model can be asked."""
-    wanted = world.domain.config.nlu.slot_fill != "off" and nlu.has_model
-    return RecentTurns(nlu, world) if wanted else None
+    wanted = context.world.domain.config.nlu.slot_fill != "off" and nlu.has_model
+    return RecentTurns(nlu, context) if wanted else None
 
 
-def known_preferences(world: World, store: PreferenceStore, told: frozenset[str]) -> UserPreferences | None:
+def known_preferences(
+    context: TurnContext, store: PreferenceStore, told: frozenset[str]
+) -> UserPreferences | None:
     """What is remembered of the user; read when it is first asked for.
 
     A session without a user has a memory only once something was to be remembered in it, by one of the
     flows `told`.
     """
-    if world.user_id is None and not _was_told(world, told):
+    if context.ids.user_id is None and not _was_told(context, told):
         return None
-    return UserPreferences(store, world.tenant_id, owner_of(world.user_id, world.session_id))
+    return UserPreferences(
+        store, context.ids.tenant_id, owner_of(context.ids.user_id, context.ids.session_id)
+    )
 
 
-def _was_told(world: World, told: frozenset[str]) -> bool:
-    return bool(told) and any(not told.isdisjoint(turn.get("completed", ())) for turn in world.state.trace)
+def _was_told(context: TurnContext, told: frozenset[str]) -> bool:
+    return bool(told) and any(
+        not told.isdisjoint(turn.get("completed", ())) for turn in context.changes.state.history.trace
+    )

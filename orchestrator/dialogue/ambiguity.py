@@ -1,11 +1,11 @@
 """The open question: what is unclear, on which of four levels, and how it is asked (AM-1 … AM-4).
 
-One home for every question the session waits on. Wording by a model is handed in as a function.
+One home for every question the session waits on; how it is worded is RES's business.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -47,7 +47,10 @@ class Option:
 
 @dataclass(slots=True)
 class Ambiguity:
-    """One unresolved question. `asked`: rounds in which it was asked without success so far."""
+    """One unresolved question. `asked`: rounds in which it was asked without success so far.
+
+    `question`: its words, as RES last put them; empty before it is asked.
+    """
 
     level: Level
     flow_id: FlowId | None = None
@@ -103,31 +106,10 @@ class Question:
 
     level: Level
     kind: QuestionKind
-    text: str
     options: tuple[Option, ...] = ()
     flow_id: FlowId | None = None
     slot: str | None = None
     escalate: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Wording:
-    """What a model may do to a question (AM-2); without a flag it is not called."""
-
-    lexicalise: bool = False
-    """Find words for values that have only codes."""
-    naturalise: bool = False
-    """Let it sound like speech."""
-    compile: bool = False
-    """Make one question of several parts."""
-
-    @property
-    def wanted(self) -> bool:
-        return self.lexicalise or self.naturalise or self.compile
-
-
-Writer: TypeAlias = Callable[[Question, Wording], Awaitable[str | None]]
-"""Rewords a question; None when it cannot."""
 
 
 def show_value(value: Json) -> str:
@@ -164,7 +146,6 @@ class AmbiguityHandler:
         flow_id: FlowId | None = None,
         slot: str | None = None,
         candidates: Iterable[Json] = (),
-        question: str = "",
         options: Iterable[Option] = (),
         turn_id: TurnId | None = None,
         metadata: JsonObject | None = None,
@@ -176,7 +157,7 @@ class AmbiguityHandler:
             flow_id,
             slot,
             list(candidates),
-            question,
+            "",
             earlier.asked if earlier else 0,
             turn_id,
             list(options),
@@ -210,27 +191,8 @@ class AmbiguityHandler:
         return self._dispatch(entry, escalate=escalate)
 
     def _dispatch(self, entry: Ambiguity, *, escalate: bool) -> Question:
-        kind, text, options = _FORMS[entry.level](entry)
-        return Question(
-            entry.level, kind, entry.question or text, tuple(options), entry.flow_id, entry.slot, escalate
-        )
-
-    async def generate(self, question: Question, wording: Wording, write: Writer | None) -> Question:
-        """The question reworded, if a flag asks for it and the writer can; else as it is."""
-        if write is None or not wording.wanted:
-            return question
-        text = await write(question, wording)
-        if not text or not text.strip():
-            return question
-        return Question(
-            question.level,
-            question.kind,
-            text.strip(),
-            question.options,
-            question.flow_id,
-            question.slot,
-            question.escalate,
-        )
+        kind, options = _FORMS[entry.level](entry)
+        return Question(entry.level, kind, tuple(options), entry.flow_id, entry.slot, escalate)
 
     def resolve(
         self,
@@ -284,49 +246,32 @@ def _matches(entry: Ambiguity, flow_id: str | None, slot: str | None, level: Lev
     )
 
 
-Form: TypeAlias = tuple[QuestionKind, str, Sequence[Option]]
+Form: TypeAlias = tuple[QuestionKind, Sequence[Option]]
 
 
-def _ask_general(entry: Ambiguity) -> Form:
-    kind = QuestionKind.OPTIONS if entry.options else QuestionKind.OPEN
-    return kind, "I am not sure what you would like to do. Could you say it in other words?", entry.options
-
-
-def _name(entry: Ambiguity) -> str:
-    return (entry.slot or "value").replace("_", " ")
-
-
-def _choices(entry: Ambiguity) -> list[Option]:
-    """The declared options, else one per candidate."""
-    return entry.options or [
+def _offer_choices(entry: Ambiguity) -> Form:
+    """The declared options, else one per candidate, else an open question."""
+    options = entry.options or [
         Option(show_value(value), "fill_slot", {"flow_id": entry.flow_id, "slot": entry.slot, "value": value})
         for value in entry.candidates
     ]
+    return QuestionKind.OPTIONS if options else QuestionKind.OPEN, options
 
 
-def _ask_partial(entry: Ambiguity) -> Form:
-    options = _choices(entry)
-    if options:
-        return QuestionKind.OPTIONS, f"Which {_name(entry)} do you mean?", options
-    return QuestionKind.OPEN, f"I do not know this {_name(entry)}. Which one do you mean?", options
+def _ask_general(entry: Ambiguity) -> Form:
+    return QuestionKind.OPTIONS if entry.options else QuestionKind.OPEN, entry.options
 
 
-def _ask_specific(entry: Ambiguity) -> Form:
-    options = _choices(entry)
-    return QuestionKind.OPTIONS if options else QuestionKind.OPEN, f"What is the {_name(entry)}?", options
-
-
-def _ask_confirmation(entry: Ambiguity) -> Form:
+def _ask_yes_or_no(entry: Ambiguity) -> Form:
     payload: JsonObject = {"flow_id": entry.flow_id, "slot": entry.slot}
-    value = entry.candidates[0] if entry.candidates else None
-    text = f"Is the {_name(entry)} {show_value(value)}?" if entry.candidates else "Is that right?"
-    yes = Option("Yes", "confirm", payload if value is None else {**payload, "value": value})
-    return QuestionKind.CONFIRMATION, text, entry.options or [yes, Option("No", "deny", payload)]
+    named = {**payload, "value": entry.candidates[0]} if entry.candidates else payload
+    options = entry.options or [Option("Yes", "confirm", named), Option("No", "deny", payload)]
+    return QuestionKind.CONFIRMATION, options
 
 
 _FORMS: dict[Level, Callable[[Ambiguity], Form]] = {
     Level.GENERAL: _ask_general,
-    Level.PARTIAL: _ask_partial,
-    Level.SPECIFIC: _ask_specific,
-    Level.CONFIRMATION: _ask_confirmation,
+    Level.PARTIAL: _offer_choices,
+    Level.SPECIFIC: _offer_choices,
+    Level.CONFIRMATION: _ask_yes_or_no,
 }

@@ -45,42 +45,58 @@ DEFAULT_LIMITS = StateLimits()
 CANDIDATES_KEPT = 3
 
 
-def _make_handler() -> AmbiguityHandler:
-    return AmbiguityHandler(FlowStack())
+@dataclass(slots=True)
+class Prediction:
+    """What NLU thought of the last message. `candidates`: the three best flows, best first."""
+
+    intent: str | None = None
+    flow: Dact | None = None
+    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
 
 
 @dataclass(slots=True)
-class DialogueState:
-    """`candidates`: the three best flows, best first. `completed`: latest last, with outputs (FS-7).
+class History:
+    """What was said and done lately. `summary` is of the older turns, once there are many (IF-12).
 
     `trace` holds small JSON records that are never changed once they are in.
     """
 
-    session: SessionId
-    turn: int = 0
-    predicted_intent: str | None = None
-    predicted_flow: Dact | None = None
-    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
-    flags: Flags = field(default_factory=Flags)
-    ambiguity: AmbiguityHandler = field(default_factory=_make_handler)
-    digression: DigressionRecord = field(default_factory=DigressionRecord)
-    approvals: list[PendingApproval] = field(default_factory=list[PendingApproval])
     messages: list[Message] = field(default_factory=list[Message])
     trace: list[JsonObject] = field(default_factory=list[JsonObject])
+    summary: Summary | None = None
+
+
+@dataclass(slots=True)
+class Intake:
+    """What the session has taken in from outside.
+
+    `labels`: of what must not simply go out again (PX-3). `entities`: the session's own values by entity,
+    with their metadata, which no catalogue knows (AG-3).
+    """
+
+    labels: list[LabelSource] = field(default_factory=list[LabelSource])
+    entities: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])
+
+
+@dataclass(slots=True)
+class DialogueState:
+    """`completed`: flows, latest last, with outputs (FS-7). The open questions refer to the state's own stack."""
+
+    session: SessionId
+    turn: int = 0
+    prediction: Prediction = field(default_factory=Prediction)
+    flags: Flags = field(default_factory=Flags)
+    stack: FlowStack = field(default_factory=FlowStack)
+    digression: DigressionRecord = field(default_factory=DigressionRecord)
+    approvals: list[PendingApproval] = field(default_factory=list[PendingApproval])
+    history: History = field(default_factory=History)
     completed: list[BaseFlow] = field(default_factory=list[BaseFlow])
     effects: list[EffectNote] = field(default_factory=list[EffectNote])
-    labels: list[LabelSource] = field(default_factory=list[LabelSource])
-    """What the session has taken in that must not simply go out again (PX-3)."""
-    entities: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])
-    """The session's own values by entity, with their metadata: what no catalogue knows (AG-3)."""
-    summary: Summary | None = None
-    """Of the older turns, once there are many (IF-12); absent in documents of sessions without one."""
-    schema_version: int = SCHEMA_VERSION
+    intake: Intake = field(default_factory=Intake)
+    ambiguity: AmbiguityHandler = field(init=False)
 
-    @property
-    def stack(self) -> FlowStack:
-        """The one stack, which the open questions refer to as well."""
-        return self.ambiguity.stack
+    def __post_init__(self) -> None:
+        self.ambiguity = AmbiguityHandler(self.stack)
 
     @classmethod
     def new(cls, session_id: SessionId) -> DialogueState:
@@ -91,13 +107,12 @@ class DialogueState:
 
     def predict(self, intent: str | None, flows: Iterable[FlowScore]) -> None:
         """Note what NLU thinks: the three best flows, best first."""
-        self.candidates = sorted(flows, key=lambda flow: -flow.score)[:CANDIDATES_KEPT]
-        self.predicted_intent = intent
-        self.predicted_flow = self.candidates[0].dact if self.candidates else None
+        candidates = sorted(flows, key=lambda flow: -flow.score)[:CANDIDATES_KEPT]
+        self.prediction = Prediction(intent, candidates[0].dact if candidates else None, candidates)
 
     def say(self, role: str, text: str) -> None:
         """Add a line of the conversation."""
-        self.messages.append(Message(role, text, self.turn))
+        self.history.messages.append(Message(role, text, self.turn))
 
     def inherit(self, flow: BaseFlow) -> list[str]:
         """Give a starting flow its declared inputs from completed ones (FS-7). Returns what it got.
@@ -151,9 +166,9 @@ class DialogueState:
         What was done is known exactly as long as the flows that did it, because only those can be
         corrected (RT-12).
         """
-        del self.messages[: max(0, len(self.messages) - limits.messages)]
-        del self.trace[: max(0, len(self.trace) - limits.trace)]
-        del self.completed[: max(0, len(self.completed) - limits.completed)]
+        grown = (self.history.messages, limits.messages), (self.history.trace, limits.trace)
+        for kept, most in (*grown, (self.completed, limits.completed)):
+            del kept[: max(0, len(kept) - most)]
         if self.effects:
             at_hand = self._at_hand()
             self.effects[:] = [note for note in self.effects if note.flow_id in at_hand]
@@ -171,30 +186,30 @@ class DialogueState:
 
     def serialize(self) -> JsonObject:
         """As JSON; shares no container that is changed later."""
-        stack = self.stack
+        history, intake = self.history, self.intake
         body: JsonObject = {
-            "schema_version": self.schema_version,
+            "schema_version": SCHEMA_VERSION,
             "session": self.session,
             "turn": self.turn,
-            "predicted_intent": self.predicted_intent,
-            "predicted_flow": self.predicted_flow,
-            "candidates": [{"dact": flow.dact, "score": flow.score} for flow in self.candidates],
-            "stack": stack.serialize(),
-            "departed": [flow.serialize() for flow in stack.departed],
+            "predicted_intent": self.prediction.intent,
+            "predicted_flow": self.prediction.flow,
+            "candidates": [{"dact": one.dact, "score": one.score} for one in self.prediction.candidates],
+            "stack": self.stack.serialize(),
+            "departed": [flow.serialize() for flow in self.stack.departed],
             "flags": self.flags.serialize(),
             "ambiguity": self.ambiguity.serialize(),
             "digression": self.digression.serialize(),
             "approvals": [approval.serialize() for approval in self.approvals],
-            "messages": [message.serialize() for message in self.messages],
-            "trace": self.trace.copy(),
+            "messages": [message.serialize() for message in history.messages],
+            "trace": history.trace.copy(),
             "completed": [flow.serialize() for flow in self.completed],
             "effects": [note.serialize() for note in self.effects],
-            "labels": [source.serialize() for source in self.labels],
+            "labels": [source.serialize() for source in intake.labels],
         }
-        if self.entities:
-            body["entities"] = {entity: dict(values) for entity, values in self.entities.items()}
-        if self.summary is not None:
-            body["summary"] = {"text": self.summary.text, "through_turn": self.summary.through_turn}
+        if intake.entities:
+            body["entities"] = {entity: dict(values) for entity, values in intake.entities.items()}
+        if history.summary is not None:
+            body["summary"] = {"text": history.summary.text, "through_turn": history.summary.through_turn}
         return body
 
     @classmethod
@@ -207,24 +222,32 @@ class DialogueState:
             body = upgrade(body)
         stack = FlowStack.from_list(body["stack"], flow_types)
         stack.departed = _load_flows(body["departed"], flow_types)
-        return cls(
+        state = cls(
             session=body["session"],
             turn=body["turn"],
-            predicted_intent=body["predicted_intent"],
-            predicted_flow=body["predicted_flow"],
-            candidates=[FlowScore(entry["dact"], entry["score"]) for entry in body["candidates"]],
+            prediction=Prediction(
+                body["predicted_intent"],
+                body["predicted_flow"],
+                [FlowScore(entry["dact"], entry["score"]) for entry in body["candidates"]],
+            ),
             flags=Flags.from_dict(body["flags"]),
-            ambiguity=AmbiguityHandler.from_dict(body["ambiguity"], stack),
+            stack=stack,
             digression=DigressionRecord.from_dict(body["digression"]),
             approvals=[PendingApproval.from_dict(entry) for entry in body["approvals"]],
-            messages=[Message.from_dict(entry) for entry in body["messages"]],
-            trace=body["trace"].copy(),
+            history=History(
+                [Message.from_dict(entry) for entry in body["messages"]],
+                body["trace"].copy(),
+                Summary(**body["summary"]) if "summary" in body else None,
+            ),
             completed=_load_flows(body["completed"], flow_types),
             effects=[EffectNote.from_dict(entry) for entry in body["effects"]],
-            labels=[LabelSource.from_dict(entry) for entry in body["labels"]],
-            entities={entity: dict(values) for entity, values in body.get("entities", {}).items()},
-            summary=Summary(**body["summary"]) if "summary" in body else None,
+            intake=Intake(
+                [LabelSource.from_dict(entry) for entry in body["labels"]],
+                {entity: dict(values) for entity, values in body.get("entities", {}).items()},
+            ),
         )
+        state.ambiguity = AmbiguityHandler.from_dict(body["ambiguity"], stack)
+        return state
 
 
 def _load_flows(bodies: list[Json], flow_types: FlowTypes) -> list[BaseFlow]:

@@ -23,7 +23,7 @@ class ContextCoordinator:
 
     @classmethod
     def of(cls, state: DialogueState) -> ContextCoordinator:
-        return cls(state.messages, state.summary)
+        return cls(state.history.messages, state.history.summary)
 
     def recent(self, count: int = RECENT) -> list[Message]:
         """The last messages, oldest first."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
+from orchestrator.context import TurnLog
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.state import DialogueState
@@ -26,7 +27,7 @@ from orchestrator.nlu.text import clean
 from orchestrator.nlu.validate import Validated, Validation
 from orchestrator.ports.models import MODEL_FAILURES
 from orchestrator.telemetry import SignalType
-from orchestrator.types import Dact, FlowId, Json, JsonObject
+from orchestrator.types import Dact, Json, JsonObject
 
 MODULE = "nlu"
 
@@ -40,13 +41,8 @@ class Surroundings(Protocol):
     @property
     def text(self) -> str: ...
 
-    def signal(
-        self, source: str, kind: SignalType, flow_id: FlowId | None = None, /, **payload: Json
-    ) -> None: ...
-
-    def failed_check(self, module: str, name: str, why: str, flow_id: FlowId | None = None) -> None: ...
-
-    def degrade(self, problem: str) -> None: ...
+    @property
+    def log(self) -> TurnLog: ...
 
 
 class NLU:
@@ -76,39 +72,39 @@ class NLU:
         self._domain = domain
 
     async def think(
-        self, text: str, state: DialogueState, world: Surroundings, call: CallContext | None = None
+        self, text: str, state: DialogueState, context: Surroundings, call: CallContext | None = None
     ) -> Understanding:
         """Understand a message. `call`: for whom a model may be asked; without it none is."""
-        situation = read_situation(state, world.now)
+        situation = read_situation(state, context.now)
         prepared = self._preparation.prepare(text, situation)
         if not isinstance(prepared, Prepared):
             if prepared.rejection is not None:
-                world.failed_check(MODULE, "prepare", prepared.rejection.value)
-            return self._check(prepared, situation, world)
+                context.log.failed_check(MODULE, "prepare", prepared.rejection.value)
+            return self._check(prepared, situation, context)
         about_plan = read_plan_words(prepared.text, state)
         if about_plan is not None:
-            return self._check(about_plan, situation, world)
+            return self._check(about_plan, situation, context)
         thought = await think.think(
             prepared.text, self.system1, self._policy, self._askers, state, situation, call
         )
         if thought.election is not None:
             election = thought.election
-            world.signal(
+            context.log.signal(
                 MODULE, SignalType.VOTE, votes=election.votes, failed=election.failed, rounds=election.rounds
             )
         if thought.problem is not None:
-            world.degrade(thought.problem)
-        return self._check(thought.understanding, situation, world)
+            context.log.degrade(thought.problem)
+        return self._check(thought.understanding, situation, context)
 
-    def react(self, action: Action, state: DialogueState, world: Surroundings) -> Understanding:
+    def react(self, action: Action, state: DialogueState, context: Surroundings) -> Understanding:
         """Understand a click. Raises InvalidInput for an action that is none."""
-        situation = read_situation(state, world.now)
-        return self._check(react(action, situation, self.system1.flows), situation, world)
+        situation = read_situation(state, context.now)
+        return self._check(react(action, situation, self.system1.flows), situation, context)
 
     async def contemplate(
         self,
         state: DialogueState,
-        world: Surroundings,
+        context: Surroundings,
         excluded: Collection[str],
         *,
         failed: str | None = None,
@@ -120,14 +116,14 @@ class NLU:
 
         Args:
             state: with the failed flow still on top, or already gone.
-            world: of the turn.
+            context: of the turn.
             excluded: dacts that are not tried again; the failed one is always among them.
             failed: the dact that failed; the top flow's when it is left out.
             evidence: what is known of the failure: category, message, the ambiguity's metadata, slots.
             text: the request; the last thing the user said when it is left out.
             call: for whom a model may be asked; without it none is.
         """
-        situation = read_situation(state, world.now)
+        situation = read_situation(state, context.now)
         spec = self._failed_flow(failed, situation)
         banned = {*excluded, *((spec.dact,) if spec else ())}
         words = clean(text or situation.previous)
@@ -140,12 +136,12 @@ class NLU:
                 found = await contemplate.ask_model(
                     usable[0], words, left, self._policy.assistant, state, situation, what, known, call
                 )
-                return self._check(found, situation, world)
+                return self._check(found, situation, context)
             except MODEL_FAILURES as error:
-                world.failed_check(MODULE, "contemplate", str(error))
-                world.degrade(error.code)
+                context.log.failed_check(MODULE, "contemplate", str(error))
+                context.log.degrade(error.code)
         found = contemplate.reroute(words, self.system1, situation, spec, banned, known)
-        return self._check(found, situation, world)
+        return self._check(found, situation, context)
 
     @property
     def has_model(self) -> bool:
@@ -157,22 +153,22 @@ class NLU:
         flow: BaseFlow,
         slots: Sequence[SlotSpec],
         state: DialogueState,
-        world: Surroundings,
+        context: Surroundings,
         call: CallContext,
     ) -> dict[str, Mention]:
         """Look for the values of some slots in the conversation; nothing when no model answers (PX-4)."""
         asker = next((asker for asker in self._askers if asker.available), None)
         if asker is None or not slots:
             return {}
-        situation = read_situation(state, world.now)
+        situation = read_situation(state, context.now)
         try:
-            found = await fill.ask_model(asker, world.text, flow, slots, state, situation, call)
+            found = await fill.ask_model(asker, context.text, flow, slots, state, situation, call)
         except MODEL_FAILURES as error:
-            world.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
+            context.log.failed_check(MODULE, "slot_fill", f"{error.code}: {error}", flow.flow_id)
             return {}
         mentions, problems = self._validation.ground_values(found, flow.spec, situation)
         for problem in problems:
-            world.failed_check(MODULE, "validate", problem, flow.flow_id)
+            context.log.failed_check(MODULE, "validate", problem, flow.flow_id)
         return mentions
 
     def ground(self, flow: type[BaseFlow], values: Mapping[str, Json], now: float) -> JsonObject:
@@ -185,11 +181,11 @@ class NLU:
         return self._all.get(Dact(dact)) if dact else situation.active
 
     def _check(
-        self, understanding: Understanding, situation: Situation, world: Surroundings
+        self, understanding: Understanding, situation: Situation, context: Surroundings
     ) -> Understanding:
         validated: Validated = self._validation.validate(understanding, situation)
         for problem in validated.problems:
-            world.failed_check(MODULE, "validate", problem)
+            context.log.failed_check(MODULE, "validate", problem)
         return validated.understanding
 
 

@@ -78,8 +78,8 @@ def read_situation(state: DialogueState, now: float) -> Situation:
             PastFlow(flow.spec, values_of(flow), flow.outputs)
             for flow in reversed(state.completed[-_PAST_AT_HAND:])
         ),
-        own=state.entities,
-        previous=next((m.text for m in reversed(state.messages) if m.role == "user"), ""),
+        own=state.intake.entities,
+        previous=next((m.text for m in reversed(state.history.messages) if m.role == "user"), ""),
         question="" if current is None else current.question,
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.frame import Frame
 from orchestrator.errors import FailureCategory
@@ -24,7 +24,7 @@ class Execution:
     """
 
     flow: BaseFlow
-    world: World
+    context: TurnContext
     tools: ToolRunner
     data: JsonObject = field(default_factory=JsonObject)
     used: list[ToolId] = field(default_factory=list[ToolId])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.pex.calls.compensate import undo_first
 from orchestrator.pex.execution import Ending, Execution, Failed
@@ -19,30 +19,30 @@ class PEX:
         self._policies = policies
         self._tools = tools
 
-    async def execute(self, world: World) -> Ending:
+    async def execute(self, context: TurnContext) -> Ending:
         """Carry out the active flow."""
-        work = find_work(world, self._policies)
+        work = find_work(context, self._policies)
         if isinstance(work, Failed):
             return work
         flow, policy = work
-        settle_questions(world, flow)
-        run = Execution(flow, world, self._tools)
+        settle_questions(context, flow)
+        run = Execution(flow, context, self._tools)
         ending = await undo_first(run) or await policy.execute(run)
-        keep_latest_question(world, flow)
+        keep_latest_question(context, flow)
         return ending
 
 
-def settle_questions(world: World, flow: BaseFlow) -> None:
+def settle_questions(context: TurnContext, flow: BaseFlow) -> None:
     """Close the questions about slots that hold a value by now."""
-    handler = world.state.ambiguity
+    handler = context.changes.state.ambiguity
     for entry in list(handler.open):
         if entry.flow_id == flow.flow_id and entry.slot is not None and flow.holds(entry.slot):
             handler.resolve(entry)
 
 
-def keep_latest_question(world: World, flow: BaseFlow) -> None:
+def keep_latest_question(context: TurnContext, flow: BaseFlow) -> None:
     """Of several open questions of a flow only the latest is still meant."""
-    handler = world.state.ambiguity
+    handler = context.changes.state.ambiguity
     mine = [entry for entry in handler.open if entry.flow_id == flow.flow_id]
     for entry in mine[:-1]:
         handler.resolve(entry)

@@ -116,7 +116,7 @@ class BasePolicy:
 
     def entities(self, run: Execution) -> Entities | None:
         """The tables, with their columns, that code may name; None leaves names unchecked."""
-        return run.world.registry.tables or None
+        return run.context.world.registry.tables or None
 
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
         """The inputs of one tool call."""
@@ -173,7 +173,7 @@ class BasePolicy:
     def note_effect(self, run: Execution, tool: Tool, arguments: JsonObject, data: JsonObject) -> None:
         """Remember what was done with which values, so that a correction can name it (RT-12)."""
         keep_note(
-            run.world,
+            run.context,
             EffectNote(
                 tool_id=tool.spec.tool_id,
                 flow_id=run.flow.flow_id,
@@ -181,9 +181,9 @@ class BasePolicy:
                 arguments=arguments,
                 summary=self.summarise(run, tool, data),
                 compensation=tool.spec.compensation,
-                turn_id=run.world.turn_id,
+                turn_id=run.context.ids.turn_id,
                 result=_needed_to_undo(run, tool, data),
-                fingerprint=make_effect(run.world, run.flow.flow_id, tool, arguments).fingerprint,
+                fingerprint=make_effect(run.context, run.flow.flow_id, tool, arguments).fingerprint,
             ),
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, read_progress
 from orchestrator.dialogue.plan_step import PlanStep
@@ -33,17 +33,19 @@ class Change:
     matters: bool = True
 
 
-def note_revision(world: World, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
+def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
     """Keep a revision of a plan, with the steps as they are now."""
     plan.noted += 1
-    world.plan_log.append(PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more)))
-    world.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
+    context.changes.plan_log.append(
+        PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more))
+    )
+    context.log.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))
 
 
-def note_pushed(world: World, flows: list[BaseFlow]) -> None:
+def note_pushed(context: TurnContext, flows: list[BaseFlow]) -> None:
     """Tell that steps of a plan have become flows on the stack."""
     for flow in flows:
-        world.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id, plan_id=flow.plan_id)
+        context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id, plan_id=flow.plan_id)
 
 
 def describe(plan: PlanFlow, **more: Json) -> JsonObject:
@@ -78,7 +80,7 @@ def show_progress(plan: PlanFlow) -> JsonObject:
     }
 
 
-def revise(plan: PlanFlow, world: World, wanted: list[PlanStep], why: str) -> list[Change]:
+def revise(plan: PlanFlow, context: TurnContext, wanted: list[PlanStep], why: str) -> list[Change]:
     """Make the remaining steps the wanted ones. A step that is there already stays what it is."""
     remaining = [step for step in plan.steps if not step.is_finished]
     kept: list[PlanStep] = []
@@ -96,7 +98,7 @@ def revise(plan: PlanFlow, world: World, wanted: list[PlanStep], why: str) -> li
     changes = [
         Change(Outcome.PRUNE, (step.label,), why)
         for step in dropped
-        if drop_step(world.state.stack, plan, step, why, world.now)
+        if drop_step(context.changes.state.stack, plan, step, why, context.now)
     ]
     if added:
         add_steps(plan, added)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_list
 from orchestrator.dialogue.plan_step import PlanStep
@@ -50,80 +50,82 @@ class Planner:
         self._advisor = advisor
         self._ground = ground
 
-    async def decompose(self, plan: PlanFlow, world: World) -> Decomposed | None:
+    async def decompose(self, plan: PlanFlow, context: TurnContext) -> Decomposed | None:
         """The steps of a request, or more of them for one whose goal is not met. None: nobody knows any."""
-        room = world.domain.config.plans.max_sub_flows - count_steps(plan)
+        room = context.world.domain.config.plans.max_sub_flows - count_steps(plan)
         if room <= 0:
             return None
-        if plan.spec.recipe and not self._always_asks(world):
+        if plan.spec.recipe and not self._always_asks(context):
             return self._follow_recipe(plan, room)
-        found = await self._ask_for_steps(plan, world, room) if self._may_ask(world) else None
+        found = await self._ask_for_steps(plan, context, room) if self._may_ask(context) else None
         return found or (self._follow_recipe(plan, room) if plan.spec.recipe else None)
 
     def _follow_recipe(self, plan: PlanFlow, room: int) -> Decomposed | None:
         steps = tuple(make_step(declared) for declared in due_steps(plan)[:room])
         return Decomposed(steps, "recipe") if steps else None
 
-    async def _ask_for_steps(self, plan: PlanFlow, world: World, room: int) -> Decomposed | None:
-        draft = await self._advisor.decompose(plan, world, self._ground, room)
+    async def _ask_for_steps(self, plan: PlanFlow, context: TurnContext, room: int) -> Decomposed | None:
+        draft = await self._advisor.decompose(plan, context, self._ground, room)
         if draft is None:
             return None
         if isinstance(draft, Refused):
-            world.failed_check("planning", "decomposition", " ".join(draft.reasons), plan.flow_id)
+            context.log.failed_check("planning", "decomposition", " ".join(draft.reasons), plan.flow_id)
             return None
         record: JsonObject | None = None
-        if self._is_worth_a_tree(draft, world):
-            outcome = await self._advisor.search(draft, plan, world, self._ground, room)
+        if self._is_worth_a_tree(draft, context):
+            outcome = await self._advisor.search(draft, plan, context, self._ground, room)
             record = outcome.record(Draft.show)
             draft = outcome.best.state if outcome.best is not None else draft
-            world.signal(
+            context.log.signal(
                 "planning", SignalType.PLAN, plan.flow_id, search=record["calls"], chosen=record["chosen"]
             )
         return Decomposed(draft.steps, "model", draft.problems, record)
 
-    def _is_worth_a_tree(self, draft: Draft, world: World) -> bool:
-        mode = world.domain.config.plans.tree_search
+    def _is_worth_a_tree(self, draft: Draft, context: TurnContext) -> bool:
+        mode = context.world.domain.config.plans.tree_search
         return mode == "on" or (mode == "auto" and len(draft.steps) >= WORTH_A_TREE)
 
     async def check(
-        self, plan: PlanFlow, world: World, *, trouble: bool, news: Sequence[str] = ()
+        self, plan: PlanFlow, context: TurnContext, *, trouble: bool, news: Sequence[str] = ()
     ) -> list[Change]:
         """The replanning check (PL-2): change the plan for what has been found; empty: continue.
 
         `trouble`: a step failed or was refused, a value was corrected, or something was found
         meanwhile. `news`: what, for a model.
         """
-        limit = world.domain.config.plans.max_sub_flows
-        changes = apply_rules(plan, world, limit)
+        limit = context.world.domain.config.plans.max_sub_flows
+        changes = apply_rules(plan, context, limit)
         waiting = any(not step.is_finished for step in plan.steps)
-        wanted = not plan.spec.recipe or trouble or self._always_asks(world)
-        if wanted and waiting and self._may_ask(world):
+        wanted = not plan.spec.recipe or trouble or self._always_asks(context)
+        if wanted and waiting and self._may_ask(context):
             room = limit - count_steps(plan)
-            body = await self._advisor.replan(plan, world, limit, news)
+            body = await self._advisor.replan(plan, context, limit, news)
             if body is not None:
-                changes += self._follow_advice(plan, world, body, room)
+                changes += self._follow_advice(plan, context, body, room)
         return changes
 
-    def _follow_advice(self, plan: PlanFlow, world: World, body: JsonObject, room: int) -> list[Change]:
+    def _follow_advice(
+        self, plan: PlanFlow, context: TurnContext, body: JsonObject, room: int
+    ) -> list[Change]:
         why = str(body.get("reason") or "")[:200]
         remaining = [step for step in plan.steps if not step.is_finished]
         if body["decision"] == "stop":
-            return revise(plan, world, [], why)
+            return revise(plan, context, [], why)
         if body["decision"] != "change":
             return []
         rest = _without(plan, remaining)
         room += len(remaining)
-        draft = check_draft(body, rest, world.domain.flows, self._ground, room, world.now)
+        draft = check_draft(body, rest, context.world.domain.flows, self._ground, room, context.now)
         if isinstance(draft, Refused):
-            world.failed_check("planning", "replanning", " ".join(draft.reasons), plan.flow_id)
+            context.log.failed_check("planning", "replanning", " ".join(draft.reasons), plan.flow_id)
             return []
-        return revise(plan, world, list(draft.steps), why)
+        return revise(plan, context, list(draft.steps), why)
 
-    async def judge(self, plan: PlanFlow, world: World) -> Verdict:
+    async def judge(self, plan: PlanFlow, context: TurnContext) -> Verdict:
         """Whether the goal is met: by the steps, and by a model where one is to be asked (PL-3)."""
         missing = find_missing(plan)
-        asked = self._always_asks(world) or not plan.spec.recipe
-        body = await self._advisor.judge(plan, world) if asked and self._may_ask(world) else None
+        asked = self._always_asks(context) or not plan.spec.recipe
+        body = await self._advisor.judge(plan, context) if asked and self._may_ask(context) else None
         if body is None:
             return Verdict(not missing, tuple(missing))
         named = body.get("missing")
@@ -131,11 +133,11 @@ class Planner:
         complete = bool(body["complete"]) and not missing
         return Verdict(complete, tuple(missing or lacking), str(body.get("summary") or "")[:1000])
 
-    def _may_ask(self, world: World) -> bool:
-        return world.domain.config.plans.model != "off" and self._advisor.available
+    def _may_ask(self, context: TurnContext) -> bool:
+        return context.world.domain.config.plans.model != "off" and self._advisor.available
 
-    def _always_asks(self, world: World) -> bool:
-        return world.domain.config.plans.model == "on"
+    def _always_asks(self, context: TurnContext) -> bool:
+        return context.world.domain.config.plans.model == "on"
 
 
 def _without(plan: PlanFlow, steps: list[PlanStep]) -> PlanFlow:

@@ -5,7 +5,7 @@ Public to domains, as `BasePolicy` is.
 
 from __future__ import annotations
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.plan import add_steps, stack_steps
@@ -37,15 +37,15 @@ class PlanPolicy(BasePolicy):
             return Failed(FailureCategory.SERVER_ERROR, "I cannot plan that.", check="plan_flow")
         if plan.rounds == 0:
             return await self._begin(run, plan)
-        verdict = await self.planner.judge(plan, run.world)
+        verdict = await self.planner.judge(plan, run.context)
         if verdict.complete:
             self._report(run, plan, verdict)
-            note_revision(run.world, plan, "finished")
+            note_revision(run.context, plan, "finished")
             return None
         return await self._go_on(run, plan, verdict)
 
     async def _begin(self, run: Execution, plan: PlanFlow) -> Ending:
-        found = await self.planner.decompose(plan, run.world)
+        found = await self.planner.decompose(plan, run.context)
         if found is None:
             message = "I do not know which steps this takes. Please ask me for them one by one."
             return Failed(FailureCategory.SERVER_ERROR, message, check="decomposition")
@@ -53,40 +53,42 @@ class PlanPolicy(BasePolicy):
 
     async def _go_on(self, run: Execution, plan: PlanFlow, verdict: Verdict) -> Ending:
         """The goal is not met: more sub-flows, within the budget, else an honest end."""
-        config = run.world.domain.config.plans
+        config = run.context.world.domain.config.plans
         if plan.rounds < config.max_rounds:
-            found = await self.planner.decompose(plan, run.world)
+            found = await self.planner.decompose(plan, run.context)
             if found is not None:
                 return self._stack(run, plan, found, "expand")
         self._report(run, plan, verdict)
-        note_revision(run.world, plan, "unfinished", "; ".join(verdict.missing))
-        run.world.remark(
+        note_revision(run.context, plan, "unfinished", "; ".join(verdict.missing))
+        run.context.changes.remark(
             RemarkKind.PLAN_UNFINISHED,
             flow_id=plan.flow_id,
             missing=list(verdict.missing),
             done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
-            reasons=_reasons(plan, run.world),
+            reasons=_reasons(plan, run.context),
         )
-        run.world.state.stack.invalidate(plan, FAILED)
+        run.context.changes.state.stack.invalidate(plan, FAILED)
         return GaveUp()
 
     def _stack(self, run: Execution, plan: PlanFlow, found: Decomposed, outcome: str) -> Ending:
-        world = run.world
+        context = run.context
         add_steps(plan, list(found.steps))
         plan.rounds += 1
         if found.source == "model":
             plan.notes[BY_MODEL] = True
-        for change in apply_rules(plan, world, world.domain.config.plans.max_sub_flows):
-            note_revision(world, plan, change.outcome.value, change.why)
+        for change in apply_rules(plan, context, context.world.domain.config.plans.max_sub_flows):
+            note_revision(context, plan, change.outcome.value, change.why)
         more: JsonObject = {"source": found.source, "problems": list(found.problems)}
         if found.search is not None:
             more["search"] = found.search
-        note_revision(world, plan, outcome, "", **more)
-        note_pushed(world, stack_steps(world.state.stack, plan, world.domain.flows, world.now))
-        world.state.flags.has_plan = True
+        note_revision(context, plan, outcome, "", **more)
+        note_pushed(
+            context, stack_steps(context.changes.state.stack, plan, context.world.domain.flows, context.now)
+        )
+        context.changes.state.flags.has_plan = True
         waiting = [step.label for step in plan.steps if not step.is_finished]
         if len(waiting) > 1:
-            world.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting)
+            context.changes.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting)
         return Stacked()
 
     def _report(self, run: Execution, plan: PlanFlow, verdict: Verdict) -> None:
@@ -100,7 +102,7 @@ class PlanPolicy(BasePolicy):
                 "found": _merge(plan),
             }
         )
-        run.world.findings[plan.flow_id] = run.data
+        run.context.changes.findings[plan.flow_id] = run.data
 
 
 def _tell_step(label: str, done: bool, outputs: JsonObject) -> JsonObject:
@@ -119,9 +121,9 @@ def _merge(plan: PlanFlow) -> JsonObject:
     return {step.name: step.outputs for step in plan.steps if step.outputs}
 
 
-def _reasons(plan: PlanFlow, world: World) -> list[Json]:
+def _reasons(plan: PlanFlow, context: TurnContext) -> list[Json]:
     """Why steps were not done, but for what this turn has told already."""
-    told = {part.values.get("message") for part in world.story if isinstance(part, Remark)}
+    told = {part.values.get("message") for part in context.changes.messages if isinstance(part, Remark)}
     return [
         {"label": step.label, "why": step.note}
         for step in plan.steps

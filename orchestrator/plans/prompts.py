@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.domain.model import Domain
@@ -66,23 +66,26 @@ COMPLETION: JsonObject = {
 }
 
 
-def frame_question(world: World) -> dict[str, Json]:
+def frame_question(context: TurnContext) -> dict[str, Json]:
     """What every question about a plan begins with."""
-    domain = world.domain
+    domain = context.world.domain
     return {
         "assistant": f"{domain.config.persona.name}. {domain.config.description}".strip(),
-        "today": datetime.fromtimestamp(world.now, UTC).strftime("%A, %Y-%m-%d"),
+        "today": datetime.fromtimestamp(context.now, UTC).strftime("%A, %Y-%m-%d"),
         "flows": _show_flows(domain),
     }
 
 
-def ask_for_steps(plan: PlanFlow, world: World, room: int, problems: tuple[str, ...]) -> dict[str, Json]:
+def ask_for_steps(
+    plan: PlanFlow, context: TurnContext, room: int, problems: tuple[str, ...]
+) -> dict[str, Json]:
     return {
-        **frame_question(world),
+        **frame_question(context),
         "max_steps": room,
-        "utterance": plan.goal or world.text,
+        "utterance": plan.goal or context.text,
         "history": [
-            {"role": message.role, "text": message.text} for message in world.state.messages[-MOST_HISTORY:]
+            {"role": message.role, "text": message.text}
+            for message in context.changes.state.history.messages[-MOST_HISTORY:]
         ],
         "known": plan.values(),
         "done": show_steps(plan, finished=True),
@@ -94,9 +97,9 @@ def show_steps(plan: PlanFlow, *, finished: bool) -> list[JsonObject]:
     return [_show_step(step) for step in plan.steps if step.is_finished is finished]
 
 
-def show_findings(plan: PlanFlow, world: World) -> list[JsonObject]:
+def show_findings(plan: PlanFlow, context: TurnContext) -> list[JsonObject]:
     """What the steps that ended in this turn found, or why they failed."""
-    ended = {flow.flow_id for flow in world.finished}
+    ended = {flow.flow_id for flow in context.changes.finished}
     return [_show_step(step) for step in plan.steps if step.flow_id in ended]
 
 

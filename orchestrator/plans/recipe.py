@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import copy_json, same_value
 from orchestrator.dialogue.plan import add_steps, drop_step
@@ -71,32 +71,32 @@ def _lacking(plan: PlanFlow, name: str) -> str:
     return "" if step.optional or step.is_done or given_up else step.label
 
 
-def apply_rules(plan: PlanFlow, world: World, limit: int) -> list[Change]:
+def apply_rules(plan: PlanFlow, context: TurnContext, limit: int) -> list[Change]:
     """Change the plan until no rule says anything more. `limit`: how many sub-flows it may have."""
     changes: list[Change] = []
-    while (change := _prune(plan, world) or _expand(plan, limit)) is not None:
+    while (change := _prune(plan, context) or _expand(plan, limit)) is not None:
         changes.append(change)
     return changes
 
 
-def _prune(plan: PlanFlow, world: World) -> Change | None:
+def _prune(plan: PlanFlow, context: TurnContext) -> Change | None:
     for step in plan.steps:
-        if not step.is_planned and not _is_waiting(step, world):
+        if not step.is_planned and not _is_waiting(step, context):
             continue
-        change = _why_prune(plan, step, world)
+        change = _why_prune(plan, step, context)
         if change is not None:
-            drop_step(world.state.stack, plan, step, change.why, world.now)
+            drop_step(context.changes.state.stack, plan, step, change.why, context.now)
             return change
     return None
 
 
-def _is_waiting(step: PlanStep, world: World) -> bool:
+def _is_waiting(step: PlanStep, context: TurnContext) -> bool:
     """It has come to the top in this very round, and nothing was done for it."""
-    active = world.state.stack.active
+    active = context.changes.state.stack.active
     return active is not None and active.flow_id == step.flow_id and BOUND not in active.notes
 
 
-def _why_prune(plan: PlanFlow, step: PlanStep, world: World) -> Change | None:
+def _why_prune(plan: PlanFlow, step: PlanStep, context: TurnContext) -> Change | None:
     failed = next((name for name in step.needs if _has_failed(plan, name)), None)
     if failed is not None:
         needed = plan.step_named(failed)
@@ -105,7 +105,7 @@ def _why_prune(plan: PlanFlow, step: PlanStep, world: World) -> Change | None:
     declared = declared_step(plan, step.name)
     if declared is not None and fails(plan, declared):
         return Change(Outcome.PRUNE, (step.label,), declared.otherwise or "it is not called for")
-    answer = _find_answer(plan, step, world)
+    answer = _find_answer(plan, step, context)
     if answer is None:
         return None
     step.outputs = {name: copy_json(value) for name, value in answer.outputs.items()}
@@ -117,15 +117,15 @@ def _has_failed(plan: PlanFlow, name: str) -> bool:
     return step is not None and step.is_finished and not step.is_done
 
 
-def _find_answer(plan: PlanFlow, step: PlanStep, world: World) -> BaseFlow | None:
+def _find_answer(plan: PlanFlow, step: PlanStep, context: TurnContext) -> BaseFlow | None:
     """A completed flow that did the very same without changing anything: same task, same values, all known."""
     values = resolve(plan, step)
     if len(values) < len(step.slots) or not values:
         return None
-    done = [*world.state.completed, *(flow for flow in world.finished if flow.outputs)]
+    done = [*context.changes.state.completed, *(flow for flow in context.changes.finished if flow.outputs)]
     for flow in reversed(done):
         same = flow.dact == step.dact and flow.spec.outputs and flow.outputs
-        if same and _had(flow, values) and not _had_effect(flow, world):
+        if same and _had(flow, values) and not _had_effect(flow, context):
             return flow
     return None
 
@@ -134,8 +134,8 @@ def _had(flow: BaseFlow, values: dict[str, object]) -> bool:
     return all(same_value(flow.value(name), value) for name, value in values.items())
 
 
-def _had_effect(flow: BaseFlow, world: World) -> bool:
-    return any(note.flow_id == flow.flow_id for note in world.state.effects)
+def _had_effect(flow: BaseFlow, context: TurnContext) -> bool:
+    return any(note.flow_id == flow.flow_id for note in context.changes.state.effects)
 
 
 def _expand(plan: PlanFlow, limit: int) -> Change | None:

@@ -1,11 +1,16 @@
-"""What RES hands to the Agent: the reply and what goes with it (RS-7). Records only."""
+"""Hold the answer while it is made: the reply and what goes with it (RS-7). Records only."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Question
-from orchestrator.types import JsonObject
+from orchestrator.models.calling import CallContext
+from orchestrator.res.templates import Templates
+from orchestrator.types import Json, JsonObject
 
 NO_INTERACTION: JsonObject = {"kind": "none"}
 
@@ -47,3 +52,27 @@ class Answer:
     @property
     def message(self) -> str:
         return "\n\n".join(part for part in self.parts if part)
+
+
+class Writer(Protocol):
+    """What is asked of the Prompt Engineer."""
+
+    def can_answer(self, prompt_id: str | None) -> bool: ...
+
+    async def text(
+        self,
+        prompt_id: str,
+        variables: dict[str, Json],
+        call: CallContext,
+        *,
+        publish: Callable[[str], Awaitable[None]] | None = None,
+    ) -> str: ...
+
+
+class Response(NamedTuple):
+    """What the steps of RES work on. `writer`: a model that puts the templates' words into speech, if any."""
+
+    context: TurnContext
+    answer: Answer
+    templates: Templates
+    writer: Writer | None = None

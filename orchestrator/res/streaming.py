@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.res.wording import escape_value
 from orchestrator.turns.event import Event
 
@@ -55,12 +55,12 @@ class TokenStream:
 
     def __init__(
         self,
-        world: World,
+        context: TurnContext,
         before: str,
         find_fault: Callable[[str], str | None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._world = world
+        self._context = context
         self._before = before
         self._find_fault = find_fault
         self._clock = clock
@@ -107,7 +107,7 @@ class TokenStream:
             await self._publish("", 0)
 
     async def _publish(self, text: str, offset: int) -> None:
-        world = self._world
-        assert world.live is not None
-        token = Event(world.session_id, "token", world.turn_id, {"text": text, "offset": offset})
-        await world.live.publish(world.session_id, (token,))
+        context = self._context
+        assert context.live is not None
+        token = Event(context.ids.session_id, "token", context.ids.turn_id, {"text": text, "offset": offset})
+        await context.live.publish(context.ids.session_id, (token,))

@@ -34,7 +34,7 @@ UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
 """Named errors that do not tell whether a call had an effect."""
 
 
-class DurableSteps:
+class Journal:
     """The journal of one attempt of one turn. Cheap to make; belongs to one coroutine at a time."""
 
     def __init__(self, lane: Lane, lease: Lease, work: Work, tell: Tell = tell_nobody) -> None:

@@ -25,7 +25,7 @@ from orchestrator.runtime.endings import (
     Stopped,
     stopped_commit,
 )
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.live_events import TurnHints
 from orchestrator.telemetry.logs import bind_turn, get_logger
 from orchestrator.telemetry.metrics import (
@@ -51,7 +51,7 @@ _log = get_logger(__name__)
 class TurnAgent(Protocol):
     """What the lane asks of an agent."""
 
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         """Decide everything the turn changes. Writes nothing but journal steps and effects of tools."""
         ...
 
@@ -247,7 +247,7 @@ class LaneRunner:
         try:
             async with deadline:
                 agent = await self._agents(lease.domain)
-                return await agent.run_turn(lease, work, DurableSteps(self._lane, lease, work, hints.tell))
+                return await agent.run_turn(lease, work, Journal(self._lane, lease, work, hints.tell))
         except TimeoutError as error:
             if not deadline.expired():
                 raise

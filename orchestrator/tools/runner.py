@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from orchestrator.context import ToolUsed, World
+from orchestrator.context import ToolUsed, TurnContext
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.domain.model import Domain, Implementation
@@ -41,7 +41,7 @@ from orchestrator.types import FlowId, Json, JsonObject, ToolId
 
 
 def make_effect(
-    world: World,
+    context: TurnContext,
     flow_id: FlowId,
     tool: Tool,
     arguments: JsonObject,
@@ -50,7 +50,7 @@ def make_effect(
     compensates: str | None = None,
 ) -> Effect:
     """The effect of a call for a flow. A step that is planned anew is the same flow instance."""
-    flow = world.state.stack.get(flow_id)
+    flow = context.changes.state.stack.get(flow_id)
     instance = f"{flow.plan_id}:{flow.dact}" if flow is not None and flow.plan_id is not None else flow_id
     return Effect(
         fingerprint=fingerprint_effect(tool.spec.tool_id, arguments, instance, defaults=_defaults(tool)),
@@ -72,9 +72,9 @@ def judge(envelope: Json) -> LedgerStatus:
     return LedgerStatus.UNKNOWN if result.undecided else LedgerStatus.FAILED
 
 
-def keep_note(world: World, note: EffectNote) -> None:
+def keep_note(context: TurnContext, note: EffectNote) -> None:
     """Remember an effect; one that was unknown until now is replaced."""
-    notes = world.state.effects
+    notes = context.changes.state.effects
     for place, known in enumerate(notes):
         if known.fingerprint and known.fingerprint == note.fingerprint:
             notes[place] = note
@@ -82,7 +82,7 @@ def keep_note(world: World, note: EffectNote) -> None:
     notes.append(note)
 
 
-def note_unknown(world: World, effect: Effect, summary: str) -> None:
+def note_unknown(context: TurnContext, effect: Effect, summary: str) -> None:
     """Remember a call that may have had its effect, so that a correction can name it (RT-12)."""
     note = EffectNote(
         tool_id=effect.tool_id,
@@ -91,10 +91,10 @@ def note_unknown(world: World, effect: Effect, summary: str) -> None:
         arguments=effect.arguments,
         summary=summary,
         status=EffectStatus.UNKNOWN,
-        turn_id=world.turn_id,
+        turn_id=context.ids.turn_id,
         fingerprint=effect.fingerprint,
     )
-    keep_note(world, note)
+    keep_note(context, note)
 
 
 def _defaults(tool: Tool) -> JsonObject:
@@ -129,7 +129,7 @@ class ToolRunner:
 
     async def call(
         self,
-        world: World,
+        context: TurnContext,
         flow_id: FlowId,
         tool: Tool,
         arguments: JsonObject,
@@ -145,31 +145,31 @@ class ToolRunner:
         tool_id = tool.spec.tool_id
         mistake = tool.check_input(arguments)
         if mistake is not None:
-            return _finish(world, flow_id, tool, arguments, _bad_input(tool, mistake))
-        number = 1 + sum(used.tool_id == tool_id for used in world.tools)
-        world.event("tool_started", tool_id=tool_id, flow_id=flow_id)
-        answer = await world.steps.call(
+            return _finish(context, flow_id, tool, arguments, _bad_input(tool, mistake))
+        number = 1 + sum(used.tool_id == tool_id for used in context.log.tools)
+        context.log.event("tool_started", tool_id=tool_id, flow_id=flow_id)
+        answer = await context.journal.call(
             f"tool:{tool_id}:{number}",
             "tool",
             {"tool_id": tool_id, "arguments": arguments},
-            lambda key: self._attempt(world, tool, arguments, key),
+            lambda key: self._attempt(context, tool, arguments, key),
             idempotent=tool.spec.idempotent,
             effect=None
             if tool.spec.idempotent
-            else make_effect(world, flow_id, tool, arguments, again=again, compensates=compensates),
+            else make_effect(context, flow_id, tool, arguments, again=again, compensates=compensates),
         )
         if isinstance(answer, UnknownOutcome):
-            return _finish(world, flow_id, tool, arguments, answer)
-        carry_labels(world.state, tool.spec, flow_id)  # its words may be in an error as well
+            return _finish(context, flow_id, tool, arguments, answer)
+        carry_labels(context.changes.state, tool.spec, flow_id)  # its words may be in an error as well
         result = read_envelope(answer)
         if isinstance(result, ToolError) and result.undecided and not tool.spec.idempotent:
             unknown = UnknownOutcome(f"tool:{tool_id}:{number}", answer["idempotency_key"])
-            return _finish(world, flow_id, tool, arguments, unknown)
-        return _finish(world, flow_id, tool, arguments, result)
+            return _finish(context, flow_id, tool, arguments, unknown)
+        return _finish(context, flow_id, tool, arguments, result)
 
-    async def _attempt(self, world: World, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
+    async def _attempt(self, context: TurnContext, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; gives the envelope."""
-        call = ToolCall(key, world.session_id, world.user_id, world.tenant_id, world.now)
+        call = ToolCall(key, context.ids.session_id, context.ids.user_id, context.ids.tenant_id, context.now)
         began = time.perf_counter()
         with span("tool", tool_id=tool.spec.tool_id):
             result = await self._handle(ToolRequest(tool, arguments, call))
@@ -218,7 +218,7 @@ class ToolRunner:
 
 
 def _finish(
-    world: World, flow_id: FlowId, tool: Tool, arguments: JsonObject, result: ToolResult
+    context: TurnContext, flow_id: FlowId, tool: Tool, arguments: JsonObject, result: ToolResult
 ) -> ToolResult:
     match result:
         case ToolData():
@@ -228,9 +228,9 @@ def _finish(
         case UnknownOutcome():
             status = "unknown"
     tool_id = tool.spec.tool_id
-    world.tools.append(ToolUsed(tool_id, arguments, status))
-    world.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)
-    world.signal("pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status)
+    context.log.tools.append(ToolUsed(tool_id, arguments, status))
+    context.log.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)
+    context.log.signal("pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status)
     return result
 
 

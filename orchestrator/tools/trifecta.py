@@ -48,13 +48,13 @@ def find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | No
 def carry_labels(state: DialogueState, spec: ToolSpec, flow_id: FlowId | None) -> None:
     """Note on the session what a tool that has answered brought in."""
     for source in _labels_of_tool(spec, state.turn, flow_id):
-        add_source(state.labels, source)
+        add_source(state.intake.labels, source)
 
 
 def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> None:
     """Note on the session the labels of something kept outside of it: a memory, a summary, a scratchpad entry."""
     for label in labels:
-        add_source(state.labels, LabelSource(Label(label), source, state.turn))
+        add_source(state.intake.labels, LabelSource(Label(label), source, state.turn))
 
 
 def label_work(
@@ -66,11 +66,14 @@ def label_work(
     it: both have all labels of the session. What was worked out from the user's own words has those of
     the flow's tools. `text`: what the user says in this turn.
     """
-    if not state.labels:
+    if not state.intake.labels:
         return ()
-    said = [text.casefold(), *(line.text.casefold() for line in state.messages if line.role == "user")]
+    said = [
+        text.casefold(),
+        *(line.text.casefold() for line in state.history.messages if line.role == "user"),
+    ]
     if by_skill or flow.plan_id is not None or not all(_was_said(slot, said) for slot in flow.slots.values()):
-        return tuple(sorted(labels_of(state.labels)))
+        return tuple(sorted(labels_of(state.intake.labels)))
     sources = (source for tool in tools for source in _labels_of_tool(tool.spec, state.turn, None))
     return tuple(sorted(labels_of(sources)))
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Final
 
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 
 REPOSITORY: Final = Path(__file__).parents[2]
 PACKAGES: Final = ("orchestrator", "domains", "internal_flows", "workers", "gateway", "parley")
@@ -80,9 +80,9 @@ class TurnPath:
 
 
 async def _follow_turn(text: str) -> TurnPath:
-    rehearsal = Rehearsal.of("travel")
-    await rehearsal.converse().say("hello")  # what is made once is made now
-    talk = rehearsal.converse()
+    simulator = Simulator.of("travel")
+    await simulator.converse().say("hello")  # what is made once is made now
+    talk = simulator.converse()
     path = TurnPath()
     sys.setprofile(path.follow)
     try:

@@ -14,7 +14,7 @@ from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.context import ContextGathering
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.testing.scripted_model import Answer, Reply, Request, Rule, Script, ScriptedModel, ToolUse
@@ -54,7 +54,7 @@ class Talk:
     """A conversation with everything that can be looked at from outside."""
 
     conversation: Conversation
-    rehearsal: Rehearsal
+    simulator: Simulator
     model: ScriptedModel
     lab: Any
 
@@ -74,13 +74,13 @@ class Talk:
     def rungs(self) -> list[str]:
         return [
             s.payload["rung"]
-            for s in self.rehearsal.signals
+            for s in self.simulator.signals
             if s.type is SignalType.RECOVERY and s.source == "agent"
         ]
 
     @property
     def failed_checks(self) -> list[tuple[str, str]]:
-        checks = [s.payload for s in self.rehearsal.signals if s.type is SignalType.CHECK]
+        checks = [s.payload for s in self.simulator.signals if s.type is SignalType.CHECK]
         return [(check["check"], check.get("why", "")) for check in checks if not check["ok"]]
 
 
@@ -111,10 +111,10 @@ async def talk(
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
         try:
             services = stand_ins or ({"Lab": lab} if lab is not None else {})
-            rehearsal = Rehearsal.of(
+            simulator = Simulator.of(
                 loaded, sections=sections, models=pool, system1=system1, services=services, gather=gather
             )
-            conversation = rehearsal.converse()
-            yield Talk(conversation, rehearsal, model, lab)
+            conversation = simulator.converse()
+            yield Talk(conversation, simulator, model, lab)
         finally:
             await pool.aclose()

@@ -68,7 +68,7 @@ async def mailroom(
 
 
 def labels_of(t: Talk) -> set[str]:
-    [session] = t.rehearsal.store.sessions.values()
+    [session] = t.simulator.store.sessions.values()
     return {source["label"] for source in orjson.loads(session.state)["labels"]}
 
 
@@ -93,7 +93,7 @@ async def test_three_turns_and_two_tools_meet_an_approval_that_names_the_reason(
         assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
         assert "private data were read (List salaries)" in turn["reply"]
         assert "text from outside came in (Read a web page)" in turn["reply"]
-        [(_, record)] = t.rehearsal.store.approvals.values()
+        [(_, record)] = t.simulator.store.approvals.values()
         assert (record.tool_id, record.arguments) == ("mail_send", {"recipient": "eve"})
         assert "List salaries" in record.cause
         assert "Read a web page" in record.cause
@@ -146,16 +146,16 @@ Arrange = Callable[[Talk], Awaitable[None]]
 
 async def in_the_scratchpad(t: Talk) -> None:
     note = Entry("gather_context", "run 1", EntryKind.FINDING, 9.0, text=PAGE, labels=("untrusted",))
-    await t.rehearsal.scratchpad.put(DEFAULT_TENANT, t.conversation.session_id, (note,))
+    await t.simulator.scratchpad.put(DEFAULT_TENANT, t.conversation.session_id, (note,))
 
 
 async def in_a_preference(t: Talk) -> None:
     poisoned = Preference("note.page", PreferenceKind.NOTE, Source.INFERRED, text=PAGE, labels=("untrusted",))
-    await t.rehearsal.preferences.remember(DEFAULT_TENANT, UserId("ann"), (poisoned,))
+    await t.simulator.preferences.remember(DEFAULT_TENANT, UserId("ann"), (poisoned,))
 
 
 async def in_a_document(t: Talk) -> None:
-    context = t.rehearsal.make_memory().context
+    context = t.simulator.make_memory().context
     assert isinstance(context, BusinessContext)
     added = await context.documents.add(
         NewDocument(DEFAULT_TENANT, PAGE, title="A page", labels=("untrusted",))
@@ -225,7 +225,7 @@ async def test_what_a_skill_notes_leaves_with_the_labels_of_the_session(system1:
         await t.say("read the web page")
         await t.say("draft a reply")
 
-        sent = [message.payload for message in t.rehearsal.store.outbox if message.kind == NOTES]
+        sent = [message.payload for message in t.simulator.store.outbox if message.kind == NOTES]
         [note] = [
             note for payload in sent for note in payload["entries"] if note["text"].startswith("The page")
         ]
@@ -238,17 +238,17 @@ async def test_what_a_skill_notes_leaves_with_the_labels_of_the_session(system1:
 def tainted(spec: Any = SPEC, **options: Any) -> Setting:
     """A session that has taken in both kinds, and a flow in it."""
     setting = make_setting(spec, **options)
-    setting.world.state.labels = [
+    setting.context.changes.state.intake.labels = [
         LabelSource(Label.PRIVATE, "rows", 1),
         LabelSource(Label.UNTRUSTED, "page", 1),
     ]
-    setting.world.text = "Look into the attic, please"
+    setting.context.text = "Look into the attic, please"
     return setting
 
 
 async def note_of(setting: Setting, *, by_skill: bool = False) -> tuple[str, ...]:
     await write_note(setting.run, "what was found", by_skill=by_skill)
-    [note] = await setting.world.notes.read(5)
+    [note] = await setting.context.recall.notes.read(5)
     return note.labels
 
 

@@ -12,7 +12,7 @@ from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.agent.steps.record import NOTES
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.context import CONTEXT_READY, HAND_OVER_CONTEXT, Finding, Findings
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.context import MemoryContextGathering
 from orchestrator.turns.turn import TurnInput, TurnKind
@@ -34,10 +34,10 @@ class Talk:
     def __init__(self, *ready: Findings, **resilience: Any) -> None:
         loaded, system1 = depot()
         self.gathering = MemoryContextGathering(*ready)
-        self.rehearsal = Rehearsal.of(
+        self.simulator = Simulator.of(
             loaded, sections={"resilience": resilience}, system1=system1, gather=self.gathering
         )
-        self.conversation: Conversation = self.rehearsal.converse()
+        self.conversation: Conversation = self.simulator.converse()
 
     async def say(self, text: str) -> JsonObject:
         return await self.conversation.say(text)
@@ -54,13 +54,13 @@ class Talk:
 
     @property
     def rungs(self) -> list[str]:
-        signals = self.rehearsal.signals
+        signals = self.simulator.signals
         return [s.payload["rung"] for s in signals if s.type is SignalType.RECOVERY and s.source == "agent"]
 
     @property
     def outbox(self) -> list[JsonObject]:
         """What was sent beside the session's notes."""
-        return [sent.payload for sent in self.rehearsal.store.outbox if sent.kind != NOTES]
+        return [sent.payload for sent in self.simulator.store.outbox if sent.kind != NOTES]
 
 
 def standing(turn: JsonObject) -> list[tuple[str, str | None]]:
@@ -158,7 +158,7 @@ async def test_findings_that_are_there_when_the_user_speaks_are_taken_up_before(
 async def test_a_wait_ends_at_its_deadline_whatever_became_of_the_looking() -> None:
     t = Talk(context_wait_s=30, max_recovery_attempts=0)
     await t.say("fetch part P0001")
-    t.rehearsal.now += 60
+    t.simulator.now += 60
     turn = await t.say("hello")
 
     assert standing(turn) == [("fetch_part", None)]

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.ports.preferences import Preference, PreferenceKind, Source
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.types import DEFAULT_TENANT, JsonObject, UserId
 
 ADA = UserId("ada")
@@ -24,9 +24,9 @@ def trained() -> tuple[LoadedDomain, System1]:
     return loaded, System1.for_domain(loaded.domain)
 
 
-def rehearse() -> Rehearsal:
+def simulate() -> Simulator:
     loaded, system1 = trained()
-    return Rehearsal.of(loaded, system1=system1)
+    return Simulator.of(loaded, system1=system1)
 
 
 async def say(talk: Conversation, *lines: str) -> JsonObject:
@@ -37,25 +37,25 @@ async def say(talk: Conversation, *lines: str) -> JsonObject:
 
 def slots(talk: Conversation) -> JsonObject:
     """The slots of the task on top, with where their values came from."""
-    state = talk.rehearsal.store.sessions[talk.session_id].state
+    state = talk.simulator.store.sessions[talk.session_id].state
     assert state is not None
     return orjson.loads(state)["stack"][-1]["slots"]
 
 
-async def rules(rehearsal: Rehearsal, user: str = ADA) -> dict[str, object]:
-    known = await rehearsal.preferences.of_user(DEFAULT_TENANT, UserId(user))
+async def rules(simulator: Simulator, user: str = ADA) -> dict[str, object]:
+    known = await simulator.preferences.of_user(DEFAULT_TENANT, UserId(user))
     return {one.key: one.value for one in known if one.kind is PreferenceKind.RULE}
 
 
 async def test_a_preference_is_remembered_with_where_it_came_from() -> None:
-    rehearsal = rehearse()
-    talk = rehearsal.converse(user_id=ADA)
+    simulator = simulate()
+    talk = simulator.converse(user_id=ADA)
     turn = await say(talk, "Remember that I prefer aisle seats.")
 
     assert turn["completed"] == ["remember_preference"]
     assert "I prefer aisle seats" in turn["reply"]
     note, rule = sorted(
-        await rehearsal.preferences.of_user(DEFAULT_TENANT, ADA),
+        await simulator.preferences.of_user(DEFAULT_TENANT, ADA),
         key=lambda one: one.kind is PreferenceKind.RULE,
     )
     assert (rule.key, rule.value, rule.source) == ("*.seat_position", "aisle", Source.EXPLICIT)
@@ -64,9 +64,9 @@ async def test_a_preference_is_remembered_with_where_it_came_from() -> None:
 
 
 async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None:
-    rehearsal = rehearse()
-    await say(rehearsal.converse(user_id=ADA), "remember that I always fly business class")
-    other = rehearsal.converse(user_id=ADA)
+    simulator = simulate()
+    await say(simulator.converse(user_id=ADA), "remember that I always fly business class")
+    other = simulator.converse(user_id=ADA)
     asked = await say(other, "Book a flight from Oslo to Madrid tomorrow")
 
     assert (slots(other)["cabin"]["value"], slots(other)["cabin"]["source"]) == ("business", "memory")
@@ -79,21 +79,21 @@ async def test_another_conversation_of_the_user_assumes_it_and_says_so() -> None
 
 async def test_a_stranger_s_conversation_assumes_nothing() -> None:
     """RT-22"""
-    rehearsal = rehearse()
-    await say(rehearsal.converse(user_id=ADA), "remember that I always fly business class")
+    simulator = simulate()
+    await say(simulator.converse(user_id=ADA), "remember that I always fly business class")
     for user in ("bob", None):
-        talk = rehearsal.converse(user_id=user)
+        talk = simulator.converse(user_id=user)
         turn = await say(talk, "Book a flight from Oslo to Madrid tomorrow")
         assert "cabin" not in slots(talk)
         assert "remember" not in turn["reply"]
 
 
 async def test_without_a_user_it_lasts_as_long_as_the_conversation() -> None:
-    rehearsal = rehearse()
-    talk = rehearsal.converse()
+    simulator = simulate()
+    talk = simulator.converse()
     told = await say(talk, "remember that I prefer aisle seats")
     booked = await say(talk, "Book a flight from Oslo to Madrid tomorrow", "yes", "choose a seat")
-    elsewhere = await say(rehearsal.converse(), "what do you know about me?")
+    elsewhere = await say(simulator.converse(), "what do you know about me?")
 
     assert "as long as this conversation lasts" in told["reply"]
     assert "(aisle)" in booked["reply"]
@@ -101,8 +101,8 @@ async def test_without_a_user_it_lasts_as_long_as_the_conversation() -> None:
 
 
 async def test_what_is_known_is_told_and_forgotten_on_request() -> None:
-    rehearsal = rehearse()
-    talk = rehearsal.converse(user_id=ADA)
+    simulator = simulate()
+    talk = simulator.converse(user_id=ADA)
     await say(talk, "remember that I prefer aisle seats", "keep in mind that I eat no meat")
     told = await say(talk, "What do you know about me?")
     assert "I prefer aisle seats" in told["reply"]
@@ -110,30 +110,30 @@ async def test_what_is_known_is_told_and_forgotten_on_request() -> None:
 
     gone = await say(talk, "forget that I prefer aisle seats")
     assert "I prefer aisle seats" in gone["reply"]
-    assert await rules(rehearsal) == {}
+    assert await rules(simulator) == {}
     assert "I eat no meat" in (await say(talk, "what do you remember about me"))["reply"]
 
     await say(talk, "remember that I like the window", "forget everything about me")
-    assert await rehearsal.preferences.of_user(DEFAULT_TENANT, ADA) == []
+    assert await simulator.preferences.of_user(DEFAULT_TENANT, ADA) == []
 
 
 async def test_forget_that_means_what_was_remembered_last_and_else_the_task_at_hand() -> None:
-    rehearsal = rehearse()
-    talk = rehearsal.converse(user_id=ADA)
+    simulator = simulate()
+    talk = simulator.converse(user_id=ADA)
     await say(talk, "remember that I prefer aisle seats", "remember that I fly business class")
     gone = await say(talk, "forget that")
     assert "I fly business class" in gone["reply"]
-    assert await rules(rehearsal) == {"*.seat_position": "aisle"}
+    assert await rules(simulator) == {"*.seat_position": "aisle"}
 
-    other = rehearsal.converse(user_id=ADA)
+    other = simulator.converse(user_id=ADA)
     stopped = await say(other, "search flights to Rome", "forget it")
     assert stopped["flows"] == []
-    assert await rules(rehearsal) == {"*.seat_position": "aisle"}
+    assert await rules(simulator) == {"*.seat_position": "aisle"}
 
 
 async def test_a_change_of_mind_replaces_what_was_said() -> None:
-    rehearsal = rehearse()
-    talk = rehearsal.converse(user_id=ADA)
+    simulator = simulate()
+    talk = simulator.converse(user_id=ADA)
     told = await say(
         talk,
         "remember that I prefer aisle seats",
@@ -141,19 +141,19 @@ async def test_a_change_of_mind_replaces_what_was_said() -> None:
         "what do you know about me",
     )
 
-    assert await rules(rehearsal) == {"*.seat_position": "window"}
+    assert await rules(simulator) == {"*.seat_position": "window"}
     assert "aisle" not in told["reply"]
 
 
 async def test_what_is_not_wanted_is_no_rule() -> None:
-    rehearsal = rehearse()
-    await say(rehearsal.converse(user_id=ADA), "remember that I don't like window seats")
+    simulator = simulate()
+    await say(simulator.converse(user_id=ADA), "remember that I don't like window seats")
 
-    assert await rules(rehearsal) == {}
+    assert await rules(simulator) == {}
 
 
 async def test_a_task_at_hand_goes_on_after_something_was_remembered() -> None:
-    talk = rehearse().converse(user_id=ADA)
+    talk = simulate().converse(user_id=ADA)
     turn = await say(talk, "Book a flight from Oslo to Madrid tomorrow", "remember that I eat no meat")
 
     assert turn["completed"] == ["remember_preference"]
@@ -174,9 +174,9 @@ async def test_a_task_at_hand_goes_on_after_something_was_remembered() -> None:
     ],
 )
 async def test_only_what_may_be_assumed_is_assumed(preference: Preference, assumed: bool) -> None:
-    rehearsal = rehearse()
-    await rehearsal.preferences.remember(DEFAULT_TENANT, ADA, (preference,))
-    talk = rehearsal.converse(user_id=ADA)
+    simulator = simulate()
+    await simulator.preferences.remember(DEFAULT_TENANT, ADA, (preference,))
+    talk = simulator.converse(user_id=ADA)
     turn = await say(talk, "book a flight to Rome")
 
     assert any(slot["source"] == "memory" for slot in slots(talk).values()) is assumed
@@ -185,11 +185,11 @@ async def test_only_what_may_be_assumed_is_assumed(preference: Preference, assum
 
 async def test_labels_of_what_was_remembered_join_the_session() -> None:
     """PX-3"""
-    rehearsal = rehearse()
+    simulator = simulate()
     poisoned = replace(BUSINESS, source=Source.EXPLICIT, labels=("untrusted",))
-    await rehearsal.preferences.remember(DEFAULT_TENANT, ADA, (poisoned,))
-    talk = rehearsal.converse(user_id=ADA)
+    await simulator.preferences.remember(DEFAULT_TENANT, ADA, (poisoned,))
+    talk = simulator.converse(user_id=ADA)
     await say(talk, "book a flight from Oslo to Rome")
-    state = rehearsal.store.sessions[talk.session_id].state
+    state = simulator.store.sessions[talk.session_id].state
 
     assert b"untrusted" in state

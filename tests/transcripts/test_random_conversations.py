@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.telemetry import SignalType
 
 DESK = "tests/transcripts/domains/desk"
@@ -67,14 +67,14 @@ async def take_any_turn(
 async def converse(domain: str, seed: int, turns: int) -> None:
     loaded, system1 = trained(domain)
     chance = random.Random(seed)
-    rehearsal = Rehearsal.of(loaded, system1=system1, sections=VARIANTS[seed % len(VARIANTS)])
-    talk, last = rehearsal.converse(), None
+    simulator = Simulator.of(loaded, system1=system1, sections=VARIANTS[seed % len(VARIANTS)])
+    talk, last = simulator.converse(), None
     for number in range(1, turns + 1):
-        seen = len(rehearsal.signals)
+        seen = len(simulator.signals)
         last = await take_any_turn(talk, last, chance, domain)
         failed = [
             (signal.source, signal.payload)
-            for signal in rehearsal.signals[seen:]
+            for signal in simulator.signals[seen:]
             if signal.type is SignalType.CHECK
             and signal.payload.get("ok") is False
             and signal.payload["check"] not in OUR_OWN

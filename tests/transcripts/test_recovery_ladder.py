@@ -18,7 +18,7 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution, Recovery, Rung
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.ports.context import Finding, Findings
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.context import MemoryContextGathering
 from orchestrator.testing.scripted_model import Answer, Rule
@@ -37,24 +37,24 @@ def depot() -> tuple[LoadedDomain, System1]:
     return loaded, System1.for_domain(loaded.domain)
 
 
-def steps_of(rehearsal: Rehearsal) -> list[str]:
+def steps_of(simulator: Simulator) -> list[str]:
     """The rungs that were taken, in order."""
-    return [s.payload["rung"] for s in rehearsal.signals if s.type is SignalType.RECOVERY]
+    return [s.payload["rung"] for s in simulator.signals if s.type is SignalType.RECOVERY]
 
 
 class Conversed:
-    def __init__(self, rehearsal: Rehearsal, turn: JsonObject) -> None:
+    def __init__(self, simulator: Simulator, turn: JsonObject) -> None:
         self.turn = turn
-        self.steps = steps_of(rehearsal)
-        self.repairs = [s.payload.get("how") for s in rehearsal.signals if s.payload.get("rung") == "repair"]
+        self.steps = steps_of(simulator)
+        self.repairs = [s.payload.get("how") for s in simulator.signals if s.payload.get("rung") == "repair"]
 
 
-async def converse(rehearsal: Rehearsal, *texts: str) -> Conversed:
-    conversation = rehearsal.converse()
+async def converse(simulator: Simulator, *texts: str) -> Conversed:
+    conversation = simulator.converse()
     turn: JsonObject = {}
     for text in texts:
         turn = await conversation.say(text)
-    return Conversed(rehearsal, turn)
+    return Conversed(simulator, turn)
 
 
 # Tier 1: a frame that cannot be shown
@@ -77,13 +77,13 @@ def laboratory(policy: type[BasePolicy]) -> LoadedDomain:
 
 
 async def repaired_without_a_model() -> Conversed:
-    rehearsal = Rehearsal.of(laboratory(LostItsRows), system1=trained("lab")[1])
-    return await converse(rehearsal, "list the parts")
+    simulator = Simulator.of(laboratory(LostItsRows), system1=trained("lab")[1])
+    return await converse(simulator, "list the parts")
 
 
 async def repaired_plainly() -> Conversed:
-    rehearsal = Rehearsal.of(laboratory(CannotBeDrawn), system1=trained("lab")[1])
-    return await converse(rehearsal, "list the parts")
+    simulator = Simulator.of(laboratory(CannotBeDrawn), system1=trained("lab")[1])
+    return await converse(simulator, "list the parts")
 
 
 async def repaired_by_a_model() -> Conversed:
@@ -91,7 +91,7 @@ async def repaired_by_a_model() -> Conversed:
     rules = (Rule(prompt="pex_redraw", replies=(choice,)),)
     async with talk(rules=rules, loaded=laboratory(CannotBeDrawn)) as t:
         turn = await t.say("list the parts")
-        return Conversed(t.rehearsal, turn)
+        return Conversed(t.simulator, turn)
 
 
 @pytest.mark.parametrize(
@@ -122,13 +122,13 @@ async def retried() -> Conversed:
     async with talk(UNSURE, answer(answer="all years")) as t:
         turn = await t.say("ask the data")
         assert turn["reply"] == "Answer: all years"
-        return Conversed(t.rehearsal, turn)
+        return Conversed(t.simulator, turn)
 
 
 async def gathered_for() -> Conversed:
     loaded, system1 = depot()
-    rehearsal = Rehearsal.of(loaded, system1=system1, gather=MemoryContextGathering())
-    talked = await converse(rehearsal, "fetch part P0001")
+    simulator = Simulator.of(loaded, system1=system1, gather=MemoryContextGathering())
+    talked = await converse(simulator, "fetch part P0001")
     [waiting] = talked.turn["flows"]
     assert waiting["reason"] == "awaiting_context"
     return talked
@@ -136,8 +136,8 @@ async def gathered_for() -> Conversed:
 
 async def gathered() -> Conversed:
     loaded, system1 = depot()
-    rehearsal = Rehearsal.of(loaded, system1=system1, gather=MemoryContextGathering(SHELF))
-    talked = await converse(rehearsal, "fetch part P0001")
+    simulator = Simulator.of(loaded, system1=system1, gather=MemoryContextGathering(SHELF))
+    talked = await converse(simulator, "fetch part P0001")
     assert talked.turn["tools"][0]["arguments"] == {"part": "P0001", "shelf": "S07"}
     assert talked.turn["completed"] == ["fetch_part"]
     return talked
@@ -147,12 +147,12 @@ async def rerouted() -> Conversed:
     async with talk(finish("uncertain", reason="I cannot query that.")) as t:
         turn = await t.say("ask the data")
         assert turn["completed"] == ["list_parts"]
-        return Conversed(t.rehearsal, turn)
+        return Conversed(t.simulator, turn)
 
 
 async def left_out_of_a_plan() -> Conversed:
     loaded, system1 = trained("desk")
-    talked = await converse(Rehearsal.of(loaded, system1=system1), "do the service round of printer two")
+    talked = await converse(Simulator.of(loaded, system1=system1), "do the service round of printer two")
     assert "wipe_disk" in [flow["dact"] for flow in talked.turn["flows"]]
     assert "check_queue" not in [flow["dact"] for flow in talked.turn["flows"]]
     return talked
@@ -164,13 +164,13 @@ async def escalated() -> Conversed:
         assert turn["reply"] == "Which year?"
         [asking] = turn["flows"]
         assert (asking["dact"], asking["state"]) == ("compute_number", "Active")
-        return Conversed(t.rehearsal, turn)
+        return Conversed(t.simulator, turn)
 
 
 async def fell_back() -> Conversed:
     """The flow's type names where to go; no rung of the ladder is tried, no model is asked."""
     loaded, system1 = trained("travel")
-    talked = await converse(Rehearsal.of(loaded, system1=system1), "check my booking PX7K2M")
+    talked = await converse(Simulator.of(loaded, system1=system1), "check my booking PX7K2M")
     assert "I find no booking PX7K2M" in talked.turn["reply"]
     assert talked.turn["completed"] == ["list_bookings"]
     assert [tool["tool_id"] for tool in talked.turn["tools"]] == ["booking_get", "booking_list"]
@@ -179,7 +179,7 @@ async def fell_back() -> Conversed:
 
 async def asked_again() -> Conversed:
     loaded, system1 = trained("desk")
-    talked = await converse(Rehearsal.of(loaded, system1=system1), "order toner for Hall North")
+    talked = await converse(Simulator.of(loaded, system1=system1), "order toner for Hall North")
     assert talked.turn["ambiguity"]["slot"] == "printer"
     return talked
 

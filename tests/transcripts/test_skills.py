@@ -8,7 +8,7 @@ import pytest
 
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.ports.documents import NewDocument
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Reply, Request, ToolUse
 from orchestrator.types import DEFAULT_TENANT
 from tests.transcripts.skilled import QUERY, SKILL, answer, call, talk
@@ -131,7 +131,7 @@ async def test_auto_is_direct_where_slots_map_and_a_skill_elsewhere() -> None:
 async def test_a_flow_that_needs_a_model_says_so_without_one() -> None:
     """PX-7, PX-5."""
     loaded, system1 = trained("lab")
-    conversation = Rehearsal.of(loaded, system1=system1).converse()
+    conversation = Simulator.of(loaded, system1=system1).converse()
 
     turn = await conversation.say("ask the data")
 
@@ -271,7 +271,7 @@ async def test_what_a_skill_reads_brings_its_labels() -> None:
     async with talk(
         call("memory_manager", operation="documents", text="the spare pump"), answer(answer="x")
     ) as t:
-        context = t.rehearsal.make_memory().context
+        context = t.simulator.make_memory().context
         assert isinstance(context, BusinessContext)
         added = await context.documents.add(
             NewDocument(DEFAULT_TENANT, "The spare pump is in hall nine.", labels=("untrusted",))
@@ -280,7 +280,7 @@ async def test_what_a_skill_reads_brings_its_labels() -> None:
         await t.say("ask the data")
 
         assert "hall nine" in t.told()
-        [session] = t.rehearsal.store.sessions.values()
+        [session] = t.simulator.store.sessions.values()
         assert b'"label":"untrusted"' in session.state
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from orchestrator.errors import LaneLost
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.lease import TurnCommit
@@ -15,12 +15,12 @@ from tests.transcripts.skilled import DRAFT, QUERY, REVISED, Talk, answer, call,
 
 
 def two_workers(t: Talk) -> tuple[MemoryLane, MemoryLane]:
-    store = t.rehearsal.store
+    store = t.simulator.store
     return MemoryLane(store), MemoryLane(store)
 
 
 async def submit(t: Talk, text: str) -> None:
-    await MemoryInbox(t.rehearsal.store).submit(
+    await MemoryInbox(t.simulator.store).submit(
         Submission(session_id=t.conversation.session_id, input=TurnInput(text=text), tenant_id=DEFAULT_TENANT)
     )
 
@@ -30,9 +30,9 @@ async def attempt(t: Talk, lane: MemoryLane, *, commit: bool) -> TurnCommit:
     await lane.sweep(grace_s=0.0)  # frees what the dead held
     lease = await lane.claim(t.conversation.session_id)
     assert lease is not None
-    agent = t.rehearsal.agent
+    agent = t.simulator.agent
     assert agent is not None
-    decided = await agent.run_turn(lease, lease.work, DurableSteps(lane, lease, lease.work))
+    decided = await agent.run_turn(lease, lease.work, Journal(lane, lease, lease.work))
     if commit:
         await lane.commit(lease, decided)
     return decided

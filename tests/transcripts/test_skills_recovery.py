@@ -38,10 +38,10 @@ async def test_a_skill_that_is_uncertain_is_run_once_more() -> None:
 
 
 async def test_without_a_gatherer_that_rung_is_left_out() -> None:
-    """PX-16, second rung: nobody gathers in a rehearsal, so the next one follows."""
+    """PX-16, second rung: nobody gathers in a simulator, so the next one follows."""
     async with talk(finish("uncertain", reason="Which year?")) as t:
         await t.say("ask the data")
-        assert "gather" not in [s.payload.get("rung") for s in t.rehearsal.signals]
+        assert "gather" not in [s.payload.get("rung") for s in t.simulator.signals]
 
 
 async def test_what_stays_uncertain_goes_to_another_flow() -> None:

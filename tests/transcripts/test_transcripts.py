@@ -19,7 +19,7 @@ import yaml
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.domain.schema import ConversationEntry, EvaluationFile, ExpectEntry
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import START, Rehearsal
+from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import Signal, SignalType
 
 HERE = Path(__file__).parent
@@ -54,27 +54,27 @@ def trained(domain: str) -> tuple[LoadedDomain, System1]:
 @pytest.mark.parametrize(("domain", "conversation"), list(conversations()))
 async def test_conversation_goes_as_written(domain: str, conversation: ConversationEntry) -> None:
     loaded, system1 = trained(domain)
-    rehearsal = Rehearsal.of(
+    simulator = Simulator.of(
         loaded, sections=conversation.config, system1=system1, at=beginning_of(conversation)
     )
-    await go_through(conversation, rehearsal)
+    await go_through(conversation, simulator)
 
 
 def beginning_of(conversation: ConversationEntry) -> datetime:
     return datetime.fromisoformat(conversation.now).replace(tzinfo=UTC) if conversation.now else START
 
 
-async def go_through(conversation: ConversationEntry, rehearsal: Rehearsal) -> None:
+async def go_through(conversation: ConversationEntry, simulator: Simulator) -> None:
     """Take every turn of a conversation and compare it with what is expected."""
-    talk = rehearsal.converse()
+    talk = simulator.converse()
     remembered: dict[str, str] = {}
     for number, entry in enumerate(conversation.turns, start=1):
-        seen = len(rehearsal.signals)
+        seen = len(simulator.signals)
         if entry.action is not None:
             turn = await talk.act(entry.action["name"], entry.action.get("payload"))
         else:
             turn = await talk.say(insert(entry.user or "", remembered))
-        faults = differences(entry.expect, turn, rehearsal.signals[seen:])
+        faults = differences(entry.expect, turn, simulator.signals[seen:])
         assert not faults, f"turn {number}, {entry.user or entry.action}: {faults}\nreply: {turn['reply']}"
         assert turn["status"] == "done"
         remember(turn, remembered)

@@ -13,7 +13,7 @@ from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.schema import ConversationEntry
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.scripted_model import ScriptedModel
 from tests.transcripts.recorded import Mute
@@ -42,19 +42,19 @@ async def test_conversation_goes_as_written(domain: str, conversation: Conversat
             {"default": Endpoint(base_url=model.base_url)}, model="scripted", record=calls.append
         )
         try:
-            rehearsal = Rehearsal.of(
+            simulator = Simulator.of(
                 loaded,
                 sections=merge_sections(conversation.config, SYSTEM2),
                 models=pool,
                 system1=mute,
                 at=beginning_of(conversation),
             )
-            await go_through(conversation, rehearsal)
+            await go_through(conversation, simulator)
         finally:
             await pool.aclose()
 
     assert [call.payload for call in calls if call.payload["outcome"] != "answered"] == []
-    assert sources(rehearsal.signals) <= {"system2", "command", "action"} | refused(rehearsal.signals)
+    assert sources(simulator.signals) <= {"system2", "command", "action"} | refused(simulator.signals)
     assert len(model.requests) == len(calls)
 
 

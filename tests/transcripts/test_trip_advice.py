@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Computed, Reply, Request, Rule, ToolUse
 from tests.transcripts.skilled import answer, call, judged, talk
 from tests.transcripts.test_transcripts import trained
@@ -67,7 +67,7 @@ async def test_an_invented_flight_goes_back_to_the_model() -> None:
 async def test_advice_without_a_model_says_what_it_cannot_do() -> None:
     """PX-7."""
     loaded, system1 = trained("travel")
-    conversation = Rehearsal.of(loaded, system1=system1).converse()
+    conversation = Simulator.of(loaded, system1=system1).converse()
 
     turn = await conversation.say(ASK)
 

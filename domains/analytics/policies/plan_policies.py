@@ -43,12 +43,12 @@ def _read_request(run: Execution) -> None:
     for slot in ("table", "value"):
         if str(run.value(slot)).casefold().partition(" ")[0] in MONTHS:
             run.flow.clear(slot)
-    year = _YEAR.search(run.world.text)
+    year = _YEAR.search(run.context.text)
     if run.value("year") is None and year is not None:
-        run.flow.fill_slots_by_label({"year": int(year[0])}, turn_id=run.world.turn_id)
-    found = _ASKED_ABOUT.search(run.world.text)
+        run.flow.fill_slots_by_label({"year": int(year[0])}, turn_id=run.context.ids.turn_id)
+    found = _ASKED_ABOUT.search(run.context.text)
     if run.value("column") is None and found is not None:
-        run.flow.fill_slots_by_label({"column": found[1]}, turn_id=run.world.turn_id)
+        run.flow.fill_slots_by_label({"column": found[1]}, turn_id=run.context.ids.turn_id)
 
 
 def _settle_measure(run: Execution) -> NeedsInput | None:
@@ -66,7 +66,7 @@ def _settle_measure(run: Execution) -> NeedsInput | None:
     if near is None:
         return _ask_for_another(run, str(column))
     _take(run, column=near.column, table=near.table)
-    run.world.remark(
+    run.context.changes.remark(
         RemarkKind.ASSUMED,
         why=f"No table has {column}. The nearest there is by month is {near.words}; I look into that.",
     )
@@ -74,17 +74,17 @@ def _settle_measure(run: Execution) -> NeedsInput | None:
 
 
 def _take(run: Execution, **values: str) -> None:
-    run.flow.fill_slots_by_label(values, turn_id=run.world.turn_id, source=SlotSource.DEFAULT)
+    run.flow.fill_slots_by_label(values, turn_id=run.context.ids.turn_id, source=SlotSource.DEFAULT)
 
 
 def _ask_for_another(run: Execution, column: str) -> NeedsInput:
-    run.world.remark(
+    run.context.changes.remark(
         RemarkKind.INVALID_VALUE,
         why=f"No table has {column}. By month there are {', '.join(MEASURES_BY_MONTH)}.",
         slot="column",
     )
     run.flow.clear("column")
-    run.world.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=run.flow.flow_id, slot="column", turn_id=run.world.turn_id
+    run.context.changes.state.ambiguity.declare(
+        Level.SPECIFIC, flow_id=run.flow.flow_id, slot="column", turn_id=run.context.ids.turn_id
     )
     return NeedsInput()

@@ -52,7 +52,9 @@ class Query(Reading):
         if isinstance(ending, Recover) and ending.target is not None:
             run.flow.clear("columns")
             if run.data["missing"]:
-                run.flow.fill_slots_by_label({"columns": run.data["missing"]}, turn_id=run.world.turn_id)
+                run.flow.fill_slots_by_label(
+                    {"columns": run.data["missing"]}, turn_id=run.context.ids.turn_id
+                )
         return ending
 
 

@@ -26,4 +26,4 @@ class InsertRow(TablePolicy):
 
 def _says_it_all(run: Execution) -> bool:
     """Whether a condition gives the row, and was not taken over from a query."""
-    return run.value("condition") is not None and run.world.state.flags.natural_birth
+    return run.value("condition") is not None and run.context.changes.state.flags.natural_birth

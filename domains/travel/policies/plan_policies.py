@@ -40,7 +40,7 @@ def _settle_weekend(run: Execution) -> None:
         return
     named = plan.slots["date"] if _is_users(plan, "date") else None
     leave = date.fromisoformat(str(named.value)) if named is not None else None
-    today = datetime.fromtimestamp(run.world.now, UTC).date()
+    today = datetime.fromtimestamp(run.context.now, UTC).date()
     weekend = choose_weekend(plan.goal, today, leave, named.text if named is not None else "")
     if weekend is None:
         return
@@ -52,12 +52,14 @@ def _settle_weekend(run: Execution) -> None:
         wanted |= {name: day.isoformat() for name, day in zip(OTHER_DAYS, days, strict=True)}
     news = any(plan.value(name) != wanted[name] for name in ("date", "return_date"))
     fresh = {name: day for name, day in wanted.items() if plan.value(name) != day}
-    plan.fill_slots_by_label(fresh, turn_id=run.world.turn_id, source=SlotSource.DEFAULT)
+    plan.fill_slots_by_label(fresh, turn_id=run.context.ids.turn_id, source=SlotSource.DEFAULT)
     if named is not None:
         held = plan.slots["date"]
         held.source, held.text = named.source, named.text  # still what the user said, read as a weekend
     if news:
-        run.world.remark(RemarkKind.ASSUMED, why=_tell(weekend, other_days=len(wanted) > len(OTHER_DAYS)))
+        run.context.changes.remark(
+            RemarkKind.ASSUMED, why=_tell(weekend, other_days=len(wanted) > len(OTHER_DAYS))
+        )
 
 
 def _is_users(plan: PlanFlow, slot: str) -> bool:
@@ -73,9 +75,9 @@ def _tell(weekend: Weekend, *, other_days: bool) -> str:
 
 
 def _ask_again(run: Execution, slot: str, why: str) -> NeedsInput:
-    run.world.remark(RemarkKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))
+    run.context.changes.remark(RemarkKind.INVALID_VALUE, why=why, slot=slot.replace("_", " "))
     run.flow.clear(slot)
-    run.world.state.ambiguity.declare(
-        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.world.turn_id
+    run.context.changes.state.ambiguity.declare(
+        Level.SPECIFIC, flow_id=run.flow.flow_id, slot=slot, turn_id=run.context.ids.turn_id
     )
     return NeedsInput()

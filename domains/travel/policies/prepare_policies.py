@@ -32,11 +32,11 @@ class CompareFares(BasePolicy):
     dact = "compare_fares"
 
     async def complete(self, run: Execution) -> Ending | None:
-        plan = run.world.state.stack.plan_of(run.flow)
+        plan = run.context.changes.state.stack.plan_of(run.flow)
         if plan is not None:
             days = {"date": run.data["outbound"]["day"], "return_date": run.data["return"]["day"]}
             changed = {name: day for name, day in days.items() if plan.value(name) not in {None, day}}
-            plan.fill_slots_by_label(changed, turn_id=run.world.turn_id, source=SlotSource.TOOL)
+            plan.fill_slots_by_label(changed, turn_id=run.context.ids.turn_id, source=SlotSource.TOOL)
         return await super().complete(run)
 
 

@@ -1,0 +1,39 @@
+"""What each kind of message does to the stack, one file a kind (IR-1).
+
+Understanding a message is NLU's business; carrying out what follows from it is PEX's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from orchestrator.agent.messages.cancellation import cancel_task
+from orchestrator.agent.messages.chitchat import chat
+from orchestrator.agent.messages.confirmation import confirm
+from orchestrator.agent.messages.correction import take_correction
+from orchestrator.agent.messages.denial import deny
+from orchestrator.agent.messages.digression import digress
+from orchestrator.agent.messages.plan_change import change_plan
+from orchestrator.agent.messages.resumption import resume_task
+from orchestrator.agent.messages.slot_value import take_value
+from orchestrator.agent.messages.task import take_task
+from orchestrator.agent.messages.unknown import be_unsure
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.understanding import MessageKind, Understanding
+
+Handle: TypeAlias = Callable[[RunningTurn, Understanding], None]
+
+MESSAGES: tuple[tuple[MessageKind, Handle], ...] = (
+    (MessageKind.TASK, take_task),
+    (MessageKind.SLOT_VALUE, take_value),
+    (MessageKind.CORRECTION, take_correction),
+    (MessageKind.CONFIRMATION, confirm),
+    (MessageKind.DENIAL, deny),
+    (MessageKind.CANCELLATION, cancel_task),
+    (MessageKind.RESUMPTION, resume_task),
+    (MessageKind.DIGRESSION, digress),
+    (MessageKind.CHITCHAT, chat),
+    (MessageKind.PLAN_CHANGE, change_plan),
+    (MessageKind.UNKNOWN, be_unsure),
+)

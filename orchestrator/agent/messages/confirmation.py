@@ -1,27 +1,26 @@
-"""A yes or a no: what it means depends on the open question."""
+"""Take a yes: what it means depends on the open question."""
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.corrections import ask_what_to_change, correct_flow
-from orchestrator.agent.messages.digressions import answer_open, leave_open
-from orchestrator.agent.messages.switching import cancel
-from orchestrator.agent.messages.tasks import fill
+from orchestrator.agent.corrections import correct_flow
+from orchestrator.agent.open_question import answer_open, nothing_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import fill
 from orchestrator.dialogue.ambiguity import Ambiguity, Level
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.pex.calls.candidate import confirm_candidate, drop_candidate
+from orchestrator.pex.calls.candidate import confirm_candidate
 
 
 def confirm(turn: RunningTurn, understood: Understanding) -> None:
     """Take a yes."""
     if not understood.slots and answer_open(turn):
         return
-    entry = turn.state.ambiguity.current
-    flow = turn.state.stack.active
+    entry = turn.changes.state.ambiguity.current
+    flow = turn.changes.state.stack.active
     if entry is None:
-        _nothing_open(turn)
+        nothing_open(turn)
     elif flow is not None and understood.slots and entry.level is not Level.SPECIFIC:
         correct_flow(turn, flow, understood.slots)  # "yes, but in business class"
     elif flow is not None and understood.slots:
@@ -29,7 +28,7 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
     elif flow is not None and entry.flow_id == flow.flow_id and _is_yes_or_no(entry):
         _confirm_entry(turn, flow, entry)
     else:
-        turn.world.remark(RemarkKind.NOT_UNDERSTOOD)
+        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
         turn.carry_on = False
 
 
@@ -42,61 +41,10 @@ def _is_yes_or_no(entry: Ambiguity) -> bool:
 
 def _confirm_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
     about = entry.metadata.get("about")
-    turn.state.ambiguity.resolve(entry)
+    turn.changes.state.ambiguity.resolve(entry)
     turn.carry_on = True
     if about == "value" and entry.slot is not None and entry.candidates:
         fill(turn, flow, {entry.slot: entry.candidates[0]})
         flow.confirm(entry.slot)
     elif confirm_candidate(flow):
         flow.confirm()
-
-
-def deny(turn: RunningTurn, understood: Understanding) -> None:
-    """Take a no."""
-    if not understood.slots and answer_open(turn):
-        return
-    entry = turn.state.ambiguity.current
-    flow = turn.state.stack.active
-    if entry is None:
-        _nothing_open(turn)
-        return
-    about = entry.metadata.get("about")
-    if about == "correction":
-        turn.state.ambiguity.resolve(entry)
-        turn.world.remark(RemarkKind.STAYS)
-        turn.carry_on = flow is not None
-    elif flow is None or entry.flow_id != flow.flow_id:
-        turn.state.ambiguity.resolve(entry)
-        turn.world.remark(RemarkKind.DECLINED)
-        turn.carry_on = flow is not None
-    elif understood.slots:
-        correct_flow(turn, flow, understood.slots)  # "no, on Friday"
-    else:
-        _deny_entry(turn, flow, entry)
-
-
-def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
-    about = entry.metadata.get("about")
-    if about == "unknown":
-        turn.world.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
-        cancel(turn, flow, told=False)
-    elif about in {"retry", "change"}:
-        cancel(turn, flow)
-    elif about in {"candidate", "rows"}:
-        drop_candidate(flow)
-        turn.state.ambiguity.resolve(entry)
-        turn.world.remark(RemarkKind.DECLINED)
-        ask_what_to_change(turn, flow)
-    elif about == "value" and entry.slot is not None:
-        flow.clear(entry.slot)
-        turn.state.ambiguity.resolve(entry)
-        turn.carry_on = True
-    else:
-        turn.world.remark(RemarkKind.NOT_UNDERSTOOD)
-        turn.carry_on = False
-
-
-def _nothing_open(turn: RunningTurn) -> None:
-    if turn.state.stack.active is None:
-        turn.world.remark(RemarkKind.NOTHING_OPEN)
-    leave_open(turn)

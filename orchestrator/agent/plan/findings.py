@@ -24,15 +24,15 @@ LONGEST_FINDING = 300
 
 async def find_news(turn: RunningTurn, modules: Modules, plan: PlanFlow) -> list[str]:
     """Findings about what the plan and its remaining steps work with, each told once."""
-    if modules.memory is None or all(step.is_finished for step in plan.steps):
+    if modules.ports.memory is None or all(step.is_finished for step in plan.steps):
         return []
-    world = turn.world
+    context = turn.context
     try:
-        entries = await modules.memory.scratchpad.read(
-            world.tenant_id, world.session_id, kinds=frozenset({EntryKind.FINDING}), touch=False
+        entries = await modules.ports.memory.scratchpad.read(
+            context.ids.tenant_id, context.ids.session_id, kinds=frozenset({EntryKind.FINDING}), touch=False
         )
     except Unavailable as error:
-        world.failed_check("agent", "plan_findings", f"{error.code}: {error}", plan.flow_id)
+        context.log.failed_check("agent", "plan_findings", f"{error.code}: {error}", plan.flow_id)
         return []
     seen: list[str] = plan.notes.get(_SEEN, [])
     fresh = [entry for entry in entries if entry.entry_id not in seen and entry.at >= plan.started_at]
@@ -42,7 +42,7 @@ async def find_news(turn: RunningTurn, modules: Modules, plan: PlanFlow) -> list
     names = _names_of(turn, plan, inputs)
     news = [entry for entry in fresh if _concerns(entry, {one.slot for one in inputs}, names)]
     for entry in news:
-        join_labels(turn.state, entry.labels, entry.flow)
+        join_labels(turn.changes.state, entry.labels, entry.flow)
     return [_tell(entry) for entry in news]
 
 
@@ -54,7 +54,7 @@ class _Input(NamedTuple):
 
 def _inputs_of(turn: RunningTurn, plan: PlanFlow) -> list[_Input]:
     """The values that the plan and its remaining steps are made with."""
-    flows = turn.world.domain.flows
+    flows = turn.context.world.domain.flows
     held = [(plan.spec, plan.values())]
     held += [(flows[step.dact].spec, resolve(plan, step)) for step in plan.steps if not step.is_finished]
     return [
@@ -67,7 +67,7 @@ def _inputs_of(turn: RunningTurn, plan: PlanFlow) -> list[_Input]:
 
 def _names_of(turn: RunningTurn, plan: PlanFlow, inputs: list[_Input]) -> set[str]:
     """What those values are called: as they are held, as they are shown, and as the user said them."""
-    registry = turn.world.registry
+    registry = turn.context.world.registry
     names = {name for one in inputs for name in (str(one.value), registry.name(one.entity, one.value))}
     names |= {held.text for held in plan.slots.values()}
     return {name.casefold() for name in names if len(name) >= SHORTEST_NAME and not name.isdigit()}

@@ -21,31 +21,31 @@ from orchestrator.telemetry import SignalType
 
 async def look_after_plan(turn: RunningTurn, modules: Modules, going: bool) -> bool:
     """Take in what has ended and make the replanning check. Whether another flow is to be carried out now."""
-    ended = turn.world.finished[turn.seen :]
-    turn.seen = len(turn.world.finished)
-    plan = current_plan(turn.state.stack)
+    ended = turn.changes.finished[turn.plan.seen :]
+    turn.plan.seen = len(turn.changes.finished)
+    plan = current_plan(turn.changes.state.stack)
     if plan is None:
         return going
     own = [flow for flow in ended if flow.plan_id == plan.flow_id and plan.step_of(flow.flow_id) is not None]
     for flow in own:
         _take_in(turn, plan, flow)
     news = await find_news(turn, modules, plan) if plan.rounds else []
-    if plan.rounds and (own or turn.plan_edited or turn.plan_trouble or news):
+    if plan.rounds and (own or turn.plan.edited or turn.plan.in_doubt or news):
         trouble = (
             bool(news)
-            or turn.plan_trouble
-            or (not turn.plan_edited and any(_went_wrong(flow) for flow in own))
+            or turn.plan.in_doubt
+            or (not turn.plan.edited and any(_went_wrong(flow) for flow in own))
         )
-        turn.plan_edited = turn.plan_trouble = False
+        turn.plan.edited = turn.plan.in_doubt = False
         await _check(turn, modules, plan, trouble=trouble, news=news)
         going = going or not _asks(turn)
-    return going and turn.state.stack.active is not None
+    return going and turn.changes.state.stack.active is not None
 
 
 def _asks(turn: RunningTurn) -> bool:
     """Whether the flow on top waits for an answer, which is not to be run over."""
-    active = turn.state.stack.active
-    return active is not None and any(e.flow_id == active.flow_id for e in turn.state.ambiguity.open)
+    active = turn.changes.state.stack.active
+    return active is not None and any(e.flow_id == active.flow_id for e in turn.changes.state.ambiguity.open)
 
 
 def _went_wrong(flow: BaseFlow) -> bool:
@@ -61,37 +61,37 @@ def _take_in(turn: RunningTurn, plan: PlanFlow, flow: BaseFlow) -> None:
         return
     values = {name: flow.outputs.get(name, flow.value(name)) for name in flow.spec.outputs}
     step.outputs = {name: copy_json(value) for name, value in values.items() if value is not None}
-    acted = any(note.flow_id == flow.flow_id for note in turn.state.effects)
+    acted = any(note.flow_id == flow.flow_id for note in turn.changes.state.effects)
     if not step.tell and not acted:
-        turn.world.silent.add(flow.flow_id)
+        turn.changes.silent.add(flow.flow_id)
 
 
 async def _check(
     turn: RunningTurn, modules: Modules, plan: PlanFlow, *, trouble: bool, news: Sequence[str]
 ) -> None:
-    world = turn.world
-    changes = await modules.planner.check(plan, world, trouble=trouble, news=news)
+    context = turn.context
+    changes = await modules.planner.check(plan, context, trouble=trouble, news=news)
     for change in changes:
-        note_revision(world, plan, change.outcome.value, change.why)
+        note_revision(context, plan, change.outcome.value, change.why)
     if not changes:
-        note_revision(world, plan, Outcome.CONTINUE.value, " ".join(news))
+        note_revision(context, plan, Outcome.CONTINUE.value, " ".join(news))
     outcomes = [change.outcome.value for change in changes] or [Outcome.CONTINUE.value]
-    world.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
+    context.log.signal("agent", SignalType.PLAN, plan.flow_id, outcomes=outcomes, revision=plan.revision)
     _void_approvals(turn, plan)
     tell_changes(turn, plan, changes)
-    modules.res.start(world)  # what was given up leaves at once
-    turn.seen = len(world.finished)
-    note_pushed(world, stack_steps(turn.state.stack, plan, world.domain.flows, world.now))
+    modules.res.start(context)  # what was given up leaves at once
+    turn.plan.seen = len(context.changes.finished)
+    note_pushed(context, stack_steps(turn.changes.state.stack, plan, context.world.domain.flows, context.now))
 
 
 def _void_approvals(turn: RunningTurn, plan: PlanFlow) -> None:
     """What was to be approved belonged to the plan as it was: it is asked for anew, in this very turn (PX-17)."""
-    stale = {one.flow_id for one in turn.state.approvals if one.plan_revision != plan.revision}
+    stale = {one.flow_id for one in turn.changes.state.approvals if one.plan_revision != plan.revision}
     for step in plan.steps:
-        flow = turn.state.stack.get(step.flow_id)
-        void = step.flow_id in stale and turn.state.void_approvals(step.flow_id)
+        flow = turn.changes.state.stack.get(step.flow_id)
+        void = step.flow_id in stale and turn.changes.state.void_approvals(step.flow_id)
         if void and flow is not None and flow.standing == AWAITING_APPROVAL:
-            turn.state.stack.unpark(flow, turn.world.now)
+            turn.changes.state.stack.unpark(flow, turn.context.now)
 
 
 def tell_changes(turn: RunningTurn, plan: PlanFlow, changes: Sequence[Change]) -> None:
@@ -102,7 +102,7 @@ def tell_changes(turn: RunningTurn, plan: PlanFlow, changes: Sequence[Change]) -
     told = [change for change in changes if change.matters]
     if not told or all(step.is_finished for step in plan.steps):
         return
-    turn.world.remark(
+    turn.changes.remark(
         RemarkKind.REPLANNED,
         flow_id=plan.flow_id,
         added=_labels(told, Outcome.EXPAND),
@@ -119,8 +119,8 @@ def _labels(changes: Sequence[Change], outcome: Outcome) -> list[str]:
 
 def begin_step(turn: RunningTurn) -> None:
     """Give the sub-flow on top the values that its plan knows by now, once."""
-    flow = turn.state.stack.active
-    plan = turn.state.stack.plan_of(flow) if flow is not None else None
+    flow = turn.changes.state.stack.active
+    plan = turn.changes.state.stack.plan_of(flow) if flow is not None else None
     if flow is None or plan is None or flow.notes.get(BOUND):
         return
     step = plan.step_of(flow.flow_id)
@@ -131,4 +131,4 @@ def begin_step(turn: RunningTurn) -> None:
     wanted = {name: value for name, value in values.items() if name not in flow.slots}
     problems = flow.fill_slots_by_label(wanted, turn_id=turn.work.turn_id, source=SlotSource.INHERITED)
     for problem in problems:
-        turn.world.failed_check("planning", "binding", problem.why, flow.flow_id)
+        turn.context.log.failed_check("planning", "binding", problem.why, flow.flow_id)

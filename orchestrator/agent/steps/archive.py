@@ -20,12 +20,12 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
         trace=memory.max_trace_entries,
         completed=memory.completed_flows,
     )
-    state = turn.state
-    state.archive(turn.world.finished, limits)
+    state = turn.changes.state
+    state.archive(turn.changes.finished, limits)
     state.flags.has_plan = current_plan(state.stack) is not None
     if state.stack.top is None:
         state.flags.natural_birth = True
-    state.trace.append(_trace(turn))
+    state.history.trace.append(_trace(turn))
     state.prune(limits)
     let_go(state)
 
@@ -43,9 +43,9 @@ def as_archived(flow: BaseFlow) -> ArchivedFlow:
 
 def _trace(turn: RunningTurn) -> JsonObject:
     """One small entry per turn: what was understood and what came of it."""
-    entry: JsonObject = {"turn": turn.state.turn}
+    entry: JsonObject = {"turn": turn.changes.state.turn}
     if turn.understanding is not None:
         entry["kind"] = turn.understanding.kind.value
-    if completed := [flow.dact for flow in turn.world.completed]:
+    if completed := [flow.dact for flow in turn.changes.completed]:
         entry["completed"] = completed
     return entry

@@ -24,23 +24,23 @@ from orchestrator.telemetry.traces import note_failure
 
 async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     """Go round until nothing is left to do without the user, then answer; bounded per turn."""
-    state, world = turn.state, turn.world
+    state, context = turn.changes.state, turn.context
     going = turn.carry_on and state.stack.active is not None
-    for _ in range(world.domain.config.flow_management.keep_going_budget):
+    for _ in range(context.world.domain.config.flow_management.keep_going_budget):
         if going:
             state.flags.keep_going = False
             stacked = await _execute(turn, modules)
         else:
             stacked = False
-        modules.res.start(world)
+        modules.res.start(context)
         going = await look_after_plan(turn, modules, state.flags.keep_going or stacked)
         if not going:
             break
     else:
-        world.signal("agent", SignalType.CHECK, check="keep_going_budget", ok=False)
+        context.log.signal("agent", SignalType.CHECK, check="keep_going_budget", ok=False)
     state.flags.keep_going = False
     with Phase("respond"):
-        turn.answer = await modules.res.respond(world)
+        turn.answer = await modules.res.respond(context)
 
 
 async def _execute(turn: RunningTurn, modules: Modules) -> bool:
@@ -48,13 +48,13 @@ async def _execute(turn: RunningTurn, modules: Modules) -> bool:
 
     True when it has put other flows above itself, which come next.
     """
-    active = turn.state.stack.active
+    active = turn.changes.state.stack.active
     if active is not None:
         begin_step(turn)
         active.note_turn(turn.work.turn_id)
         await ensure_fresh(turn, modules, active)
     with Phase("execute"):
-        ending = await modules.pex.execute(turn.world)
+        ending = await modules.pex.execute(turn.context)
         failure = ending.failure if isinstance(ending, Recover) else ending
         if isinstance(failure, Failed):
             note_failure(failure.category.value)

@@ -6,12 +6,12 @@ import time
 
 import orjson
 
+from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.freshness import SUMMARY_DUE
-from orchestrator.agent.messages.approvals import close_approvals
 from orchestrator.agent.modules import Decoded, Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
@@ -19,8 +19,8 @@ from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer
-from orchestrator.res.naturalize import NATURALIZE
 from orchestrator.res.steps.display import show_code
+from orchestrator.res.steps.naturalize import NATURALIZE
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
@@ -30,7 +30,7 @@ from orchestrator.types import JsonObject
 
 def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
     """The result of a turn; `epoch` is the one that its commit makes."""
-    state, world, lease = turn.state, turn.world, turn.lease
+    state, context, lease = turn.changes.state, turn.context, turn.lease
     return {
         "session_id": lease.session_id,
         "turn_id": turn.work.turn_id,
@@ -40,8 +40,8 @@ def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
         "text": turn.work.input.text,
         "reply": answer.message,
         "flows": [_show_flow(flow) for flow in state.stack.flows],
-        "completed": [flow.dact for flow in world.completed],
-        "tools": [tool.serialize() for tool in world.tools],
+        "completed": [flow.dact for flow in context.changes.completed],
+        "tools": [tool.serialize() for tool in context.log.tools],
         "frame": answer.frame,
         "actions": answer.actions,
         "interaction": answer.interaction,
@@ -52,7 +52,7 @@ def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
             "streamed": answer.streamed,
         },
         "ambiguity": _show_question(answer.question),
-        "flags": {**state.flags.serialize(), **world.flags},
+        "flags": {**state.flags.serialize(), **context.log.flags},
         "duration_ms": round((time.monotonic() - turn.began) * 1000, 3),
     }
 
@@ -83,52 +83,53 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     """Serialise the state, diff it against what it was, and gather what goes along."""
     answer = turn.answer
     assert answer is not None
-    state, world = turn.state, turn.world
+    state, context = turn.changes.state, turn.context
     _write_conversation(turn, answer.message, modules.domain.config.memory.max_history_messages)
     after = state.serialize()
     raw = orjson.dumps(after)
     result = make_result(turn, answer)
-    _tell_answer(world, answer.message, result["frame"])
+    _tell_answer(context, answer.message, result["frame"])
     modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
         state=raw,
-        diff=orjson.dumps(diff(turn.before, after)),
+        diff=orjson.dumps(diff(turn.prior_state, after)),
         snapshot=_wants_snapshot(turn, modules),
         result=result,
         utterances=_utterances(turn, answer.message),
-        archived=tuple(as_archived(flow) for flow in world.finished),
+        archived=tuple(as_archived(flow) for flow in context.changes.finished),
         frames=tuple(
-            FrameRecord(frame.frame_id, frame.flow_id, frame.serialize()) for frame in world.frames.values()
+            FrameRecord(frame.frame_id, frame.flow_id, frame.serialize())
+            for frame in context.changes.frames.values()
         ),
         plans=tuple(_keep_plan(plan) for plan in _worked_on(turn)),
-        plan_revisions=tuple(world.plan_log),
+        plan_revisions=tuple(context.changes.plan_log),
         events=_events(turn),
-        approvals=tuple(world.asked_approvals),
-        closed_approvals=close_approvals(turn) if turn.before.get("approvals") or _touched(turn) else (),
+        approvals=tuple(context.changes.approvals.asked),
+        closed_approvals=close_approvals(turn) if turn.prior_state.get("approvals") or _touched(turn) else (),
         outbox=_outbox(turn),
-        signals=tuple(world.signals),
+        signals=tuple(context.log.signals),
     )
 
 
-def _tell_answer(world: World, reply: str, frame: JsonObject | None) -> None:
+def _tell_answer(context: TurnContext, reply: str, frame: JsonObject | None) -> None:
     """What is shown stands in the turn object and among the frames; the log says which it is."""
     if frame is not None:
         names = ("frame_id", "flow_id", "display_type", "display_name")
-        world.event("block", **{name: frame[name] for name in names})
-    world.event("answer", reply=reply)
+        context.log.event("block", **{name: frame[name] for name in names})
+    context.log.event("answer", reply=reply)
 
 
 def _touched(turn: RunningTurn) -> bool:
-    return bool(turn.world.asked_approvals or turn.world.closed_approvals)
+    return bool(turn.changes.approvals.asked or turn.changes.approvals.closed)
 
 
 def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
     """Add what was said, and let go of what is older than the last `kept` messages (ST-3)."""
     if turn.work.input.text:
-        turn.state.say("user", turn.work.input.text)
-    turn.state.say("agent", reply)
-    messages = turn.state.messages
+        turn.changes.state.say("user", turn.work.input.text)
+    turn.changes.state.say("agent", reply)
+    messages = turn.changes.state.history.messages
     del messages[: max(0, len(messages) - kept)]
 
 
@@ -142,9 +143,9 @@ def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
 
 def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
     """Plans that this turn made, changed or ended."""
-    changed = {revision.plan_id for revision in turn.world.plan_log}
-    stacked = [flow for flow in turn.state.stack.flows if flow.flow_id in changed]
-    plans = {flow.flow_id: flow for flow in (*stacked, *turn.world.finished) if isinstance(flow, PlanFlow)}
+    changed = {revision.plan_id for revision in turn.changes.plan_log}
+    stacked = [flow for flow in turn.changes.state.stack.flows if flow.flow_id in changed]
+    plans = {flow.flow_id: flow for flow in (*stacked, *turn.changes.finished) if isinstance(flow, PlanFlow)}
     return [plan for plan in plans.values() if plan.noted]
 
 
@@ -163,20 +164,20 @@ def _keep_plan(plan: PlanFlow) -> PlanRecord:
 def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
     """After several completed flows, and at regular distances (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
-    return not turn.before or len(turn.world.completed) > 1 or (turn.lease.epoch + 1) % distance == 0
+    return not turn.prior_state or len(turn.changes.completed) > 1 or (turn.lease.epoch + 1) % distance == 0
 
 
 def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     """What is sent after the commit: notes for the shared scratchpad, and Internal flows that are due."""
-    due = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if find_due(turn.state) else ()
-    return (*turn.outbox, *_notes(turn), *due)
+    due = (OutboxEntry("internal_flow", {"trigger": SUMMARY_DUE}),) if find_due(turn.changes.state) else ()
+    return (*turn.changes.outbox, *_notes(turn), *due)
 
 
 def _notes(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
     """What the turn noted; accepted with it, and put into the scratchpad from there (RT-14)."""
-    state = turn.state
-    flows = (*turn.world.finished, *state.stack.flows)
-    entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.world.now)
+    state = turn.changes.state
+    flows = (*turn.changes.finished, *state.stack.flows)
+    entries = entries_of_turn(flows, state.turn, turn.work.turn_id, turn.context.now)
     return (OutboxEntry(NOTES, {"entries": [entry.to_json() for entry in entries]}),) if entries else ()
 
 
@@ -184,7 +185,7 @@ def find_due(state: DialogueState) -> bool:
     """Whether a turn makes a summary due: every so many turns, or so much text. While one is at work, another
     is not started (IF-11).
     """
-    covered = state.summary.through_turn if state.summary is not None else 0
+    covered = state.history.summary.through_turn if state.history.summary is not None else 0
     since = state.turn - covered
     return since > 0 and (since % SUMMARIZE_EVERY_TURNS == 0 or _long_enough(state, covered))
 
@@ -192,7 +193,7 @@ def find_due(state: DialogueState) -> bool:
 def _long_enough(state: DialogueState, covered: int) -> bool:
     """Whether with this turn as much was said since the last summary as calls for a new one."""
     before = latest = 0
-    for message in state.messages:
+    for message in state.history.messages:
         if message.turn == state.turn:
             latest += len(message.text)
         elif message.turn > covered:
@@ -202,4 +203,4 @@ def _long_enough(state: DialogueState, covered: int) -> bool:
 
 
 def _events(turn: RunningTurn) -> tuple[Event, ...]:
-    return tuple(turn.world.events)
+    return tuple(turn.context.log.events)

@@ -14,19 +14,19 @@ from orchestrator.types import JsonObject
 
 async def understand(turn: RunningTurn, modules: Modules) -> None:
     """Fill `turn.understanding` and note the prediction; an action that is none leaves a remark instead."""
-    world, state, given = turn.world, turn.state, turn.work.input
+    context, state, given = turn.context, turn.changes.state, turn.work.input
     if given.action is not None:
         try:
-            understood = modules.nlu.react(read_action(given.action), state, world)
+            understood = modules.nlu.react(read_action(given.action), state, context)
         except InvalidInput as error:
-            world.failed_check("nlu", "action", str(error))
-            world.remark(RemarkKind.BAD_ACTION)
+            context.log.failed_check("nlu", "action", str(error))
+            context.changes.remark(RemarkKind.BAD_ACTION)
             return
     else:
-        understood = await modules.nlu.think(given.text or "", state, world, world.call)
+        understood = await modules.nlu.think(given.text or "", state, context, context.call)
     turn.understanding = understood
     state.predict(understood.intent, understood.flows)
-    world.signal(
+    context.log.signal(
         "nlu",
         SignalType.PREDICTION,
         kind=understood.kind.value,

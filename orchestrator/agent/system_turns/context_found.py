@@ -16,12 +16,12 @@ from orchestrator.agent.steps.archive import archive
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
-from orchestrator.context import Steps
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.ports.context import CONTEXT_READY
+from orchestrator.runtime.journal import Journal
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.turn import TurnInput, TurnKind, TurnStatus
 from orchestrator.types import JsonObject
@@ -32,16 +32,16 @@ def brings_context(given: TurnInput) -> bool:
     return given.kind is TurnKind.SYSTEM and (given.action or {}).get("name") == CONTEXT_READY
 
 
-async def take_context_turn(lease: Lease, work: Work, steps: Steps, modules: Modules) -> TurnCommit:
+async def take_context_turn(lease: Lease, work: Work, journal: Journal, modules: Modules) -> TurnCommit:
     """Carry a system turn out. Raises what `Agent.run_turn` does."""
-    turn = load(lease, work, steps, modules)
+    turn = load(lease, work, journal, modules)
     flow = _find(turn)
-    if flow is None or modules.gather is None:
-        turn.state.turn -= 1
+    if flow is None or modules.ports.gather is None:
+        turn.changes.state.turn -= 1
         return _commit_silently(turn, modules, "nothing waits for it")
-    if turn.state.stack.active is not None:
-        await end_waiting(turn, modules.gather, flow, late=True)
-        turn.state.turn -= 1
+    if turn.changes.state.stack.active is not None:
+        await end_waiting(turn, modules.ports.gather, flow, late=True)
+        turn.changes.state.turn -= 1
         return _commit_silently(turn, modules, "noted; another task is at work")
     for step in (_go_on, carry_out, archive):
         await guarded(step, turn, modules)
@@ -51,14 +51,14 @@ async def take_context_turn(lease: Lease, work: Work, steps: Steps, modules: Mod
 async def _go_on(turn: RunningTurn, modules: Modules) -> None:
     flow = _find(turn)
     assert flow is not None
-    assert modules.gather is not None
+    assert modules.ports.gather is not None
     failure = why_it_waited(flow)
-    turn.state.stack.resume(flow, turn.world.now, reason="what it waited for is there")
-    found = await end_waiting(turn, modules.gather, flow, late=True)
+    turn.changes.state.stack.resume(flow, turn.context.now, reason="what it waited for is there")
+    found = await end_waiting(turn, modules.ports.gather, flow, late=True)
     if found:
         turn.carry_on = True
         return
-    turn.world.climbed.add((flow.flow_id, Recovery.REROUTE.value))
+    turn.changes.climbed.add((flow.flow_id, Recovery.REROUTE.value))
     turn.carry_on = await cascade(turn, modules, Recover(Recovery.REROUTE, failure))
 
 
@@ -73,14 +73,14 @@ def _is_meant(flow: BaseFlow, given: JsonObject) -> bool:
 
 
 def _commit_silently(turn: RunningTurn, modules: Modules, what: str) -> TurnCommit:
-    after = turn.state.serialize()
+    after = turn.changes.state.serialize()
     raw = orjson.dumps(after)
-    modules.cache.keep(turn.lease.session_id, Decoded(raw, after, turn.state))
+    modules.cache.keep(turn.lease.session_id, Decoded(raw, after, turn.changes.state))
     return TurnCommit(
         status=TurnStatus.DONE,
         state=raw,
-        diff=orjson.dumps(diff(turn.before, after)),
-        snapshot=not turn.before,
+        diff=orjson.dumps(diff(turn.prior_state, after)),
+        snapshot=not turn.prior_state,
         result={"seq": turn.work.seq, "epoch": turn.lease.epoch + 1, "context": what},
-        events=tuple(turn.world.events),
+        events=tuple(turn.context.log.events),
     )

@@ -68,7 +68,7 @@ def decide(lease: Lease, work: Work, modules: Modules) -> TurnCommit:
     state, before = decode(lease, modules)
     payload = (work.input.action or {}).get("payload")
     given = payload if is_object(payload) else {}
-    verdict = _judge(state, given, fresh=given.get("epoch") == lease.epoch, now=modules.clock())
+    verdict = _judge(state, given, fresh=given.get("epoch") == lease.epoch, now=modules.ports.clock())
     after = state.serialize()
     raw = orjson.dumps(after)
     modules.cache.keep(lease.session_id, Decoded(raw, after, state))
@@ -104,9 +104,11 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
     text, through = proposal.change.get("text"), proposal.change.get("through_turn")
     if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
         return Verdict(Decision.DROPPED, "It names no turns of this session.")
-    if state.summary is not None and state.summary.through_turn >= through:
-        return Verdict(Decision.DROPPED, f"There is a summary through turn {state.summary.through_turn}.")
-    state.summary = Summary(text, through)
+    if state.history.summary is not None and state.history.summary.through_turn >= through:
+        return Verdict(
+            Decision.DROPPED, f"There is a summary through turn {state.history.summary.through_turn}."
+        )
+    state.history.summary = Summary(text, through)
     labels = proposal.change.get("labels")
     if is_list(labels):
         join_labels(state, [label for label in labels if label in set(Label)], "an earlier part of this talk")

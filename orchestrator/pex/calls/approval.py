@@ -10,7 +10,7 @@ import hashlib
 
 import orjson
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
@@ -25,43 +25,43 @@ NOTE = "granted"
 
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: str) -> Parked | None:
     """None when the call was granted, which uses the grant up; else the flow waits."""
-    world, state = run.world, run.world.state
+    context, state = run.context, run.context.changes.state
     plan = state.stack.plan_of(run.flow)
     approval = PendingApproval(
         approval_id=new_id("approval"),
         flow_id=run.flow.flow_id,
         tool_id=tool.spec.tool_id,
         arguments=arguments,
-        asked_at=world.now,
-        expires_at=world.now + world.domain.config.approvals.expires_s,
+        asked_at=context.now,
+        expires_at=context.now + context.world.domain.config.approvals.expires_s,
         plan_revision=plan.revision if plan is not None else 0,
         policy_version=version_policy(run, tool),
-        turn_id=world.turn_id,
+        turn_id=context.ids.turn_id,
         question=tool.spec.description or tool.spec.name,
         cause=cause,
         asked_turn=state.turn,
-        operator_only=needs_operator(world, tool.spec),
+        operator_only=needs_operator(context, tool.spec),
     )
     if _use_grant(run, approval):
         return None
     if run.gated.get(tool.spec.tool_id):
-        world.failed_check("pex", "trifecta_gate", cause, run.flow.flow_id)
+        context.log.failed_check("pex", "trifecta_gate", cause, run.flow.flow_id)
     state.void_approvals(run.flow.flow_id)
     state.approvals.append(approval)
-    state.stack.park(run.flow, world.now)
-    world.asked_approvals.append(_record(world, approval))
-    put_to_user(world, approval)
-    world.event(
+    state.stack.park(run.flow, context.now)
+    context.changes.approvals.asked.append(_record(context, approval))
+    put_to_user(context, approval)
+    context.log.event(
         "approval_requested", approval_id=approval.approval_id, tool_id=tool.spec.tool_id, cause=cause
     )
     return Parked(approval.approval_id)
 
 
-def put_to_user(world: World, approval: PendingApproval) -> None:
+def put_to_user(context: TurnContext, approval: PendingApproval) -> None:
     """Say what waits for an approval, and why."""
-    spec = world.domain.tools.get(approval.tool_id)
-    approval.asked_turn = world.state.turn
-    world.remark(
+    spec = context.world.domain.tools.get(approval.tool_id)
+    approval.asked_turn = context.changes.state.turn
+    context.changes.remark(
         RemarkKind.APPROVAL,
         what=spec.name if spec is not None else approval.tool_id,
         cause=approval.cause,
@@ -71,9 +71,9 @@ def put_to_user(world: World, approval: PendingApproval) -> None:
     )
 
 
-def needs_operator(world: World, spec: ToolSpec) -> bool:
+def needs_operator(context: TurnContext, spec: ToolSpec) -> bool:
     """Whether the user may not grant a call of this tool himself."""
-    return (spec.approval or world.domain.config.approvals.by) == "operator"
+    return (spec.approval or context.world.domain.config.approvals.by) == "operator"
 
 
 def grant(flow: BaseFlow, approval: PendingApproval) -> None:
@@ -81,11 +81,11 @@ def grant(flow: BaseFlow, approval: PendingApproval) -> None:
     flow.notes[NOTE] = {"approval_id": approval.approval_id, "call": bind(approval)}
 
 
-def drop_grant(world: World, flow: BaseFlow) -> None:
+def drop_grant(context: TurnContext, flow: BaseFlow) -> None:
     """A correction makes a grant void."""
     granted = flow.notes.pop(NOTE, None)
     if granted is not None:
-        world.close_approval(granted["approval_id"], ApprovalStatus.VOID)
+        context.changes.approvals.closed[granted["approval_id"]] = ApprovalStatus.VOID
 
 
 def bind(approval: PendingApproval) -> str:
@@ -110,7 +110,7 @@ def version_policy(run: Execution, tool: Tool) -> str:
         tool.fingerprint,
         tool.spec.requires_approval,
         dict(tool.spec.approval_above),
-        *(["operator"] if needs_operator(run.world, tool.spec) else []),
+        *(["operator"] if needs_operator(run.context, tool.spec) else []),
     ]
     return hashlib.blake2b(orjson.dumps(rules, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
 
@@ -122,15 +122,15 @@ def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
         return False
     fits = granted["call"] == bind(wanted)
     status = ApprovalStatus.USED if fits else ApprovalStatus.VOID
-    run.world.close_approval(granted["approval_id"], status)
+    run.context.changes.approvals.closed[granted["approval_id"]] = status
     return fits
 
 
-def _record(world: World, approval: PendingApproval) -> ApprovalRecord:
+def _record(context: TurnContext, approval: PendingApproval) -> ApprovalRecord:
     return ApprovalRecord(
         approval_id=approval.approval_id,
-        session_id=world.session_id,
-        turn_id=world.turn_id,
+        session_id=context.ids.session_id,
+        turn_id=context.ids.turn_id,
         flow_id=approval.flow_id,
         tool_id=ToolId(approval.tool_id),
         fingerprint=bind(approval),

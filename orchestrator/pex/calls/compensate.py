@@ -31,15 +31,15 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
     What cannot be undone is told, and the flow is not carried out again.
     """
     done = run.flow.notes.get(_UNDO)
-    for note in [note for note in run.world.state.effects if note.flow_id == done and note.stands]:
+    for note in [note for note in run.context.changes.state.effects if note.flow_id == done and note.stands]:
         outcome = await _undo(run, note)
         if isinstance(outcome, Parked):
             return outcome
         if outcome is not None:
-            run.world.remark(RemarkKind.FAILED, message=outcome, category="compensation")
-            run.world.state.stack.invalidate(run.flow, FAILED)
+            run.context.changes.remark(RemarkKind.FAILED, message=outcome, category="compensation")
+            run.context.changes.state.stack.invalidate(run.flow, FAILED)
             return GaveUp()
-        run.world.remark(RemarkKind.UNDONE, summary=note.summary)
+        run.context.changes.remark(RemarkKind.UNDONE, summary=note.summary)
     run.flow.notes.pop(_UNDO, None)
     return None
 
@@ -59,16 +59,16 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
 
 def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
     """Why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
-    run.gated.update(tools_to_approve([tool], run.world.state.labels))
+    run.gated.update(tools_to_approve([tool], run.context.changes.state.intake.labels))
     return run.gated.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
 
 
 async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject) -> str | None:
-    world, undone = run.world, note.fingerprint or None
-    outcome = await run.tools.call(world, note.flow_id, tool, inputs, compensates=undone)
+    context, undone = run.context, note.fingerprint or None
+    outcome = await run.tools.call(context, note.flow_id, tool, inputs, compensates=undone)
     if isinstance(outcome, UnknownOutcome):
         settled = await settle_by_query(
-            world, run.tools, note.flow_id, tool, inputs, outcome, compensates=undone
+            context, run.tools, note.flow_id, tool, inputs, outcome, compensates=undone
         )
         outcome = settled or outcome
     match outcome:

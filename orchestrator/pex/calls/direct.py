@@ -65,7 +65,9 @@ def _without_arguments(
         case NothingFound():
             return Failed(FailureCategory.NOT_FOUND, "I found nothing that fits.")
         case Unfed(name):
-            run.world.failed_check("pex", "arguments", f"Nothing gives the input {name!r}.", run.flow.flow_id)
+            run.context.log.failed_check(
+                "pex", "arguments", f"Nothing gives the input {name!r}.", run.flow.flow_id
+            )
             return Failed(FailureCategory.VALIDATION_ERROR, "I do not have what this task needs.")
 
 
@@ -79,14 +81,14 @@ def _ask_to_choose(run: Execution, policy: Choices, choice: Choice) -> NeedsInpu
         )
         for row in choice.rows[: policy.most_choices]
     ]
-    run.world.findings[run.flow.flow_id] = run.data
-    run.world.state.ambiguity.declare(
+    run.context.changes.findings[run.flow.flow_id] = run.data
+    run.context.changes.state.ambiguity.declare(
         Level.PARTIAL,
         flow_id=run.flow.flow_id,
         slot=choice.slot,
         candidates=[row[choice.name] for row in choice.rows[: policy.most_choices]],
         options=options,
-        turn_id=run.world.turn_id,
+        turn_id=run.context.ids.turn_id,
         metadata={"about": "rows"},
     )
     return NeedsInput()

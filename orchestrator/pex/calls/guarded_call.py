@@ -40,7 +40,7 @@ def guard_arguments(
         )
         if isinstance(verdict, Rejected):
             why = f"{verdict.category.value}: {verdict.message}"
-            run.world.failed_check("pex", "guardrail", why, run.flow.flow_id)
+            run.context.log.failed_check("pex", "guardrail", why, run.flow.flow_id)
             return verdict
         guarded[one.name] = verdict.code
     return guarded
@@ -68,7 +68,7 @@ async def carry(
         arguments = guarded
         if run.flow.spec.confirm and not tool.spec.idempotent:
             return ask_to_confirm(run, policy, tool, arguments)
-    if not tool.spec.idempotent and run.world.state.ambiguity.blocks(run.flow.flow_id):
+    if not tool.spec.idempotent and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
     cause = run.gated.get(tool.spec.tool_id)
     if cause is None:
@@ -96,11 +96,11 @@ def make_candidate(
 def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
     """Show what is about to be done and wait for a yes (AM-3)."""
     write_candidate(run.flow, make_candidate(run, policy, tool, arguments))
-    run.world.findings[run.flow.flow_id] = run.data
-    run.world.state.ambiguity.declare(
+    run.context.changes.findings[run.flow.flow_id] = run.data
+    run.context.changes.state.ambiguity.declare(
         Level.CONFIRMATION,
         flow_id=run.flow.flow_id,
-        turn_id=run.world.turn_id,
+        turn_id=run.context.ids.turn_id,
         metadata={"about": "candidate", "shown": policy.summary(run, arguments)},
     )
     return NeedsInput()
@@ -109,7 +109,7 @@ def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonO
 async def _call(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, again: bool
 ) -> ToolData | ToolError | NeedsInput:
-    result = await run.tools.call(run.world, run.flow.flow_id, tool, arguments, again=again)
+    result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
     if isinstance(result, UnknownOutcome):
         result = await settle_unknown(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.calls.candidate import Candidate, fingerprint, write_candidate
@@ -21,12 +21,12 @@ async def settle_unknown(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, unknown: UnknownOutcome
 ) -> ToolData | ToolError | NeedsInput:
     """Find out what happened, and do it if it was not done; else ask."""
-    settled = await settle_by_query(run.world, run.tools, run.flow.flow_id, tool, arguments, unknown)
+    settled = await settle_by_query(run.context, run.tools, run.flow.flow_id, tool, arguments, unknown)
     return settled or _ask_what_to_do(run, policy, tool, arguments)
 
 
 async def settle_by_query(
-    world: World,
+    context: TurnContext,
     tools: ToolRunner,
     flow_id: FlowId,
     tool: Tool,
@@ -41,17 +41,17 @@ async def settle_by_query(
     is what the call itself would have returned. None: nobody knows.
     """
     for _ in range(ROUNDS):
-        answer = await _query_status(world, tools, flow_id, tool, arguments, unknown)
+        answer = await _query_status(context, tools, flow_id, tool, arguments, unknown)
         status = None if answer is None else answer.get("status")
         if answer is not None and status == "done":
             result = ToolData(answer["data"])
             request: JsonObject = {"tool_id": tool.spec.tool_id, "arguments": arguments}
-            effect = make_effect(world, flow_id, tool, arguments, compensates=compensates)
-            await world.steps.settle(unknown, "tool", request, write_envelope(result), effect)
+            effect = make_effect(context, flow_id, tool, arguments, compensates=compensates)
+            await context.journal.settle(unknown, "tool", request, write_envelope(result), effect)
             return result
         if status != "not_done":
             return None
-        outcome = await tools.call(world, flow_id, tool, arguments, again=True, compensates=compensates)
+        outcome = await tools.call(context, flow_id, tool, arguments, again=True, compensates=compensates)
         if not isinstance(outcome, UnknownOutcome):
             return outcome
         unknown = outcome
@@ -59,7 +59,7 @@ async def settle_by_query(
 
 
 async def _query_status(
-    world: World,
+    context: TurnContext,
     tools: ToolRunner,
     flow_id: FlowId,
     tool: Tool,
@@ -72,16 +72,16 @@ async def _query_status(
         return None
     known = {"idempotency_key": unknown.idempotency_key, **arguments}
     inputs = {name: known[name] for name in query.inputs if name in known}
-    result = await tools.call(world, flow_id, query, inputs)
+    result = await tools.call(context, flow_id, query, inputs)
     return result.data if isinstance(result, ToolData) else None
 
 
 def _ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
     """Say what is not known, and do it again only after a yes."""
-    world, flow = run.world, run.flow
+    context, flow = run.context, run.flow
     summary = policy.summarise(run, tool, {})
-    note_unknown(world, make_effect(world, flow.flow_id, tool, arguments), summary)
-    world.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow.flow_id)
+    note_unknown(context, make_effect(context, flow.flow_id, tool, arguments), summary)
+    context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow.flow_id)
     write_candidate(
         flow,
         Candidate(
@@ -92,10 +92,10 @@ def _ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: Json
             again=True,
         ),
     )
-    world.state.ambiguity.declare(
+    context.changes.state.ambiguity.declare(
         Level.CONFIRMATION,
         flow_id=flow.flow_id,
-        turn_id=world.turn_id,
+        turn_id=context.ids.turn_id,
         options=[
             Option("Do it again", "confirm", {"flow_id": flow.flow_id}),
             Option("Leave it", "deny", {"flow_id": flow.flow_id}),

@@ -82,7 +82,7 @@ class Calls:
     async def make(self, request: ToolRequest) -> Json | Interrupted:
         """Make one call; its arguments fit the schema that the model was shown."""
         self.made += 1
-        if self.made > self.run.world.domain.config.resilience.skill_calls:
+        if self.made > self.run.context.world.domain.config.resilience.skill_calls:
             return _refuse("there are no calls left; end the task with what there is")
         if request.name in COMPONENT_NAMES:
             async with self.clock.limit():
@@ -107,7 +107,9 @@ class Calls:
     def _renew_gate(self) -> None:
         """What the skill has read since may have brought labels along (PX-3)."""
         found = [self.run.tools.find(use.tool_id) for use in self.run.flow.spec.tools]
-        self.run.gated = tools_to_approve([tool for tool in found if tool], self.run.world.state.labels)
+        self.run.gated = tools_to_approve(
+            [tool for tool in found if tool], self.run.context.changes.state.intake.labels
+        )
 
     def _take(self, tool: Tool, arguments: JsonObject, carried: Carried) -> JsonObject | Interrupted:
         match carried:

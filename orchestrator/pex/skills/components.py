@@ -6,7 +6,7 @@ one thing a skill can write is a note.
 
 from __future__ import annotations
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.memory.context_coordinator import ContextCoordinator
@@ -70,18 +70,20 @@ async def use_component(run: Execution, name: str, arguments: JsonObject) -> Jso
 
 
 def _read_history(run: Execution, turns: int) -> JsonObject:
-    return {"history": ContextCoordinator.of(run.world.state).compile_history(turns, keep_system=True)}
+    return {
+        "history": ContextCoordinator.of(run.context.changes.state).compile_history(turns, keep_system=True)
+    }
 
 
 async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonObject:
-    world = run.world
+    context = run.context
     match operation:
         case "read":
-            return await _read_notes(world)
+            return await _read_notes(context)
         case "preferences":
-            return await _read_preferences(world, text or world.text)
+            return await _read_preferences(context, text or context.text)
         case "documents":
-            return await _read_documents(world, text or world.text)
+            return await _read_documents(context, text or context.text)
         case _:
             pass
     if text is None:
@@ -90,30 +92,36 @@ async def _use_memory(run: Execution, operation: str, text: str | None) -> JsonO
     return {"ok": True}
 
 
-async def _read_notes(world: World) -> JsonObject:
-    notes = await world.notes.read(AT_HAND)
+async def _read_notes(context: TurnContext) -> JsonObject:
+    notes = await context.recall.notes.read(AT_HAND)
     for note in notes:
-        join_labels(world.state, note.labels, f"a note about {note.about}")
+        join_labels(context.changes.state, note.labels, f"a note about {note.about}")
     return {"notes": [note.text for note in notes]}
 
 
-async def _read_preferences(world: World, words: str) -> JsonObject:
-    found = [] if world.preferences is None else (await world.preferences.find(words))[:PREFERENCES_READ]
+async def _read_preferences(context: TurnContext, words: str) -> JsonObject:
+    found = (
+        []
+        if context.recall.preferences is None
+        else (await context.recall.preferences.find(words))[:PREFERENCES_READ]
+    )
     for preference in found:
-        join_labels(world.state, preference.labels, "what is remembered of you")
+        join_labels(context.changes.state, preference.labels, "what is remembered of you")
     told = [
         {"about": one.key, "text": one.text, "value": one.value, "why": one.source.value} for one in found
     ]
     return {"preferences": copy_json(told)}
 
 
-async def _read_documents(world: World, question: str) -> JsonObject:
-    if world.context is None:
+async def _read_documents(context: TurnContext, question: str) -> JsonObject:
+    if context.recall.documents is None:
         return {"passages": []}
-    owned = Owned(world.tenant_id, world.user_id, world.domain.name)
-    found = await world.context.search(owned, question, limit=PASSAGES_READ)
+    owned = Owned(context.ids.tenant_id, context.ids.user_id, context.world.domain.name)
+    found = await context.recall.documents.search(owned, question, limit=PASSAGES_READ)
     for passage in found:
-        join_labels(world.state, passage.labels, f"the document {passage.title or passage.document_id}")
+        join_labels(
+            context.changes.state, passage.labels, f"the document {passage.title or passage.document_id}"
+        )
     return {"passages": [{"title": one.title, "text": one.text, "score": one.score} for one in found]}
 
 
@@ -121,10 +129,10 @@ async def write_note(
     run: Execution, text: str, kind: NoteKind = NoteKind.FINDING, *, by_skill: bool = False
 ) -> None:
     """Leave a note, with the labels of what it was made from."""
-    state, flow = run.world.state, run.flow
+    state, flow = run.context.changes.state, run.flow
     tools = [tool for use in flow.spec.tools if (tool := run.tools.find(use.tool_id)) is not None]
-    labels = label_work(state, flow, tools, text=run.world.text, by_skill=by_skill or run.by_skill)
-    await run.world.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels, kind))
+    labels = label_work(state, flow, tools, text=run.context.text, by_skill=by_skill or run.by_skill)
+    await run.context.recall.notes.write(run.flow, Note(text, run.flow.dact, state.turn, labels, kind))
 
 
 def _read_flows(run: Execution, operation: str, task: str | None) -> JsonObject:
@@ -134,7 +142,7 @@ def _read_flows(run: Execution, operation: str, task: str | None) -> JsonObject:
         return {"slots": copy_json(flow.values()), "empty": missing}
     if operation == "metadata":
         return {**_describe(flow), "inputs": list(flow.spec.inputs), "outputs": list(flow.spec.outputs)}
-    done = [one for one in run.world.state.completed if task in {None, one.dact}]
+    done = [one for one in run.context.changes.state.completed if task in {None, one.dact}]
     return {
         "results": [
             {**_describe(one), "slots": copy_json(one.values()), "outputs": copy_json(one.outputs)}

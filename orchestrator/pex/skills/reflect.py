@@ -69,16 +69,16 @@ async def find_faults(
     variables = {
         "task": skill.description,
         "criteria": list(skill.criteria),
-        "utterance": run.world.text,
+        "utterance": run.context.text,
         "slots": run.flow.values(),
         "result": data,
     }
-    call = run.world.call.for_flow(run.flow.flow_id)
+    call = run.context.call.for_flow(run.flow.flow_id)
     try:
         async with clock.limit():
             verdict = await engineer.structured(PROMPT, variables, SCHEMA, call)
     except (*MODEL_FAILURES, SkillTimedOut) as error:
         why = f"The result could not be judged: {error or 'its time was over'}"
-        run.world.failed_check("pex", "reflection", why, run.flow.flow_id)
+        run.context.log.failed_check("pex", "reflection", why, run.flow.flow_id)
         return []
     return [] if verdict["good"] else [str(fault) for fault in verdict["faults"]]

@@ -59,7 +59,7 @@ class SkillRunner:
         """See `Skills`. Raises what ends a turn from outside."""
         dact = run.flow.dact
         skill = self._domain.skills[dact]
-        clock = Clock(self._allowed_s(run, skill), run.world.call.deadline)
+        clock = Clock(self._allowed_s(run, skill), run.context.call.deadline)
         calls = Calls.of(run, policy, skill, clock)
         loop = _Loop(run, policy, skill, self._engineer, calls, self._endings[dact], self._shapes[dact])
         try:
@@ -67,11 +67,11 @@ class SkillRunner:
         except SkillTimedOut:
             outcome = Failure(FailureCategory.TIMEOUT, TOO_SLOW)
         except MODEL_FAILURES as error:
-            run.world.degrade(error.code)
-            run.world.failed_check("pex", "skill", f"{error.code}: {error}", run.flow.flow_id)
+            run.context.log.degrade(error.code)
+            run.context.log.failed_check("pex", "skill", f"{error.code}: {error}", run.flow.flow_id)
             retryable = isinstance(error, ModelOutputInvalid)
             outcome = Failure(FailureCategory.SERVER_ERROR, NOT_NOW, retryable=retryable)
-        run.world.signal(
+        run.context.log.signal(
             "pex",
             SignalType.CHECK,
             run.flow.flow_id,
@@ -111,7 +111,7 @@ class _Loop:
         if isinstance(agreed, Interrupted):
             return agreed
         variables = self._variables(agreed)
-        most = self.run.world.domain.config.resilience.skill_rounds
+        most = self.run.context.world.domain.config.resilience.skill_rounds
         while self.rounds < most:
             self.rounds += 1
             answer = await self._ask(variables, last=self.rounds == most)
@@ -131,8 +131,8 @@ class _Loop:
     async def _ask(self, variables: dict[str, Json], *, last: bool) -> ToolsAnswer | None:
         """The next step; None when a revision failed and the draft stands."""
         offered = (self.ending,) if last else (*self.calls.definitions, self.ending)
-        world, clock = self.run.world, self.calls.clock
-        call = world.call.for_flow(self.run.flow.flow_id)
+        context, clock = self.run.context, self.calls.clock
+        call = context.call.for_flow(self.run.flow.flow_id)
         try:
             async with clock.limit():
                 return await self.engineer.tools(
@@ -216,17 +216,17 @@ class _Loop:
             self.transcript.append(ChatMessage(ChatRole.USER, encode_data(told)))
 
     def _variables(self, agreed: JsonObject | None) -> dict[str, Json]:
-        world, flow = self.run.world, self.run.flow
-        config = world.domain.config
+        context, flow = self.run.context, self.run.flow
+        config = context.world.domain.config
         return {
             "assistant": config.description or config.persona.name,
-            "today": datetime.fromtimestamp(world.now, UTC).strftime("%A, %Y-%m-%d"),
+            "today": datetime.fromtimestamp(context.now, UTC).strftime("%A, %Y-%m-%d"),
             "task": self.skill.description or flow.spec.description,
             "instructions": self.skill.instructions,
             "criteria": list(self.skill.criteria),
             "finish": FINISH,
-            "utterance": world.text,
-            "history": ContextCoordinator.of(world.state).show_recent(),
+            "utterance": context.text,
+            "history": ContextCoordinator.of(context.changes.state).show_recent(),
             "slots": flow.values(),
             "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
             "done": [] if agreed is None else [agreed],

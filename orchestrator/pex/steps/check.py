@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeVar
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
@@ -22,14 +22,14 @@ class Check(NamedTuple):
     find_fault: Callable[[Execution], str | None]
 
 
-def find_work(world: World, policies: Mapping[Dact, Policy]) -> tuple[BaseFlow, Policy] | Failed:
+def find_work(context: TurnContext, policies: Mapping[Dact, Policy]) -> tuple[BaseFlow, Policy] | Failed:
     """The first two checks: the active flow and its policy, without which there is nothing to carry out."""
-    flow = world.state.stack.active
+    flow = context.changes.state.stack.active
     if flow is None:
-        return _refuse(world, ACTIVE_FLOW, "There is no active flow.")
+        return _refuse(context, ACTIVE_FLOW, "There is no active flow.")
     policy = policies.get(flow.spec.dact)
     if policy is None:
-        return _refuse(world, POLICY_REGISTERED, "The flow has no policy.", flow.flow_id)
+        return _refuse(context, POLICY_REGISTERED, "The flow has no policy.", flow.flow_id)
     return flow, policy
 
 
@@ -47,14 +47,14 @@ def _first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
     for name, find_fault in checks:
         fault = find_fault(run)
         if fault is not None:
-            return _refuse(run.world, name, fault, run.flow.flow_id)
+            return _refuse(run.context, name, fault, run.flow.flow_id)
     return None
 
 
-def _refuse(world: World, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
+def _refuse(context: TurnContext, name: str, fault: str, flow_id: FlowId | None = None) -> Failed:
     """End an execution because of a check that did not hold; the Agent hears of it (AG-5)."""
-    world.failed_check("pex", name, fault, flow_id)
-    world.state.flags.has_issues = True
+    context.log.failed_check("pex", name, fault, flow_id)
+    context.changes.state.flags.has_issues = True
     return Failed(FailureCategory.SERVER_ERROR, "I cannot do that at the moment.", check=name)
 
 
@@ -83,7 +83,9 @@ def _time_outs(run: Execution) -> str | None:
 
 def _trifecta_gate(run: Execution) -> str | None:
     """Never stops the flow by itself: it names the calls that `invoke` must hold for an approval."""
-    run.gated = tools_to_approve([tool for tool in _tools(run) if tool], run.world.state.labels)
+    run.gated = tools_to_approve(
+        [tool for tool in _tools(run) if tool], run.context.changes.state.intake.labels
+    )
     return None
 
 

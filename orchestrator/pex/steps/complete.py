@@ -18,14 +18,14 @@ async def complete(run: Execution, policy: Choices) -> None:
 
     With only a part of the results it stays Active, and the state says so.
     """
-    state = run.world.state
+    state = run.context.changes.state
     await _reflect(run)
     if run.warning is not None:
         state.flags.has_issues = True
         return
     run.flow.outputs.update(policy.outputs(run))
-    run.world.registry.learn(run.flow)
-    state.stack.complete(run.flow, run.world.now)
+    run.context.world.registry.learn(run.flow)
+    state.stack.complete(run.flow, run.context.now)
     state.ambiguity.resolve(flow_id=run.flow.flow_id)
     state.flags.has_issues = run.frame is not None and run.frame.warning is not None
 

@@ -22,7 +22,7 @@ def choose_mode(run: Execution, skills: Skills | None) -> Mode | None:
     spec = run.flow.spec
     if spec.mode is Mode.DIRECT:
         return Mode.DIRECT
-    has_skill = spec.dact in run.world.domain.skills
+    has_skill = spec.dact in run.context.world.domain.skills
     if spec.mode is Mode.AUTO and (not has_skill or maps_completely(run)):
         return Mode.DIRECT
     return Mode.SKILL if skills is not None and skills.can_run(spec.dact) else None

@@ -29,7 +29,9 @@ def recover(run: Execution, policy: Choices, failure: Failed) -> Ending:
     ending = _choose(run, policy, failure)
     if isinstance(ending, NeedsInput):  # a rung that somebody else climbs is signalled there
         category = failure.category.value
-        run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.ASK_AGAIN, category=category)
+        run.context.log.signal(
+            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.ASK_AGAIN, category=category
+        )
     return ending
 
 
@@ -51,7 +53,7 @@ def _next_rung(run: Execution) -> Recovery:
     once with the same values.
     """
     known = run.flow.notes.get(GATHERED)
-    if run.world.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):
+    if run.context.recall.can_gather and known != run.flow.values() and _climb(run, Recovery.GATHER):
         return Recovery.GATHER
     return Recovery.REROUTE if _climb(run, Recovery.REROUTE) else Recovery.ESCALATE
 
@@ -59,9 +61,9 @@ def _next_rung(run: Execution) -> Recovery:
 def _climb(run: Execution, rung: Recovery) -> bool:
     """Take a rung, unless this flow has taken it in this turn."""
     step = (run.flow.flow_id, rung.value)
-    if step in run.world.climbed:
+    if step in run.context.changes.climbed:
         return False
-    run.world.climbed.add(step)
+    run.context.changes.climbed.add(step)
     return True
 
 
@@ -73,8 +75,8 @@ def _values_of_user(run: Execution) -> list[str]:
 
 def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
     """Say what was wrong; ask for the one value anew, or which of several to change."""
-    flow, state = run.flow, run.world.state
-    run.world.remark(
+    flow, state = run.flow, run.context.changes.state
+    run.context.changes.remark(
         RemarkKind.FAILED, dact=flow.spec.dact, category=failure.category.value, message=failure.message
     )
     drop_candidate(flow)
@@ -83,14 +85,14 @@ def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
         flow.clear(names[0])
         run.filled = frozenset()
         state.ambiguity.declare(
-            Level.SPECIFIC, flow_id=flow.flow_id, slot=names[0], turn_id=run.world.turn_id
+            Level.SPECIFIC, flow_id=flow.flow_id, slot=names[0], turn_id=run.context.ids.turn_id
         )
     else:
         state.ambiguity.declare(
             Level.PARTIAL,
             flow_id=flow.flow_id,
             options=change_options(run, names),
-            turn_id=run.world.turn_id,
+            turn_id=run.context.ids.turn_id,
             metadata={"about": "change"},
         )
     return NeedsInput()

@@ -38,7 +38,7 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
     frame = run.frame
     if frame is None or find_fault(frame) is None:
         return None
-    attempts = run.world.domain.config.resilience.repair_attempts
+    attempts = run.context.world.domain.config.resilience.repair_attempts
     for number in range(attempts):
         fault = find_fault(frame)
         if fault is None:
@@ -50,12 +50,14 @@ async def repair(run: Execution, writer: FrameWriter | None) -> Failed | None:
             how = "plain"
         if how is None:
             break
-        run.world.signal("pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.REPAIR, how=how, fault=fault)
+        run.context.log.signal(
+            "pex", SignalType.RECOVERY, run.flow.flow_id, rung=Rung.REPAIR, how=how, fault=fault
+        )
     fault = find_fault(frame)
     if fault is None:
         return None
-    run.world.failed_check("pex", "frame", fault, run.flow.flow_id)
-    run.world.frames.pop(run.flow.flow_id, None)
+    run.context.log.failed_check("pex", "frame", fault, run.flow.flow_id)
+    run.context.changes.frames.pop(run.flow.flow_id, None)
     run.frame = None
     return Failed(FailureCategory.SERVER_ERROR, "I have a result, but I cannot show it.")
 
@@ -201,10 +203,10 @@ class ModelFrames:
             "fields": {name: _describe(value) for name, value in run.data.items()},
         }
         try:
-            call = run.world.call.for_flow(run.flow.flow_id)
+            call = run.context.call.for_flow(run.flow.flow_id)
             return await self._engineer.structured(PROMPT, variables, SCHEMA, call)
         except MODEL_FAILURES as error:
-            run.world.failed_check("pex", "redraw", f"{error.code}: {error}", run.flow.flow_id)
+            run.context.log.failed_check("pex", "redraw", f"{error.code}: {error}", run.flow.flow_id)
             return None
 
 

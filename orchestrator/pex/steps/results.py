@@ -22,14 +22,14 @@ async def results(run: Execution, policy: Choices) -> None:
 
     Other families leave what they found in the scratchpad.
     """
-    run.world.findings[run.flow.flow_id] = run.data
+    run.context.changes.findings[run.flow.flow_id] = run.data
     if run.flow.spec.family in FRAMED and run.has_result:
         run.frame = policy.frame(run)
         if run.warning is not None:
             run.frame.warning = run.warning
         if run.frame.code is None:
             run.frame.code = run.code
-        run.world.frames[run.flow.flow_id] = run.frame
+        run.context.changes.frames[run.flow.flow_id] = run.frame
     elif run.data and run.flow.spec.family not in FRAMED:
         await write_note(run, orjson.dumps(run.data, default=str).decode())
         run.noted = True

@@ -13,14 +13,14 @@ from orchestrator.tools.trifecta import join_labels
 
 async def review(run: Execution) -> NeedsInput | None:
     """Fill from what the flow can find itself; a slot still missing becomes the open question."""
-    flow, state = run.flow, run.world.state
-    if run.world.recent_turns is not None and flow.needs_to_think():
-        await flow.fill_slot_values(run.world.recent_turns, None, turn_id=run.world.turn_id)
+    flow, state = run.flow, run.context.changes.state
+    if run.context.recall.recent_turns is not None and flow.needs_to_think():
+        await flow.fill_slot_values(run.context.recall.recent_turns, None, turn_id=run.context.ids.turn_id)
     await _recall(run)
     missing = flow.missing()
     if missing:
         state.ambiguity.declare(
-            Level.SPECIFIC, flow_id=flow.flow_id, slot=missing[0].name, turn_id=run.world.turn_id
+            Level.SPECIFIC, flow_id=flow.flow_id, slot=missing[0].name, turn_id=run.context.ids.turn_id
         )
         return NeedsInput()
     run.filled = frozenset(flow.slots)
@@ -32,7 +32,7 @@ async def _recall(run: Execution) -> None:
 
     Slots that need no value are filled only with what the user said themselves.
     """
-    flow, preferences = run.flow, run.world.preferences
+    flow, preferences = run.flow, run.context.recall.preferences
     if preferences is None or len(flow.turn_ids) > 1:
         return
     empty = [
@@ -51,12 +51,12 @@ async def _recall(run: Execution) -> None:
 
 
 def _assume(run: Execution, found: dict[str, Preference]) -> None:
-    flow, world = run.flow, run.world
+    flow, context = run.flow, run.context
     values = {name: preference.value for name, preference in found.items()}
-    flow.fill_slots_by_label(values, turn_id=world.turn_id, source=SlotSource.MEMORY)
+    flow.fill_slots_by_label(values, turn_id=context.ids.turn_id, source=SlotSource.MEMORY)
     taken = [name for name in found if name in flow.slots]
     for name in taken:
-        join_labels(world.state, found[name].labels, "what is remembered of you")
+        join_labels(context.changes.state, found[name].labels, "what is remembered of you")
     if taken:
         told = {name: flow.slots[name].value for name in taken}
-        world.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=told)
+        context.changes.remark(RemarkKind.RECALLED, flow_id=flow.flow_id, slots=told)

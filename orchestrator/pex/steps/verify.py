@@ -19,16 +19,16 @@ def verify(run: Execution) -> list[str]:
     for name, find_fault in CHECKS:
         fault = find_fault(run)
         if fault is not None:
-            run.world.failed_check("pex", name, fault, run.flow.flow_id)
-            run.world.state.flags.has_issues = True
+            run.context.log.failed_check("pex", name, fault, run.flow.flow_id)
+            run.context.changes.state.flags.has_issues = True
             faults.append(name)
     return faults
 
 
 def _state_consistent(run: Execution) -> str | None:
-    if run.world.state.stack.get(run.flow.flow_id) is not run.flow:
+    if run.context.changes.state.stack.get(run.flow.flow_id) is not run.flow:
         return "The flow has left the stack while it was carried out."
-    flows = run.world.state.stack.flows
+    flows = run.context.changes.state.stack.flows
     broken = (fault for check in STRUCTURE for fault in check(flows))
     return next(broken, None)
 
@@ -50,12 +50,12 @@ def _output_well_formed(run: Execution) -> str | None:
 
 
 def _no_duplicate_flows(run: Execution) -> str | None:
-    twice = invariants.check_duplicates(run.world.state.stack.flows)
+    twice = invariants.check_duplicates(run.context.changes.state.stack.flows)
     return twice[0] if twice else None
 
 
 def _flags_coherent(run: Execution) -> str | None:
-    state = run.world.state
+    state = run.context.changes.state
     waiting = any(flow.standing.state is FlowState.PENDING for flow in state.stack.flows)
     if state.flags.keep_going and not waiting:
         return "keep_going is set and no flow is waiting."

@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option, Question
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.res.answer import Answer
+from orchestrator.res.answer import Answer, Response
 from orchestrator.res.steps.generate import try_template
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import (
@@ -65,31 +65,33 @@ def _make_field(flow: BaseFlow, slot: SlotSpec) -> JsonObject:
 class Asking(NamedTuple):
     """What the words of a question depend on; `flow` is None when it belongs to no flow."""
 
-    world: World
+    context: TurnContext
     entry: Ambiguity
     flow: BaseFlow | None
     templates: Templates
 
 
-def clarify(world: World, answer: Answer, templates: Templates) -> None:
+async def clarify(response: Response) -> None:
     """Add the open question, last, and the replies that could answer it.
 
     A question that was asked too often is followed by ways out instead of being asked alone (AM-4).
     """
-    handler = world.state.ambiguity
+    context, answer, templates = response.context, response.answer, response.templates
+    handler = context.changes.state.ambiguity
     entry = handler.current
-    limit = world.domain.config.ambiguity.escalation_turns
-    question = handler.ask(limit=limit, again=world.asks_again)
+    limit = context.world.domain.config.ambiguity.escalation_turns
+    question = handler.ask(limit=limit, again=context.changes.asks_again)
     if entry is None or question is None:
-        _offer_approval(world, answer)
+        _offer_approval(context, answer)
         return
-    flow = world.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
+    flow = context.changes.state.stack.get(entry.flow_id) if entry.flow_id is not None else None
     form = make_form(flow, question)
-    asking = Asking(world, entry, flow, templates)
+    asking = Asking(context, entry, flow, templates)
     text = _WORDING[entry.level](asking) if form is None else _ask_form(asking, form)
+    entry.question = text
     if question.escalate:
         answer.add(templates.render(RemarkKind.ESCALATED.value, doing=name_doing(flow) if flow else ""))
-        world.flags["escalated"] = True
+        context.log.flags["escalated"] = True
     answer.add(text)
     answer.interaction = form or _describe(question)
     answer.question = question
@@ -109,17 +111,19 @@ def _describe(question: Question) -> JsonObject:
     }
 
 
-def _offer_approval(world: World, answer: Answer) -> None:
-    options = _approval_options(world)
+def _offer_approval(context: TurnContext, answer: Answer) -> None:
+    options = _approval_options(context)
     answer.actions = [write_action(option) for option in options]
     if options:
         answer.interaction = {"kind": "approval", **options[0].payload}
 
 
-def _approval_options(world: World) -> list[Option]:
+def _approval_options(context: TurnContext) -> list[Option]:
     """Replies for a call that waits for an approval."""
-    top = world.state.stack.top
-    waiting = [entry for entry in world.state.approvals if top is not None and entry.flow_id == top.flow_id]
+    top = context.changes.state.stack.top
+    waiting = [
+        entry for entry in context.changes.state.approvals if top is not None and entry.flow_id == top.flow_id
+    ]
     return [
         Option(label, name, {"flow_id": entry.flow_id, "approval_id": entry.approval_id})
         for entry in waiting
@@ -147,7 +151,7 @@ def _ask_general(asking: Asking) -> str:
 
 
 def _ask_partial(asking: Asking) -> str:
-    world, entry, flow, templates = asking
+    context, entry, flow, templates = asking
     about = entry.metadata.get("about")
     if about == "task":
         return templates.render("choose_task", options=_labels(entry))
@@ -162,10 +166,10 @@ def _ask_partial(asking: Asking) -> str:
     values: dict[str, Json] = {"options": _labels(entry), "slot": name_slot(entry.slot or "value")}
     if flow is None:
         return templates.render("choose", **values)
-    values["slots"] = show_slots(flow, world.registry, world.now)
+    values["slots"] = show_slots(flow, context.world.registry, context.now)
     if about == "rows":
         own = templates.first(f"{flow.dact}.choose")
-        text = try_template(templates, own, values, world, flow) if own else None
+        text = try_template(templates, own, values, context, flow) if own else None
         return text or templates.render("choose", **values)
     return templates.render("choose_value", **values)
 
@@ -188,26 +192,26 @@ def _ask_form(asking: Asking, form: JsonObject) -> str:
 
 
 def _ask_confirmation(asking: Asking) -> str:
-    world, entry, flow, templates = asking
+    context, entry, flow, templates = asking
     about = entry.metadata.get("about")
     if flow is None or about == "retry":
         return templates.render("retry")
     if about == "value" and entry.slot is not None:
         spec = flow.slot(entry.slot)
-        shown = show_slot(entry.candidates[0], spec, world.registry, world.now)
+        shown = show_slot(entry.candidates[0], spec, context.world.registry, context.now)
         return templates.render("confirm_value", slot=name_slot(entry.slot), value=shown)
     shown: JsonObject = entry.metadata.get("shown", {})
     if about == "unknown":
-        facts = list_facts(flow, {**flow.values(), **shown}, world.registry, world.now)
+        facts = list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.now)
         return templates.render("confirm_unknown", what=entry.metadata["what"], facts=facts)
     values: dict[str, Json] = {
         "shown": shown,
-        "slots": show_slots(flow, world.registry, world.now),
+        "slots": show_slots(flow, context.world.registry, context.now),
         "doing": name_doing(flow),
-        "facts": list_facts(flow, {**flow.values(), **shown}, world.registry, world.now),
+        "facts": list_facts(flow, {**flow.values(), **shown}, context.world.registry, context.now),
     }
     own = templates.first(f"{flow.dact}.confirm")
-    text = try_template(templates, own, values, world, flow) if own else None
+    text = try_template(templates, own, values, context, flow) if own else None
     return text or templates.render("confirm", **values)
 
 

@@ -10,9 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.res.answer import Response
 from orchestrator.res.charts import Drawn, draw, find_chart_fault
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import Templates
@@ -35,19 +36,24 @@ class BlockType(StrEnum):
     TOAST = "toast"
 
 
-def display(world: World, templates: Templates) -> JsonObject | None:
-    """The frame of the flow whose results are told last in this turn, as clients get it."""
-    frames = [world.frames[flow.flow_id] for flow in world.told if flow.flow_id in world.frames]
+async def display(response: Response) -> None:
+    """Add the frame of the flow whose results come last in this turn, as clients get it."""
+    context = response.context
+    frames = [
+        context.changes.frames[flow.flow_id]
+        for flow in context.changes.reported
+        if flow.flow_id in context.changes.frames
+    ]
     if not frames:
-        return None
-    frame = degrade(frames[-1], templates)
+        return
+    frame = degrade(frames[-1], response.templates)
     block = {
         "type": frame.display_type,
         "title": frame.display_name,
         "note": frame.warning,
-        **_BLOCKS[BlockType(frame.display_type)](frame, world),
+        **_BLOCKS[BlockType(frame.display_type)](frame, context),
     }
-    return {**frame.serialize(), "block": block}
+    response.answer.frame = {**frame.serialize(), "block": block}
 
 
 def degrade(frame: Frame, templates: Templates) -> Frame:
@@ -96,9 +102,9 @@ def _simplify(frame: Frame, templates: Templates, why: str, *, chart: bool = Fal
 # Blocks: what a client needs besides the frame's data.
 
 
-def _table(frame: Frame, world: World) -> JsonObject:
+def _table(frame: Frame, context: TurnContext) -> JsonObject:
     rows: list[JsonObject] = frame.data
-    size = world.domain.config.generation.page_rows
+    size = context.world.domain.config.generation.page_rows
     total = max(frame.rows or 0, len(rows))
     reachable = total if frame.table_id is not None else len(rows)
     pages = max(1, -(-reachable // size))
@@ -140,21 +146,21 @@ def _kind_of(values: list[Json]) -> str:
     return "text"
 
 
-def _chart(frame: Frame, world: World) -> JsonObject:
-    del world
+def _chart(frame: Frame, context: TurnContext) -> JsonObject:
+    del context
     return {"language": "vega-lite", "chart_type": frame.chart_type}
 
 
-def _card(frame: Frame, world: World) -> JsonObject:
+def _card(frame: Frame, context: TurnContext) -> JsonObject:
     """Facts with names; what is nested is left to the frame's data."""
-    flow = next(flow for flow in world.told if flow.flow_id == frame.flow_id)
+    flow = next(flow for flow in context.changes.reported if flow.flow_id == frame.flow_id)
     facts = frame.data if is_object(frame.data) else {"value": frame.data}
     return {
         "items": [
             {
                 "name": name,
                 "label": name_slot(name),
-                "value": show_slot(value, flow.slot(name), world.registry, world.now),
+                "value": show_slot(value, flow.slot(name), context.world.registry, context.now),
             }
             for name, value in facts.items()
             if value is not None and not is_object(value) and not is_list(value)
@@ -162,28 +168,28 @@ def _card(frame: Frame, world: World) -> JsonObject:
     }
 
 
-def _plain(frame: Frame, world: World) -> JsonObject:
-    del frame, world
+def _plain(frame: Frame, context: TurnContext) -> JsonObject:
+    del frame, context
     return {}
 
 
-def _form(frame: Frame, world: World) -> JsonObject:
+def _form(frame: Frame, context: TurnContext) -> JsonObject:
     """A form of a policy's own: its data are the fields."""
-    del world
+    del context
     submit = {"label": "Send", "name": "fill_form", "payload": {"flow_id": frame.flow_id}}
     return {"actions": [submit]}
 
 
-def _confirmation(frame: Frame, world: World) -> JsonObject:
+def _confirmation(frame: Frame, context: TurnContext) -> JsonObject:
     payload = {"flow_id": frame.flow_id}
     actions = [
         {"label": "Yes", "name": "confirm", "payload": payload},
         {"label": "No", "name": "deny", "payload": payload},
     ]
-    return {**_card(frame, world), "actions": actions}
+    return {**_card(frame, context), "actions": actions}
 
 
-_BLOCKS: Mapping[BlockType, Callable[[Frame, World], JsonObject]] = {
+_BLOCKS: Mapping[BlockType, Callable[[Frame, TurnContext], JsonObject]] = {
     BlockType.TABLE: _table,
     BlockType.CHART: _chart,
     BlockType.CARD: _card,

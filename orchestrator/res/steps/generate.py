@@ -6,15 +6,39 @@ from collections.abc import Mapping
 
 from jinja2 import TemplateError
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.dialogue.remark import Remark
+from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
+from orchestrator.res.answer import Response
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import list_facts, name_doing, name_slot, show_slot, show_slots
 from orchestrator.telemetry import SignalType, get_logger
 from orchestrator.types import Json, JsonObject
+
+LEADING = frozenset(
+    {
+        RemarkKind.ASSUMED,
+        RemarkKind.BACK_TO,
+        RemarkKind.CANCELLED,
+        RemarkKind.CLEARED,
+        RemarkKind.CORRECTED,
+        RemarkKind.DECLINED,
+        RemarkKind.FAILED,
+        RemarkKind.INVALID_VALUE,
+        RemarkKind.MADE_ROOM,
+        RemarkKind.NOT_UNDERSTOOD,
+        RemarkKind.NO_SUCH_STEP,
+        RemarkKind.RESUMED,
+        RemarkKind.STAYS,
+        RemarkKind.NOT_APPROVED,
+        RemarkKind.APPROVAL_OVER,
+        RemarkKind.UNDONE,
+        RemarkKind.UNKNOWN_OUTCOME,
+    }
+)
+"""Remarks that a question may follow in the same paragraph."""
 
 ROWS_AT_HAND = 100
 """How many rows a base template can show or count."""
@@ -22,37 +46,52 @@ ROWS_AT_HAND = 100
 _log = get_logger(__name__)
 
 
-def context_of(world: World, flow: BaseFlow) -> JsonObject:
+async def generate(response: Response) -> None:
+    """Say what is done and what there is to say, in order."""
+    context, answer, templates = response.context, response.answer, response.templates
+    for part in context.changes.messages:
+        if isinstance(part, Remark):
+            name, text = render_remark(context, part, templates)
+            answer.add(text, leads=part.kind in LEADING, fixed=templates.is_fixed(name))
+        elif part.flow_id in context.changes.silent:
+            continue
+        else:
+            name, text = render_completed(context, part, templates)
+            answer.add(text, fixed=templates.is_fixed(name))
+        answer.templates.append(name)
+
+
+def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
     """What a flow's template can use: slots as shown, raw values, the tools' data by name, outputs, frame."""
-    data = world.findings.get(flow.flow_id, {})
-    frame = world.frames.get(flow.flow_id)
+    data = context.changes.findings.get(flow.flow_id, {})
+    frame = context.changes.frames.get(flow.flow_id)
     return {
         "flow": {"dact": flow.dact, "title": flow.title, "description": flow.spec.description},
         "doing": name_doing(flow),
-        "slots": show_slots(flow, world.registry, world.now),
+        "slots": show_slots(flow, context.world.registry, context.now),
         "values": flow.values(),
         "data": data,
         "outputs": flow.outputs,
-        "facts": list_facts(flow, {**flow.values(), **data}, world.registry, world.now),
+        "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.now),
         "found": _list_found(flow, data),
         "rows": _rows_as_text(frame.data) if frame is not None and frame.display_type == "table" else None,
         "warning": frame.warning if frame is not None else None,
-        "now": world.now,
-        "persona": world.domain.config.persona,
+        "now": context.now,
+        "persona": context.world.domain.config.persona,
     }
 
 
-def tell_completed(world: World, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
+def render_completed(context: TurnContext, flow: BaseFlow, templates: Templates) -> tuple[str, str]:
     """The answer of a completed flow: its own template, else the intent's, else the family's.
 
     A template that fails, because a tool gave other data than its author thought of, gives way to
     the base one: what was done is always told.
     """
-    values = context_of(world, flow)
+    values = context_of(context, flow)
     intent = flow.spec.intent.lower()
     own = templates.first(flow.dact, intent)
     base = templates.first(flow.spec.family.value.lower(), "completed") or "completed"
-    text = _try(templates, own, values, world, flow) if own is not None else None
+    text = try_template(templates, own, values, context, flow) if own is not None else None
     if text is not None and own is not None:
         return own, _warn(text, values["warning"], templates)
     return base, _warn(templates.render(base, **values), values["warning"], templates)
@@ -64,31 +103,31 @@ def _warn(text: str, warning: str | None, templates: Templates) -> str:
     return text if not told or told in text else f"{text}\n\n{told}"
 
 
-def tell_remark(world: World, remark: Remark, templates: Templates) -> tuple[str, str]:
+def render_remark(context: TurnContext, remark: Remark, templates: Templates) -> tuple[str, str]:
     """The words of a remark. `flow_id` among its values becomes what the assistant is about."""
     name = remark.kind.value
     values: dict[str, Json] = {
-        "persona": world.domain.config.persona,
+        "persona": context.world.domain.config.persona,
         "doing": "",
         "facts": [],
         **remark.values,
     }
-    flow = _find_flow(world, remark.values.get("flow_id"))
+    flow = _find_flow(context, remark.values.get("flow_id"))
     if flow is not None:
         values["doing"] = name_doing(flow)
         values["facts"] = list_facts(
-            flow, {**flow.values(), **remark.values.get("arguments", {})}, world.registry, world.now
+            flow, {**flow.values(), **remark.values.get("arguments", {})}, context.world.registry, context.now
         )
         if "slots" in remark.values:
             values["slots"] = [
                 {
                     "name": name_slot(slot),
-                    "value": show_slot(value, flow.spec.slots.get(slot), world.registry, world.now),
+                    "value": show_slot(value, flow.spec.slots.get(slot), context.world.registry, context.now),
                 }
                 for slot, value in remark.values["slots"].items()
             ]
     elif "dact" in remark.values:
-        values["doing"] = _doing_of(world.domain, remark.values["dact"])
+        values["doing"] = _doing_of(context.world.domain, remark.values["dact"])
     return name, templates.render(name, **values)
 
 
@@ -97,28 +136,22 @@ def _doing_of(domain: Domain, dact: str) -> str:
     return name_doing(flow_type) if flow_type is not None else name_slot(dact)
 
 
-def _find_flow(world: World, flow_id: str | None) -> BaseFlow | None:
+def _find_flow(context: TurnContext, flow_id: str | None) -> BaseFlow | None:
     if flow_id is None:
         return None
-    known = [*world.state.stack.flows, *world.finished]
+    known = [*context.changes.state.stack.flows, *context.changes.finished]
     return next((flow for flow in known if flow.flow_id == flow_id), None)
 
 
 def try_template(
-    templates: Templates, name: str, values: Mapping[str, Json], world: World, flow: BaseFlow
+    templates: Templates, name: str, values: Mapping[str, Json], context: TurnContext, flow: BaseFlow
 ) -> str | None:
     """Fill a domain's template; None, and a record of why, when it does not work."""
-    return _try(templates, name, values, world, flow)
-
-
-def _try(
-    templates: Templates, name: str, values: Mapping[str, Json], world: World, flow: BaseFlow
-) -> str | None:
     try:
         text = templates.render(name, **values)
     except (TemplateError, TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as error:
-        _log.warning("A template failed.", template=name, error=error, turn=world.turn_id)
-        world.signal("res", SignalType.TEMPLATE, flow.flow_id, template=name, ok=False, why=str(error))
+        _log.warning("A template failed.", template=name, error=error, turn=context.ids.turn_id)
+        context.log.signal("res", SignalType.TEMPLATE, flow.flow_id, template=name, ok=False, why=str(error))
         return None
     return text
 

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.lifecycle import FlowState, Reason
 from orchestrator.dialogue.remark import RemarkKind
 
 
-def start(world: World) -> None:
+def start(context: TurnContext) -> None:
     """Take finished flows off the stack; `keep_going` says whether another flow is to be carried out now."""
-    state = world.state
+    state = context.changes.state
     waiting = {flow.flow_id: flow.standing for flow in state.stack.flows}
-    popped = state.stack.pop_finished(world.now)
+    popped = state.stack.pop_finished(context.now)
     for flow in popped:
-        world.finished.append(flow)
+        context.changes.finished.append(flow)
         state.ambiguity.resolve(flow_id=flow.flow_id)
         if flow.state is FlowState.COMPLETED:
-            world.story.append(flow)
+            context.changes.messages.append(flow)
         reason = None if flow.reason is None else flow.reason.value
-        world.event(
+        context.log.event(
             "flow_popped", dact=flow.dact, flow_id=flow.flow_id, state=flow.state.value, reason=reason
         )
     for fault in state.stack.check():
-        world.failed_check("res", "stack", fault)
+        context.log.failed_check("res", "stack", fault)
     active = state.stack.active
     before = waiting.get(active.flow_id) if active is not None else None
     state.flags.keep_going = before is not None and before.state is FlowState.PENDING
     if active is not None and before is not None and before.reason is Reason.INTERRUPTED:
-        world.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
-        world.asks_again = True
+        context.changes.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
+        context.changes.asks_again = True

@@ -16,7 +16,7 @@ import orjson
 
 from orchestrator.adapters.postgres.sql import parse
 from orchestrator.bootstrap import Ports
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.turns.step import UnknownOutcome
@@ -43,10 +43,10 @@ class CountingAgent:
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
 
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         before = orjson.loads(lease.state) if lease.state else EMPTY
         text = work.input.text or ""
-        effect = await self._obey(text.split(), lease, steps)
+        effect = await self._obey(text.split(), lease, journal)
         state = fold(before or EMPTY, text)
         reply = f"{state['count']} {effect}".strip()
         return TurnCommit(
@@ -58,7 +58,7 @@ class CountingAgent:
             events=(Event(lease.session_id, "answer", work.turn_id, {"reply": reply}),),
         )
 
-    async def _obey(self, words: list[str], lease: Lease, steps: DurableSteps) -> str:
+    async def _obey(self, words: list[str], lease: Lease, journal: Journal) -> str:
         said = ""
         for place, word in enumerate(words):
             if word == "wait":
@@ -70,20 +70,20 @@ class CountingAgent:
             elif word == "exit":
                 os._exit(3)
             elif word == "effect":
-                said = await self._have_effect(lease, steps)
+                said = await self._have_effect(lease, journal)
         return said
 
-    async def _have_effect(self, lease: Lease, steps: DurableSteps) -> str:
+    async def _have_effect(self, lease: Lease, journal: Journal) -> str:
         """An effect outside the turn's transaction, which nothing but the journal keeps from repeating."""
 
         async def insert(idempotency_key: str) -> str:
             await self._ports.database.fetch_all(
                 INSERT_EFFECT,
-                {"session": lease.session_id, "turn": steps.turn_id, "key": idempotency_key},
+                {"session": lease.session_id, "turn": journal.turn_id, "key": idempotency_key},
             )
             return "had effect"
 
-        outcome = await steps.call("tool:effect:1", "tool", {"of": "effect"}, insert, idempotent=False)
+        outcome = await journal.call("tool:effect:1", "tool", {"of": "effect"}, insert, idempotent=False)
         return "unknown" if isinstance(outcome, UnknownOutcome) else outcome
 
 

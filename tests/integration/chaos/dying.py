@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import TurnAgent
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 
@@ -21,7 +21,7 @@ _CODE = re.compile(r"E[0-9]{4}")
 class DyingSteps:
     """The journal of a turn, with death before, in and after each of its steps."""
 
-    def __init__(self, steps: DurableSteps, code: str) -> None:
+    def __init__(self, steps: Journal, code: str) -> None:
         self._steps = steps
         self._code = code
         self._asked = 0
@@ -57,11 +57,11 @@ class DyingAgent:
     def __init__(self, agent: TurnAgent) -> None:
         self._agent = agent
 
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         code = _CODE.search(work.input.text or "")
         if code is None:
-            return await self._agent.run_turn(lease, work, steps)
-        dying: Any = DyingSteps(steps, code[0])
+            return await self._agent.run_turn(lease, work, journal)
+        dying: Any = DyingSteps(journal, code[0])
         commit = await self._agent.run_turn(lease, work, dying)
         await die_at(code[0], "commit/before")
         return commit

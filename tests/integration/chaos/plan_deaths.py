@@ -12,8 +12,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from orchestrator.bootstrap import Ports, build_agent
-from orchestrator.context import Steps
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import TurnAgent
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
@@ -43,8 +42,8 @@ def die_once(name: str) -> None:
 class DeadlySteps:
     """The journal of a turn, each of whose calls is the death of its process, once."""
 
-    def __init__(self, steps: Steps, turn_id: str) -> None:
-        self._steps = steps
+    def __init__(self, journal: Journal, turn_id: str) -> None:
+        self._steps = journal
         self._turn_id = turn_id
 
     async def call(
@@ -81,10 +80,10 @@ class DeadlyAgent:
     def __init__(self, agent: TurnAgent) -> None:
         self._agent = agent
 
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         if lease.session_id.startswith(SPARED):
-            return await self._agent.run_turn(lease, work, steps)
-        return await self._agent.run_turn(lease, work, DeadlySteps(steps, work.turn_id))  # type: ignore[arg-type]
+            return await self._agent.run_turn(lease, work, journal)
+        return await self._agent.run_turn(lease, work, DeadlySteps(journal, work.turn_id))  # type: ignore[arg-type]
 
 
 def build(domain: str, ports: Ports) -> TurnAgent:

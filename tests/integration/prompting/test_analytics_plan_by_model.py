@@ -9,7 +9,7 @@ from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Reply, Rule, Script, ScriptedModel
 from tests.integration.prompting.test_plans_by_model import Talk, steps
 
@@ -44,8 +44,8 @@ async def talking(**replies: Reply | tuple[Reply, ...]) -> AsyncIterator[Talk]:
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
         try:
             system1 = System1.for_domain(loaded.domain)
-            rehearsal = Rehearsal.of(loaded, sections=sections, models=pool, system1=system1)
-            yield Talk(rehearsal.converse(), model)
+            simulator = Simulator.of(loaded, sections=sections, models=pool, system1=system1)
+            yield Talk(simulator.converse(), model)
         finally:
             await pool.aclose()
 

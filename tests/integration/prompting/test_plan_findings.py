@@ -27,9 +27,9 @@ STOP = Answer(json={"decision": "stop", "reason": "the printer is out of service
 
 async def find(talk: Talk, text: str, data: Json = None, labels: tuple[str, ...] = ()) -> None:
     """What an Internal flow does with a finding."""
-    rehearsal = talk.conversation.rehearsal
-    entry = Entry("find_faults", "test", EntryKind.FINDING, rehearsal.now, text, data, labels=labels)
-    await rehearsal.scratchpad.put(DEFAULT_TENANT, talk.conversation.session_id, (entry,))
+    simulator = talk.conversation.simulator
+    entry = Entry("find_faults", "test", EntryKind.FINDING, simulator.now, text, data, labels=labels)
+    await simulator.scratchpad.put(DEFAULT_TENANT, talk.conversation.session_id, (entry,))
 
 
 def asked_to_replan(talk: Talk) -> list[JsonObject]:

@@ -13,7 +13,7 @@ from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.scripted_model import (
     Answer,
     Computed,
@@ -57,7 +57,7 @@ class Talk:
         return await self.conversation.say(text)
 
     async def plan(self) -> JsonObject:
-        sessions = MemorySessions(self.conversation.rehearsal.store)
+        sessions = MemorySessions(self.conversation.simulator.store)
         return await sessions.plan(DEFAULT_TENANT, self.conversation.session_id)
 
     def asked(self) -> list[str | None]:
@@ -78,8 +78,8 @@ async def talking(
     with ScriptedModel(Script(rules=tuple(rules))) as model:
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
         try:
-            rehearsal = Rehearsal.of(loaded, sections=sections, models=pool, system1=system1)
-            yield Talk(rehearsal.converse(), model)
+            simulator = Simulator.of(loaded, sections=sections, models=pool, system1=system1)
+            yield Talk(simulator.converse(), model)
         finally:
             await pool.aclose()
 

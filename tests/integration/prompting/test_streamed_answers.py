@@ -9,8 +9,8 @@ from typing import Any
 from orchestrator.adapters.model_pool import ModelPool
 from orchestrator.adapters.openai import Endpoint
 from orchestrator.res.streaming import count_tokens
-from orchestrator.runtime.journal import DurableSteps
-from orchestrator.simulator import Rehearsal
+from orchestrator.runtime.journal import Journal
+from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
@@ -28,8 +28,8 @@ BOOK = "Book a flight from Oslo to Madrid tomorrow"
 class Stage:
     """A travel domain whose answers a scripted model rewrites; what is told live is in `heard`."""
 
-    def __init__(self, model: ScriptedModel, rehearsal: Rehearsal) -> None:
-        self.model, self.rehearsal = model, rehearsal
+    def __init__(self, model: ScriptedModel, simulator: Simulator) -> None:
+        self.model, self.simulator = model, simulator
         self.heard: list[Event] = []
 
     @property
@@ -45,14 +45,14 @@ class Stage:
         return shown
 
     async def book(self) -> dict[str, Any]:
-        talk = self.rehearsal.converse()
+        talk = self.simulator.converse()
         await talk.say(BOOK)
         async with self.listening(talk.session_id):
             return await talk.say("yes")
 
     @asynccontextmanager
     async def listening(self, session_id: SessionId):
-        async with self.rehearsal.live.listen(session_id) as events:
+        async with self.simulator.live.listen(session_id) as events:
 
             async def hear() -> None:
                 async for event in events:
@@ -66,7 +66,7 @@ class Stage:
                 task.cancel()
 
     def failed_checks(self) -> list[str]:
-        checks = [s.payload for s in self.rehearsal.signals if s.type is SignalType.CHECK]
+        checks = [s.payload for s in self.simulator.signals if s.type is SignalType.CHECK]
         return [check["why"] for check in checks if check["check"] == "naturalize"]
 
 
@@ -82,7 +82,7 @@ async def staged(reply: Any, *, threshold: int = ALWAYS):
     with ScriptedModel(script) as model:
         pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
         try:
-            yield Stage(model, Rehearsal.of(loaded, sections=sections, models=pool, system1=system1))
+            yield Stage(model, Simulator.of(loaded, sections=sections, models=pool, system1=system1))
         finally:
             await pool.aclose()
 
@@ -147,9 +147,9 @@ async def test_markup_of_a_model_is_told_as_text() -> None:
 async def test_after_a_crash_the_answer_is_the_journals() -> None:
     """RT-8: no second call, the same words, nothing told twice."""
     async with staged(rewrite()) as stage:
-        talk = stage.rehearsal.converse()
+        talk = stage.simulator.converse()
         await talk.say(BOOK)
-        store, agent = stage.rehearsal.store, stage.rehearsal.agent
+        store, agent = stage.simulator.store, stage.simulator.agent
         assert agent is not None
         await MemoryInbox(store).submit(Submission(talk.session_id, TurnInput(text="yes"), DEFAULT_TENANT))
         lane, replies, heard = MemoryLane(store), [], []
@@ -157,7 +157,7 @@ async def test_after_a_crash_the_answer_is_the_journals() -> None:
             lease = await lane.claim(talk.session_id)
             assert lease is not None
             async with stage.listening(talk.session_id):
-                commit = await agent.run_turn(lease, lease.work, DurableSteps(lane, lease, lease.work))
+                commit = await agent.run_turn(lease, lease.work, Journal(lane, lease, lease.work))
             replies.append(commit.result["reply"])
             heard.append(len(stage.tokens))
             await lane.abandon(lease, error="the worker was killed")

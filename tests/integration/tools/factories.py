@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from orchestrator.adapters.domain_folder import default_config
 from orchestrator.adapters.tools.transports import Transports
-from orchestrator.context import World
+from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain, Implementation, ToolSpec
 from orchestrator.domain.registry import Registry
@@ -143,25 +143,24 @@ class Journal:
         return None
 
 
-def make_world(
+def make_context(
     domain: Domain, *, turn: str = "turn_1", user: str | None = "ada", tenant: TenantId = DEFAULT_TENANT
-) -> World:
+) -> TurnContext:
     session_id = SessionId("session_1")
     state = DialogueState.new(session_id)
-    return World(
-        domain=domain,
-        registry=Registry({}),
-        state=state,
-        notes=FlowNotes(state),
-        session_id=session_id,
-        tenant_id=tenant,
-        user_id=UserId(user) if user else None,
-        turn_id=TurnId(turn),
+    ids = TurnIds(session_id, tenant, UserId(user) if user else None, TurnId(turn))
+    changes = TurnChanges(state)
+    return TurnContext(
+        world=World(domain, Registry({}), {}, changes.frames),
+        ids=ids,
+        text="",
         now=1_800_000_000.0,
         deadline=1_800_000_060.0,
-        steps=Journal(TurnId(turn)),
+        journal=Journal(TurnId(turn)),  # type: ignore[arg-type]
         call=CallContext(session_id=session_id, turn_id=TurnId(turn)),
-        record_signal=drop_signal,
+        recall=Recall(FlowNotes(state)),
+        log=TurnLog(ids, drop_signal),
+        changes=changes,
     )
 
 
@@ -204,8 +203,8 @@ class Caller:
         self.turns += 1
         tool = self.runner.find(ToolId(tool_id))
         assert tool is not None
-        world = make_world(self.domain, turn=f"turn_{self.turns}", user=user, tenant=TenantId(tenant))
-        return await self.runner.call(world, FlowId("flow_1"), tool, arguments)
+        context = make_context(self.domain, turn=f"turn_{self.turns}", user=user, tenant=TenantId(tenant))
+        return await self.runner.call(context, FlowId("flow_1"), tool, arguments)
 
 
 def tool_call() -> ToolCall:

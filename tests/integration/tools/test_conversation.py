@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from tests.integration.tools.factories import until
 from tests.integration.tools.web import Web, serve
 from tests.unit.domain.factories import SERVICES, write_domain
@@ -61,7 +61,7 @@ def web() -> Iterator[Web]:
 
 
 @asynccontextmanager
-async def rehearse(folder: Path, web: Web, *, order: str = "order") -> AsyncIterator[Rehearsal]:
+async def simulate(folder: Path, web: Web, *, order: str = "order") -> AsyncIterator[Simulator]:
     tools = TOOLS.replace("URL", web.url).replace("ORDER", order)
     files = {
         "ontology.yaml": ONTOLOGY,
@@ -69,16 +69,16 @@ async def rehearse(folder: Path, web: Web, *, order: str = "order") -> AsyncIter
         "services.py": SERVICES,
         "domain.yaml": "network: {private_networks: [127.0.0.0/8]}",
     }
-    rehearsal = Rehearsal.of(write_domain(folder, files))
+    simulator = Simulator.of(write_domain(folder, files))
     try:
-        yield rehearsal
+        yield simulator
     finally:
-        await rehearsal.close()
+        await simulator.close()
 
 
 async def test_an_order_is_made_once_and_told(tmp_path: Path, web: Web):
-    async with rehearse(tmp_path, web) as rehearsal:
-        turn = await rehearsal.converse().say("order green tea")
+    async with simulate(tmp_path, web) as simulator:
+        turn = await simulator.converse().say("order green tea")
 
     assert list(web.effects.values()) == [1]
     assert [used["status"] for used in turn["tools"]] == ["ok"]
@@ -87,8 +87,8 @@ async def test_an_order_is_made_once_and_told(tmp_path: Path, web: Web):
 
 async def test_an_order_whose_answer_was_lost_is_found_by_its_key(tmp_path: Path, web: Web):
     web.statuses = [500]
-    async with rehearse(tmp_path, web) as rehearsal:
-        turn = await rehearsal.converse().say("order green tea")
+    async with simulate(tmp_path, web) as simulator:
+        turn = await simulator.converse().say("order green tea")
 
     assert list(web.effects.values()) == [1]
     assert [(used["tool_id"], used["status"]) for used in turn["tools"]] == [
@@ -99,11 +99,11 @@ async def test_an_order_whose_answer_was_lost_is_found_by_its_key(tmp_path: Path
 
 
 async def test_other_sessions_go_on_while_an_endpoint_hangs(tmp_path: Path, web: Web):
-    async with rehearse(tmp_path, web, order="hang") as rehearsal:
-        waiting = asyncio.create_task(rehearsal.converse().say("order green tea"))
+    async with simulate(tmp_path, web, order="hang") as simulator:
+        waiting = asyncio.create_task(simulator.converse().say("order green tea"))
         await until(lambda: len(web.asked) == 1)
 
-        other = await rehearsal.converse().say("ring the bell")
+        other = await simulator.converse().say("ring the bell")
 
         assert not waiting.done()
         assert [used["status"] for used in other["tools"]] == ["ok"]

@@ -15,7 +15,7 @@ from benchmarks.candidates import run_ours
 from benchmarks.hurtful_domain import BAD, CROWDS, write_domain
 from benchmarks.hurtful_tools import CROWD, InProcess, OnWorker, Place, many_at_once
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.tools.orphaned_calls import SHARED_THREADS
 from orchestrator.types import new_id
 from parley.embedded import Stores
@@ -30,30 +30,30 @@ EXPECTED = {
 
 
 async def test_other_sessions_go_on_beside_each_of_them(tmp_path: Path) -> None:
-    rehearsal = Rehearsal.of(write_domain(tmp_path))
+    simulator = Simulator.of(write_domain(tmp_path))
     try:
         for name in BAD:
-            using = asyncio.create_task(rehearsal.converse().say(f"use {name}"))
-            others = await asyncio.gather(*(rehearsal.converse().say("use ring") for _ in range(5)))
+            using = asyncio.create_task(simulator.converse().say(f"use {name}"))
+            others = await asyncio.gather(*(simulator.converse().say("use ring") for _ in range(5)))
             turn = await using
             assert {tool["status"] for tool in turn["tools"]} == {EXPECTED[name]}, name
             for other in others:
                 assert [tool["status"] for tool in other["tools"]] == ["ok"], name
                 assert other["completed"] == ["use_ring"], name
     finally:
-        await rehearsal.converse().say("use release")
+        await simulator.converse().say("use release")
 
 
 async def test_the_session_itself_goes_on_after_it(tmp_path: Path) -> None:
-    rehearsal = Rehearsal.of(write_domain(tmp_path))
+    simulator = Simulator.of(write_domain(tmp_path))
     try:
-        talk = rehearsal.converse()
+        talk = simulator.converse()
         for name in BAD:
             await talk.say(f"use {name}")
             turn = await talk.say("use ring" if name != "lie" else "please use ring")
             assert turn["completed"] == ["use_ring"], (name, turn["reply"])
     finally:
-        await rehearsal.converse().say("use release")
+        await simulator.converse().say("use release")
 
 
 async def others_go_on(place: Place, crowd: str) -> None:
@@ -66,7 +66,7 @@ async def others_go_on(place: Place, crowd: str) -> None:
 
 @pytest.mark.parametrize("crowd", CROWDS)
 async def test_other_sessions_go_on_beside_a_crowd_that_hangs(crowd: str, tmp_path: Path) -> None:
-    await others_go_on(InProcess(Rehearsal.of(write_domain(tmp_path))), crowd)
+    await others_go_on(InProcess(Simulator.of(write_domain(tmp_path))), crowd)
 
 
 async def test_other_sessions_go_on_beside_a_crowd_that_hangs_on_the_same_worker(

@@ -6,21 +6,21 @@ import orjson
 import pytest
 
 from orchestrator.memory.notes import AT_HAND, NOTE
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 
 ROUND = ("Book a flight from Oslo to Madrid tomorrow", "yes", "cancel my booking", "yes", "hello", "help")
 
 
 @pytest.mark.parametrize("turns", [200, pytest.param(1_000, marks=pytest.mark.slow)])
 async def test_the_state_stops_growing(turns: int):
-    rehearsal = Rehearsal.of("travel", sections={"memory": {"max_trace_entries": 20}})
-    talk = rehearsal.converse()
+    simulator = Simulator.of("travel", sections={"memory": {"max_trace_entries": 20}})
+    talk = simulator.converse()
     sizes: list[int] = []
     while len(sizes) * len(ROUND) < turns:
         for text in ROUND:
             turn = await talk.say(text)
             assert turn["status"] == "done"
-        raw = rehearsal.store.sessions[talk.session_id].state
+        raw = simulator.store.sessions[talk.session_id].state
         assert raw is not None
         sizes.append(len(raw))
     state = orjson.loads(raw)
@@ -36,11 +36,11 @@ async def test_the_state_stops_growing(turns: int):
 
 async def test_only_as_much_is_kept_of_a_result_as_undoing_needs():
     """RT-12, ST-3."""
-    rehearsal = Rehearsal.of("travel")
-    talk = rehearsal.converse()
+    simulator = Simulator.of("travel")
+    talk = simulator.converse()
     for text in ROUND[:2]:
         await talk.say(text)
-    raw = rehearsal.store.sessions[talk.session_id].state
+    raw = simulator.store.sessions[talk.session_id].state
     assert raw is not None
 
     [effect] = orjson.loads(raw)["effects"]

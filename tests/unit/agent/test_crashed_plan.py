@@ -9,9 +9,9 @@ from typing import Any
 
 from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
@@ -40,8 +40,8 @@ class Crasher:
     crashes: list[str] = field(default_factory=list)
     ran: Counter[str] = field(default_factory=Counter)
 
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
-        return await self.agent.run_turn(lease, work, CrashingSteps(steps, self))  # type: ignore[arg-type]
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
+        return await self.agent.run_turn(lease, work, CrashingSteps(journal, self))  # type: ignore[arg-type]
 
     def crash_once(self, name: str) -> None:
         if name not in self.crashes:
@@ -51,7 +51,7 @@ class Crasher:
 
 @dataclass
 class CrashingSteps:
-    steps: DurableSteps
+    steps: Journal
     crasher: Crasher
 
     async def call(
@@ -88,15 +88,15 @@ class CrashingSteps:
         return await self.steps.decide_approval(approval_id, decision)
 
 
-async def converse(rehearsal: Rehearsal, agent: TurnAgent) -> JsonObject:
+async def converse(simulator: Simulator, agent: TurnAgent) -> JsonObject:
     """Hold the conversation; whoever crashes is followed by another worker."""
-    inbox, completed = MemoryInbox(rehearsal.store), list[list[str]]()
+    inbox, completed = MemoryInbox(simulator.store), list[list[str]]()
 
     async def find_agent(domain: str) -> TurnAgent:
         return agent
 
     for text in TEXTS:
-        rehearsal.now += 20
+        simulator.now += 20
         receipt = await inbox.submit(
             Submission(
                 SESSION,
@@ -108,17 +108,17 @@ async def converse(rehearsal: Rehearsal, agent: TurnAgent) -> JsonObject:
             )
         )
         while (turn := await inbox.turn(DEFAULT_TENANT, receipt.turn_id)).finished_at is None:
-            lane = MemoryLane(rehearsal.store, max_attempts=50)
+            lane = MemoryLane(simulator.store, max_attempts=50)
             try:
                 await LaneRunner(lane, MemoryLiveEvents(), MemoryWakeup(), find_agent).run(SESSION)
             except Crash:
                 lane.die()
-                await MemoryLane(rehearsal.store).sweep(grace_s=0)
+                await MemoryLane(simulator.store).sweep(grace_s=0)
         assert turn.result is not None, turn
         assert turn.status.value == "done", turn
         completed.append(turn.result["completed"])
-    bookings = await rehearsal.records[DEFAULT_TENANT].find("bookings", {"owner": "ada"}, limit=10)
-    plan = await MemorySessions(rehearsal.store).plan(DEFAULT_TENANT, SESSION)
+    bookings = await simulator.records[DEFAULT_TENANT].find("bookings", {"owner": "ada"}, limit=10)
+    plan = await MemorySessions(simulator.store).plan(DEFAULT_TENANT, SESSION)
     return {
         "completed": completed,
         "booked": sorted(booking["flight_id"] for booking in bookings),
@@ -131,7 +131,7 @@ async def converse(rehearsal: Rehearsal, agent: TurnAgent) -> JsonObject:
 async def test_a_plan_ends_the_same_however_often_its_process_ends() -> None:
     loaded = load_domain("travel")
     system1 = System1.for_domain(loaded.domain)
-    calm, stormy = (Rehearsal.of(loaded, system1=system1) for _ in range(2))
+    calm, stormy = (Simulator.of(loaded, system1=system1) for _ in range(2))
     assert calm.agent is not None
     assert stormy.agent is not None
     crasher = Crasher(stormy.agent)

@@ -21,7 +21,7 @@ def spoken(turns: int, characters: int = 10, through: int = 0) -> DialogueState:
     state = DialogueState.new(SESSION)
     for state.turn in range(1, turns + 1):
         state.say("user", "x" * characters)
-    state.summary = Summary("So far.", through) if through else None
+    state.history.summary = Summary("So far.", through) if through else None
     return state
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Refused, StepFailed, StepMismatch, Unavailable
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.store import ManualClock, MemoryStore
@@ -38,7 +38,7 @@ class Attempts:
     def __init__(self) -> None:
         self.store = MemoryStore(ManualClock())
 
-    async def begin(self) -> DurableSteps:
+    async def begin(self) -> Journal:
         if SESSION not in self.store.sessions:
             await MemoryInbox(self.store).submit(
                 Submission(SESSION, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="d")
@@ -47,7 +47,7 @@ class Attempts:
         lease = await self.lane.claim(SESSION)
         assert lease is not None
         self.lease = lease
-        return DurableSteps(self.lane, lease, lease.work)
+        return Journal(self.lane, lease, lease.work)
 
     async def fail(self) -> None:
         await self.lane.abandon(self.lease, error="crashed")

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from orchestrator.runtime import live_events as hints
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.live_events import TurnHints
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
@@ -42,7 +42,7 @@ async def test_a_turn_that_takes_a_moment_is_seen_at_work(monkeypatch: pytest.Mo
 
     async with live.listen(SESSION) as heard:
         telling = TurnHints(live, lease)
-        steps = DurableSteps(lane, lease, lease.work, telling.tell)
+        steps = Journal(lane, lease, lease.work, telling.tell)
         request = {"tool_id": "flight_search", "arguments": {}}
         calling = asyncio.create_task(
             steps.call("tool:flight_search:1", "tool", request, search, idempotent=True)

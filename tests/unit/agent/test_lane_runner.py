@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import orjson
 
 from orchestrator.errors import InvalidInput
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
@@ -28,7 +28,7 @@ class CountingAgent:
     def __init__(self, behave: Behaviour | None = None) -> None:
         self._behave = behave
 
-    async def run_turn(self, lease: Lease, work: Work, steps: DurableSteps) -> TurnCommit:
+    async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         if self._behave:
             await self._behave(work)
         state = orjson.loads(lease.state) if lease.state else {}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import Unavailable
-from orchestrator.runtime.journal import DurableSteps
+from orchestrator.runtime.journal import Journal
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.store import ManualClock, MemoryStore
@@ -57,19 +57,19 @@ class Turns:
         self.lane = MemoryLane(self.store, max_attempts=10)
         self.lease: Lease
 
-    async def begin(self) -> DurableSteps:
+    async def begin(self) -> Journal:
         await MemoryInbox(self.store).submit(
             Submission(SESSION, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="d")
         )
         return await self.take_up()
 
-    async def take_up(self) -> DurableSteps:
+    async def take_up(self) -> Journal:
         lease = await self.lane.claim(SESSION)
         assert lease is not None
         self.lease = lease
-        return DurableSteps(self.lane, lease, lease.work)
+        return Journal(self.lane, lease, lease.work)
 
-    async def crash(self) -> DurableSteps:
+    async def crash(self) -> Journal:
         await self.lane.abandon(self.lease, error="crashed")
         return await self.take_up()
 
@@ -77,7 +77,7 @@ class Turns:
         commit = TurnCommit(TurnStatus.DONE, b"{}", b"{}", snapshot=False, result={})
         await self.lane.commit(self.lease, commit)
 
-    async def next(self) -> DurableSteps:
+    async def next(self) -> Journal:
         await self.end()
         return await self.begin()
 
@@ -85,7 +85,7 @@ class Turns:
         return self.store.effects[SESSION, fingerprint].status.value
 
 
-async def pay(steps: DurableSteps, tool: Tool, does: Effect, key: str = "tool:pay:1") -> Any:
+async def pay(steps: Journal, tool: Tool, does: Effect, key: str = "tool:pay:1") -> Any:
     return await steps.call(key, "tool", {}, tool, idempotent=False, effect=does)
 
 

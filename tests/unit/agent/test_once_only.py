@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.turns.approval import Decision
@@ -47,12 +47,12 @@ class Talk:
 
     @property
     def ledger(self) -> list[tuple[str, str]]:
-        effects = self.conversation.rehearsal.store.effects.values()
+        effects = self.conversation.simulator.store.effects.values()
         return [(entry.tool_id, entry.status.value) for entry in effects]
 
     @property
     def approvals(self) -> list[str]:
-        return [record.status.value for _, record in self.conversation.rehearsal.store.approvals.values()]
+        return [record.status.value for _, record in self.conversation.simulator.store.approvals.values()]
 
 
 def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Talk:
@@ -61,13 +61,13 @@ def begin(sections: JsonObject | None = None, **troubles: list[Exception]) -> Ta
     mailroom: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
     mailroom.troubles = troubles
     services = {"Mailroom": mailroom}
-    rehearsal = Rehearsal.of(loaded, system1=system1, services=services, sections=sections)
-    return Talk(rehearsal.converse(user_id="ann"), mailroom)
+    simulator = Simulator.of(loaded, system1=system1, services=services, sections=sections)
+    return Talk(simulator.converse(user_id="ann"), mailroom)
 
 
 def begin_at_desk(sections: JsonObject | None = None) -> Talk:
     loaded, system1 = trained(DESK)
-    return Talk(Rehearsal.of(loaded, system1=system1, sections=sections).converse(), None)
+    return Talk(Simulator.of(loaded, system1=system1, sections=sections).converse(), None)
 
 
 def options_of(turn: JsonObject) -> list[str]:
@@ -242,7 +242,7 @@ async def test_an_approval_is_used_once_and_leaves_a_trail() -> None:
     assert turn["tools"] == []
     assert "no longer open" in turn["reply"]
     assert talk.approvals == ["used"]
-    ((_, record),) = talk.conversation.rehearsal.store.approvals.values()
+    ((_, record),) = talk.conversation.simulator.store.approvals.values()
     assert (record.decided_by, record.arguments) == ("the user", {"printer": "P1"})
     assert record.decided_at is not None
 
@@ -277,8 +277,8 @@ async def test_what_somebody_else_denied_cannot_be_approved_in_the_chat() -> Non
     talk = begin_at_desk()
     turn = await talk.say("wipe disk of printer one")
     approve = payload_of(turn, "approve")
-    store = talk.conversation.rehearsal.store
-    now = talk.conversation.rehearsal.now
+    store = talk.conversation.simulator.store
+    now = talk.conversation.simulator.now
     await MemoryApprovals(store).decide(
         DEFAULT_TENANT,
         approve["approval_id"],
@@ -315,7 +315,7 @@ async def test_private_data_and_untrusted_text_do_not_leave_without_an_approval(
     assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
     assert "private data were read (List salaries)" in turn["reply"]
     assert "text from outside came in (Read a web page)" in turn["reply"]
-    ((_, record),) = talk.conversation.rehearsal.store.approvals.values()
+    ((_, record),) = talk.conversation.simulator.store.approvals.values()
     assert "List salaries" in record.cause
     turn = await talk.say("no")
     assert talk.outside.calls == []

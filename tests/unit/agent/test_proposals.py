@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.turns.turn import TurnInput, TurnKind
 
 
@@ -19,17 +19,17 @@ def trained() -> tuple[LoadedDomain, System1]:
     return loaded, System1.for_domain(loaded.domain)
 
 
-def rehearse() -> Conversation:
+def simulate() -> Conversation:
     loaded, system1 = trained()
-    return Rehearsal.of(loaded, system1=system1).converse()
+    return Simulator.of(loaded, system1=system1).converse()
 
 
 def state_of(talk: Conversation) -> dict:
-    return orjson.loads(talk.rehearsal.store.sessions[talk.session_id].state)
+    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state)
 
 
 def epoch_of(talk: Conversation) -> int:
-    return talk.rehearsal.store.sessions[talk.session_id].epoch
+    return talk.simulator.store.sessions[talk.session_id].epoch
 
 
 async def propose(talk: Conversation, kind: str, change: object, *, epoch: int | None = None) -> dict:
@@ -41,7 +41,7 @@ async def propose(talk: Conversation, kind: str, change: object, *, epoch: int |
 
 
 async def test_a_summary_of_old_turns_removes_no_newer_ones() -> None:
-    talk = rehearse()
+    talk = simulate()
     for _ in range(3):
         await talk.say("hello")
     seen_at = epoch_of(talk)
@@ -59,7 +59,7 @@ async def test_a_summary_of_old_turns_removes_no_newer_ones() -> None:
 
 
 async def test_an_older_summary_does_not_replace_a_newer_one() -> None:
-    talk = rehearse()
+    talk = simulate()
     for _ in range(4):
         await talk.say("hello")
     first = await propose(talk, "summary", {"text": "all", "through_turn": 4})
@@ -80,7 +80,7 @@ async def test_an_older_summary_does_not_replace_a_newer_one() -> None:
     ],
 )
 async def test_what_cannot_be_a_proposal_is_dropped_with_a_record(kind: str, change: object) -> None:
-    talk = rehearse()
+    talk = simulate()
     await talk.say("hello")
     before = state_of(talk)
 
@@ -92,7 +92,7 @@ async def test_what_cannot_be_a_proposal_is_dropped_with_a_record(kind: str, cha
 
 
 async def test_a_repair_of_a_state_that_has_gone_on_is_dropped() -> None:
-    talk = rehearse()
+    talk = simulate()
     await talk.say("I want to book a flight to Rome")
     seen_at = epoch_of(talk)
     await talk.say("from Paris")
@@ -101,9 +101,9 @@ async def test_a_repair_of_a_state_that_has_gone_on_is_dropped() -> None:
 
 
 async def test_a_repair_brings_the_stack_back_into_form() -> None:
-    talk = rehearse()
+    talk = simulate()
     await talk.say("I want to book a flight to Rome")
-    session = talk.rehearsal.store.sessions[talk.session_id]
+    session = talk.simulator.store.sessions[talk.session_id]
     broken = orjson.loads(session.state)
     broken["stack"][-1]["state"], broken["stack"][-1]["reason"] = "Pending", "interrupted"
     session.state = orjson.dumps(broken)
@@ -115,7 +115,7 @@ async def test_a_repair_brings_the_stack_back_into_form() -> None:
 
 
 async def test_tasks_that_waited_too_long_are_abandoned() -> None:
-    talk = rehearse()
+    talk = simulate()
     await talk.say("Book a flight to Madrid")
     await talk.say("check my booking")
     waiting = [flow for flow in state_of(talk)["stack"] if flow["state"] == "Pending"]
@@ -129,7 +129,7 @@ async def test_tasks_that_waited_too_long_are_abandoned() -> None:
 
 
 async def test_the_user_is_told_nothing_and_the_talk_goes_on() -> None:
-    with_it, without = rehearse(), rehearse()
+    with_it, without = simulate(), simulate()
     replies = []
     for talk in (with_it, without):
         await talk.say("I want to book a flight to Rome")

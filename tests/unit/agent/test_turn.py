@@ -9,13 +9,13 @@ import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.agent import agent as agent_module
+from orchestrator.agent.messages import MESSAGES
 from orchestrator.agent.modules import Decoded, StateCache
-from orchestrator.agent.steps.dispatch import UPTAKES
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.types import DEFAULT_TENANT, SessionId
 
 DESK = "tests/transcripts/domains/desk"
@@ -27,18 +27,19 @@ def trained() -> tuple[LoadedDomain, System1]:
     return loaded, System1.for_domain(loaded.domain)
 
 
-def rehearse() -> Conversation:
+def simulate() -> Conversation:
     loaded, system1 = trained()
-    return Rehearsal.of(loaded, system1=system1).converse()
+    return Simulator.of(loaded, system1=system1).converse()
 
 
 def state_of(talk: Conversation) -> dict[str, object]:
-    return orjson.loads(talk.rehearsal.store.sessions[talk.session_id].state)
+    return orjson.loads(talk.simulator.store.sessions[talk.session_id].state)
 
 
-def test_every_kind_of_message_has_its_uptake() -> None:
+def test_every_kind_of_message_is_in_the_list_once() -> None:
     """IR-1, NL-4."""
-    assert set(UPTAKES) == set(MessageKind)
+    assert set(dict(MESSAGES)) == set(MessageKind)
+    assert len(MESSAGES) == len(MessageKind)
 
 
 def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,12 +58,12 @@ def break_at(step_name: str, error: Exception, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(agent_module, "STEPS", tuple(steps))
 
 
-@pytest.mark.parametrize("step", ["understand", "take_up", "carry_out", "archive"])
+@pytest.mark.parametrize("step", ["understand", "dispatch", "carry_out", "archive"])
 async def test_an_unexpected_error_leaves_the_state_as_it_was(
     step: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AG-4: a safe message, a record, an intact state that knows what was said."""
-    talk = rehearse()
+    talk = simulate()
     await talk.say("order toner")
     before = state_of(talk)
     break_at(step, RuntimeError("the secret is 42"), monkeypatch)
@@ -76,12 +77,12 @@ async def test_an_unexpected_error_leaves_the_state_as_it_was(
     assert after["stack"] == before["stack"]
     assert after["ambiguity"] == before["ambiguity"]
     assert [message["text"] for message in after["messages"][-2:]] == ["for printer one", turn["reply"]]
-    assert any("the secret is 42" in signal.payload.get("why", "") for signal in talk.rehearsal.signals)
+    assert any("the secret is 42" in signal.payload.get("why", "") for signal in talk.simulator.signals)
 
 
 async def test_after_an_error_the_conversation_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """AG-4."""
-    talk = rehearse()
+    talk = simulate()
     await talk.say("order toner")
     with monkeypatch.context() as broken:
         break_at("carry_out", RuntimeError("boom"), broken)
@@ -94,7 +95,7 @@ async def test_after_an_error_the_conversation_goes_on(monkeypatch: pytest.Monke
 
 async def test_what_was_done_for_good_is_told_even_after_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     """AG-4, RT-12: the order stands, and nobody says that nothing was changed."""
-    talk = rehearse()
+    talk = simulate()
     await talk.say("order toner for printer two")
     break_at("carry_out", RuntimeError("boom"), monkeypatch)
 
@@ -117,7 +118,7 @@ async def test_what_ends_a_turn_from_outside_passes_through(
     error: Exception, status: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """AG-4, RT-7."""
-    talk = rehearse()
+    talk = simulate()
     break_at("carry_out", error, monkeypatch)
 
     turn = await talk.say("order toner")
@@ -127,7 +128,7 @@ async def test_what_ends_a_turn_from_outside_passes_through(
 
 async def test_the_turn_object_is_complete() -> None:
     """AG-1: what one turn gives back, in the form of `--json`."""
-    talk = rehearse()
+    talk = simulate()
 
     turn = await talk.say("order toner for printer one")
 
@@ -144,11 +145,11 @@ async def test_the_turn_object_is_complete() -> None:
 
 async def test_events_tell_the_turn_in_order() -> None:
     """RT-15, RS-1"""
-    talk = rehearse()
+    talk = simulate()
     await talk.say("order toner for printer two")
     await talk.say("yes")
 
-    events = talk.rehearsal.store.sessions[talk.session_id].events
+    events = talk.simulator.store.sessions[talk.session_id].events
 
     told = [event.type for event in events if event.type != "accepted"]
     assert told == [
@@ -161,13 +162,13 @@ async def test_states_can_be_rebuilt() -> None:
     """ST-2: the working state of every epoch comes back from snapshot and diffs."""
     from orchestrator.testing.sessions import MemorySessions  # noqa: PLC0415
 
-    talk = rehearse()
+    talk = simulate()
     states = []
     for text in ("order toner", "printer two", "yes", "check the queue"):
         await talk.say(text)
         states.append(state_of(talk))
 
-    sessions = MemorySessions(talk.rehearsal.store)
+    sessions = MemorySessions(talk.simulator.store)
     for epoch, state in enumerate(states, start=1):
         assert await sessions.state_at(DEFAULT_TENANT, talk.session_id, epoch) == state
 

@@ -11,7 +11,7 @@ import yaml
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.dialogue.specification import Family
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 
 EVALUATIONS = Path(__file__).parents[3] / "domains" / "analytics" / "evaluations"
 
@@ -22,9 +22,9 @@ def loaded() -> tuple[LoadedDomain, System1]:
     return domain, System1.for_domain(domain.domain)
 
 
-def rehearse() -> Rehearsal:
+def simulate() -> Simulator:
     domain, system1 = loaded()
-    return Rehearsal.of(domain, system1=system1)
+    return Simulator.of(domain, system1=system1)
 
 
 def test_there_are_flows_of_every_family_that_a_domain_names() -> None:
@@ -65,7 +65,7 @@ def test_every_change_can_be_looked_up_and_undone() -> None:
 
 async def test_a_long_answer_hands_over_its_first_page() -> None:
     """PX-12: data, code, source, display type, the first 512 rows with a `table_id` for the rest."""
-    turn = await rehearse().converse().say("show airports sorted by city")
+    turn = await simulate().converse().say("show airports sorted by city")
     frame = turn["frame"]
     assert (frame["display_type"], len(frame["data"]), frame["rows"]) == ("table", 512, 3376)
     assert frame["table_id"]
@@ -76,13 +76,13 @@ async def test_a_long_answer_hands_over_its_first_page() -> None:
 @pytest.mark.parametrize(("text", "rows"), [("how many airports per city", 2675), ("preview airports", 3376)])
 async def test_whatever_is_long_is_handed_over_page_by_page(text: str, rows: int) -> None:
     """PX-12: groups and whole tables as well as queries."""
-    frame = (await rehearse().converse().say(text))["frame"]
+    frame = (await simulate().converse().say(text))["frame"]
     assert (frame["display_type"], len(frame["data"]), frame["rows"]) == ("table", 512, rows)
     assert frame["table_id"]
 
 
 async def test_a_chart_is_handed_over_as_a_specification() -> None:
-    turn = await rehearse().converse().say("draw a line chart of price by date in stocks")
+    turn = await simulate().converse().say("draw a line chart of price by date in stocks")
     frame = turn["frame"]
     assert (frame["display_type"], frame["chart_type"]) == ("chart", "line")
     assert frame["data"]["mark"]["type"] == "line"
@@ -102,7 +102,7 @@ async def test_a_chart_is_handed_over_as_a_specification() -> None:
     ],
 )
 async def test_hostile_messages_change_nothing(text: str) -> None:
-    talk = rehearse().converse()
+    talk = simulate().converse()
     turn = await talk.say(text)
     assert turn["status"] == "done"
     counted = await talk.say("how many rows does the cars table have")
@@ -115,13 +115,13 @@ async def test_hostile_messages_change_nothing(text: str) -> None:
 @pytest.mark.parametrize("asking", ["profile movies", "preview", "sort movies"])
 async def test_a_task_of_another_kind_is_no_answer(asking: str) -> None:
     """NL-4: it names its own table, which is not the one that was asked for."""
-    talk = rehearse().converse()
+    talk = simulate().converse()
     assert "able" in (await talk.say(asking))["reply"]
     turn = await talk.say("draw a histogram of horsepower in cars")
     assert turn["reply"].startswith("Here is the histogram: horsepower of cars")
 
 
 async def test_a_table_alone_is_an_answer() -> None:
-    talk = rehearse().converse()
+    talk = simulate().converse()
     await talk.say("profile")
     assert (await talk.say("cars"))["completed"] == ["profile"]

@@ -14,7 +14,7 @@ def spoken(turns: int, summary: Summary | None = None) -> ContextCoordinator:
         if state.turn == 2:
             state.say("system", "a note")
         state.say("agent", f"answer {state.turn}")
-    state.summary = summary
+    state.history.summary = summary
     return ContextCoordinator.of(state)
 
 

@@ -194,7 +194,7 @@ class Driver:
 
     def talk(self, number: int) -> None:
         self.state.say("user", f"line {number}")
-        self.state.trace.append({"n": number})
+        self.state.history.trace.append({"n": number})
 
     def pop(self, _: int = 0) -> None:
         left = self.state.archive(self.state.stack.pop_finished(self.now))

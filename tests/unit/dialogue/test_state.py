@@ -70,7 +70,7 @@ def make_full_state() -> DialogueState:
     state.digression.record(Digression.HELP)
     state.approvals.append(make_approval(top, turn_id=TurnId("turn_3")))
     state.say("user", "change my booking")
-    state.trace.append({"phase": "nlu", "score": 0.9})
+    state.history.trace.append({"phase": "nlu", "score": 0.9})
     state.effects.append(
         EffectNote(ToolId("x_do"), top.flow_id, {"a": [1]}, {"b": 2}, "Done.", result={"id": 3})
     )
@@ -94,9 +94,9 @@ def test_st1_the_state_comes_back_from_json() -> None:
     assert again.flags == state.flags
     assert again.digression == state.digression
     assert again.approvals == state.approvals
-    assert again.messages == state.messages
+    assert again.history.messages == state.history.messages
     assert again.effects == state.effects
-    assert again.candidates == state.candidates
+    assert again.prediction.candidates == state.prediction.candidates
 
 
 def test_st1_documents_and_state_share_nothing_that_changes() -> None:
@@ -136,10 +136,10 @@ def test_st2_a_rollback_is_a_further_revision() -> None:
 def test_st1_the_three_best_candidates_are_kept() -> None:
     state = make_state()
     state.predict("Book", [FlowScore(Dact(f"flow_{n}"), n / 10) for n in range(5)])
-    assert [flow.dact for flow in state.candidates] == ["flow_4", "flow_3", "flow_2"]
-    assert state.predicted_flow == "flow_4"
+    assert [flow.dact for flow in state.prediction.candidates] == ["flow_4", "flow_3", "flow_2"]
+    assert state.prediction.flow == "flow_4"
     state.predict(None, [])
-    assert (state.predicted_intent, state.predicted_flow) == (None, None)
+    assert (state.prediction.intent, state.prediction.flow) == (None, None)
 
 
 def test_fs7_inputs_come_from_the_latest_completed_flow_that_has_them() -> None:
@@ -229,17 +229,22 @@ def test_st3_the_working_state_is_bounded() -> None:
     state.stack.push(BOOK_FLIGHT(0.0, flow_id="flow_1"), 0.0)
     for number in range(300):
         state.say("user", str(number))
-        state.trace.append({"n": number})
+        state.history.trace.append({"n": number})
         state.effects.append(EffectNote(ToolId("x_do"), FlowId("flow_1"), {}, {}))
         finish(state, CHAT, float(number))
     state.prune()
-    assert (len(state.messages), len(state.trace), len(state.completed)) == (50, 100, 10)
-    assert state.messages[-1] == Message("user", "299")
-    assert state.trace[0] == {"n": 200}
+    assert (len(state.history.messages), len(state.history.trace), len(state.completed)) == (50, 100, 10)
+    assert state.history.messages[-1] == Message("user", "299")
+    assert state.history.trace[0] == {"n": 200}
     assert state.completed[-1].started_at == 299.0
     assert len(state.effects) == 50
     state.prune(StateLimits(messages=2, trace=0, completed=1, effects=0))
-    assert (len(state.messages), len(state.trace), len(state.completed), len(state.effects)) == (2, 0, 1, 0)
+    assert (
+        len(state.history.messages),
+        len(state.history.trace),
+        len(state.completed),
+        len(state.effects),
+    ) == (2, 0, 1, 0)
 
 
 def test_st3_the_size_does_not_grow_with_the_conversation() -> None:
@@ -249,7 +254,7 @@ def test_st3_the_size_does_not_grow_with_the_conversation() -> None:
         state.turn = turn
         state.say("user", "I want to talk")
         state.say("agent", "So do I")
-        state.trace.append({"turn": turn})
+        state.history.trace.append({"turn": turn})
         state.ambiguity.declare(Level.GENERAL)
         finish(state, CHAT, float(turn))
         state.prune()

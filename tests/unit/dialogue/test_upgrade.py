@@ -60,7 +60,7 @@ def test_version_0_keeps_its_meaning() -> None:
     assert state.digression.last is Digression.HELP
     assert state.ambiguity.current is not None
     assert (state.ambiguity.current.level, state.ambiguity.current.slot) == (Level.SPECIFIC, "booking_ref")
-    assert [message.role for message in state.messages] == ["user", "agent"]
+    assert [message.role for message in state.history.messages] == ["user", "agent"]
     assert [flow.dact for flow in state.completed] == ["check_booking"]
     modify = MODIFY_BOOKING(0.0)
     assert state.inherit(modify) == ["booking_ref"]

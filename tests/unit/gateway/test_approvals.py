@@ -16,7 +16,7 @@ from gateway.doors import Doors
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.access import MemoryKeys
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.lane import MemoryLane
@@ -44,10 +44,10 @@ class Desk:
             wipe = replace(loaded.domain.tools[ToolId("disk_wipe")], approval=approval)
             tools = {**loaded.domain.tools, wipe.tool_id: wipe}
             loaded = replace(loaded, domain=replace(loaded.domain, tools=tools))
-        self.rehearsal = Rehearsal.of(loaded, system1=system1)
-        self.talk: Conversation = self.rehearsal.converse()
-        store = self.store = self.rehearsal.store
-        store.clock = lambda: from_unix(self.rehearsal.now)
+        self.simulator = Simulator.of(loaded, system1=system1)
+        self.talk: Conversation = self.simulator.converse()
+        store = self.store = self.simulator.store
+        store.clock = lambda: from_unix(self.simulator.now)
         self.wakeup = MemoryWakeup()
         self.http: httpx.AsyncClient
         self.access = Access()
@@ -67,8 +67,8 @@ class Desk:
         """What a worker does when it is woken."""
 
         async def agent(_: str) -> TurnAgent:
-            assert self.rehearsal.agent is not None
-            return self.rehearsal.agent
+            assert self.simulator.agent is not None
+            return self.simulator.agent
 
         runner = LaneRunner(MemoryLane(self.store), MemoryLiveEvents(), self.wakeup, agent)
         await runner.run(self.talk.session_id)

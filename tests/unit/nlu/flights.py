@@ -137,11 +137,15 @@ def values(understanding: Understanding) -> dict[str, object]:
 
 @dataclass
 class Surroundings:
-    """The world as NLU sees it: a clock, and where signals go."""
+    """The turn as NLU sees it: a clock, and where signals go."""
 
     now: float = 1_795_132_800.0  # 2026-11-20
     signals: list[tuple[str, object]] = field(default_factory=list)
     failed: list[tuple[str, str]] = field(default_factory=list)
+
+    @property
+    def log(self) -> "Surroundings":
+        return self
 
     def signal(self, source: str, kind: object, flow_id: object = None, **payload: object) -> None:
         self.signals.append((str(kind), payload))

@@ -75,10 +75,10 @@ async def test_a_whole_request_is_understood() -> None:
 
 
 async def test_a_refusal_is_recorded_as_a_failed_check() -> None:
-    world = Surroundings()
-    understanding = await nlu().think("<|im_start|>system", state(), world)
+    context = Surroundings()
+    understanding = await nlu().think("<|im_start|>system", state(), context)
     assert understanding.rejection is Rejection.RESERVED_TOKENS
-    assert world.failed == [("prepare", "reserved_tokens")]
+    assert context.failed == [("prepare", "reserved_tokens")]
 
 
 def test_an_unknown_action_is_refused() -> None:

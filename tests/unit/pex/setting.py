@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from orchestrator.adapters.domain_folder import default_config
-from orchestrator.context import World
+from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
 from orchestrator.dialogue.flow import BaseFlow, make_flow_class
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec, ToolUse
 from orchestrator.dialogue.state import DialogueState
@@ -117,7 +117,7 @@ class Journal:
 @dataclass
 class Setting:
     run: Execution
-    world: World
+    context: TurnContext
     policy: BasePolicy
     things: Things
     journal: Journal
@@ -152,20 +152,19 @@ def make_setting(
     flow: BaseFlow = flow_type(NOW)
     state.stack.push(flow, NOW)
     flow.fill_slots_by_label({"place": "attic"} if slots is None else slots)
-    world = World(
-        domain=domain,
-        registry=Registry({}),
-        state=state,
-        session_id=SessionId("session"),
-        tenant_id=DEFAULT_TENANT,
-        user_id=None,
-        turn_id=TurnId("turn_1"),
+    ids = TurnIds(SessionId("session"), DEFAULT_TENANT, None, TurnId("turn_1"))
+    changes = TurnChanges(state)
+    context = TurnContext(
+        world=World(domain, Registry({}), {}, changes.frames),
+        ids=ids,
+        text="",
         now=NOW,
         deadline=NOW + 60,
-        steps=journal,
-        call=CallContext(session_id=SessionId("session"), turn_id=TurnId("turn_1")),
-        record_signal=signals.append,
-        notes=FlowNotes(state),
+        journal=journal,  # type: ignore[arg-type]
+        call=CallContext(session_id=ids.session_id, turn_id=ids.turn_id),
+        recall=Recall(FlowNotes(state)),
+        log=TurnLog(ids, signals.append),
+        changes=changes,
     )
     runner = ToolRunner(Toolbox(domain.tools, lambda _: {"Things": things}), domain)
-    return Setting(Execution(flow, world, runner), world, BasePolicy(spec), things, journal, signals)
+    return Setting(Execution(flow, context, runner), context, BasePolicy(spec), things, journal, signals)

@@ -31,7 +31,7 @@ def waiting() -> tuple[Setting, PendingApproval]:
     setting = make_setting(WIPING, tools=(WIPE,))
     parked = hold_for_approval(setting.run, _tool(setting), {"place": "attic"}, "")
     assert isinstance(parked, Parked)
-    (approval,) = setting.world.state.approvals
+    (approval,) = setting.context.changes.state.approvals
     return setting, approval
 
 
@@ -40,8 +40,8 @@ def _tool(setting: Setting) -> Any:
 
 
 def allow(setting: Setting, approval: PendingApproval) -> None:
-    setting.world.state.approvals.clear()
-    setting.world.state.stack.approve(setting.run.flow, setting.world.now)
+    setting.context.changes.state.approvals.clear()
+    setting.context.changes.state.stack.approve(setting.run.flow, setting.context.now)
     grant(setting.run.flow, approval)
 
 
@@ -72,7 +72,7 @@ async def test_the_call_that_was_granted_is_made_once() -> None:
     assert await setting.policy.execute(setting.run) == Completed()
 
     assert setting.things.calls == ["attic"]
-    assert setting.world.closed_approvals == {approval.approval_id: ApprovalStatus.USED}
+    assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.USED}
     assert NOTE not in setting.run.flow.notes
 
 
@@ -83,8 +83,8 @@ def test_a_grant_for_other_arguments_is_void_and_it_is_asked_anew() -> None:
     parked = hold_for_approval(setting.run, _tool(setting), {"place": "cellar"}, "")
 
     assert isinstance(parked, Parked)
-    assert setting.world.closed_approvals == {approval.approval_id: ApprovalStatus.VOID}
-    assert [asked.arguments for asked in setting.world.state.approvals] == [{"place": "cellar"}]
+    assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.VOID}
+    assert [asked.arguments for asked in setting.context.changes.state.approvals] == [{"place": "cellar"}]
 
 
 def test_a_grant_under_other_rules_is_void() -> None:
@@ -95,7 +95,7 @@ def test_a_grant_under_other_rules_is_void() -> None:
 
     assert isinstance(hold_for_approval(setting.run, tool, {"place": "attic"}, ""), Parked)
 
-    assert setting.world.closed_approvals == {approval.approval_id: ApprovalStatus.VOID}
+    assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.VOID}
 
 
 async def test_the_checks_are_made_again_after_a_grant() -> None:
@@ -113,9 +113,9 @@ def test_a_correction_makes_a_grant_void() -> None:
     setting, approval = waiting()
     allow(setting, approval)
 
-    drop_grant(setting.world, setting.run.flow)
+    drop_grant(setting.context, setting.run.flow)
 
-    assert setting.world.closed_approvals == {approval.approval_id: ApprovalStatus.VOID}
+    assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.VOID}
 
 
 @pytest.mark.parametrize(

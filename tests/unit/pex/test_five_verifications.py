@@ -16,7 +16,7 @@ from tests.unit.pex.setting import SPEC, make_setting
 class LeavesTheStack(BasePolicy):
     async def complete(self, run: Execution) -> Ending | None:
         ending = await super().complete(run)
-        run.world.state.stack.flows.remove(run.flow)
+        run.context.changes.state.stack.flows.remove(run.flow)
         return ending
 
 
@@ -52,19 +52,19 @@ class StacksATwin(BasePolicy):
         """Another flow of a kind that is on the stack already, both below this one."""
         ending = await super().complete(run)
         waiting = replace(SPEC, dact="wait_for_thing")
-        run.world.state.stack.flows[:0] = [pending(waiting), pending(waiting)]
+        run.context.changes.state.stack.flows[:0] = [pending(waiting), pending(waiting)]
         return ending
 
 
 def pending(spec: FlowSpec) -> object:
     setting = make_setting(spec)
-    setting.world.state.stack.park(setting.run.flow, 0.0)
+    setting.context.changes.state.stack.park(setting.run.flow, 0.0)
     return setting.run.flow
 
 
 class GoesOnWithNothing(BasePolicy):
     async def complete(self, run: Execution) -> Ending | None:
-        run.world.state.flags.keep_going = True
+        run.context.changes.state.flags.keep_going = True
         return await super().complete(run)
 
 
@@ -72,7 +72,7 @@ class HidesItsIssues(BasePolicy):
     async def complete(self, run: Execution) -> Ending | None:
         run.warning = "Only a part."
         ending = await super().complete(run)
-        run.world.state.flags.has_issues = False
+        run.context.changes.state.flags.has_issues = False
         return ending
 
 
@@ -113,7 +113,7 @@ async def test_exactly_this_verification_trips(case: Case) -> None:
     ending = await case.policy(case.spec).execute(setting.run)
 
     assert setting.failed_checks == [case.name]
-    assert setting.world.state.flags.has_issues
+    assert setting.context.changes.state.flags.has_issues
     assert isinstance(ending, Completed | Partial)
     assert setting.things.calls == ["attic"]
 
@@ -124,4 +124,4 @@ async def test_sound_work_trips_none(spec: FlowSpec) -> None:
 
     assert await BasePolicy(spec).execute(setting.run) == Completed()
     assert setting.failed_checks == []
-    assert not setting.world.state.flags.has_issues
+    assert not setting.context.changes.state.flags.has_issues

@@ -25,7 +25,7 @@ def climb(setting: Setting, failure: Failed, times: int) -> list[Recovery]:
 
 def test_the_ladder_is_climbed_in_order_and_each_rung_once() -> None:
     setting = make_setting()
-    setting.world.can_gather = True
+    setting.context.recall.can_gather = True
 
     assert climb(setting, UNCERTAIN, 5) == [
         Recovery.RETRY,
@@ -53,7 +53,7 @@ def test_a_hard_coded_fallback_bypasses_the_ladder() -> None:
     ending = recover(setting.run, Redirecting(SPEC), failure)
 
     assert ending == Recover(Recovery.FALLBACK, failure, Dact("insert_thing"))
-    assert setting.world.climbed == set()
+    assert setting.context.changes.climbed == set()
 
 
 def test_a_failed_check_is_no_business_of_the_ladder() -> None:
@@ -67,19 +67,19 @@ def test_a_value_that_was_turned_away_is_asked_for_again() -> None:
     failure = Failed(FailureCategory.NOT_FOUND, "There is no attic.")
 
     assert recover(setting.run, setting.policy, failure) == NeedsInput()
-    assert setting.world.state.ambiguity.current.slot == "place"
+    assert setting.context.changes.state.ambiguity.current.slot == "place"
 
 
 def test_recovery_leaves_the_previous_frame_as_it_is() -> None:
     """PX-13: uncertain carries it over."""
     setting = make_setting()
     frame = Frame("frame_1", setting.run.flow.flow_id, {"seen": "a hat"})
-    setting.world.frames[setting.run.flow.flow_id] = frame
+    setting.context.changes.frames[setting.run.flow.flow_id] = frame
     before = copy.deepcopy(frame)
 
     climb(setting, UNCERTAIN, 3)
 
-    assert setting.world.frames == {setting.run.flow.flow_id: before}
+    assert setting.context.changes.frames == {setting.run.flow.flow_id: before}
 
 
 QUERY = replace(

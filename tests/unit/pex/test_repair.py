@@ -19,7 +19,7 @@ def framed(setting: Setting, data: Any = None, **attributes: Any) -> Frame:
     """Given what the tools returned, and a frame made of it."""
     setting.run.data = {"rows": ROWS, "count": 2}
     frame = Frame("frame_1", setting.run.flow.flow_id, data, **attributes)
-    setting.run.frame = setting.world.frames[setting.run.flow.flow_id] = frame
+    setting.run.frame = setting.context.changes.frames[setting.run.flow.flow_id] = frame
     return frame
 
 
@@ -120,7 +120,7 @@ async def test_attempts_are_bounded_and_a_frame_that_stays_broken_is_a_failure()
 
     assert isinstance(failed, Failed)
     assert len(author.asked) <= 4
-    assert setting.run.flow.flow_id not in setting.world.frames
+    assert setting.run.flow.flow_id not in setting.context.changes.frames
 
 
 async def test_a_policy_that_makes_a_broken_frame_still_completes() -> None:
@@ -133,7 +133,7 @@ async def test_a_policy_that_makes_a_broken_frame_still_completes() -> None:
     setting = make_setting(things=Things({"seen": "a hat"}))
 
     assert await Drawing(setting.run.flow.spec).execute(setting.run) == Completed()
-    frame = setting.world.frames[setting.run.flow.flow_id]
+    frame = setting.context.changes.frames[setting.run.flow.flow_id]
     assert find_fault(frame) is None
     assert frame.warning
     assert setting.failed_checks == []

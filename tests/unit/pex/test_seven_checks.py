@@ -41,7 +41,7 @@ def flow(spec: FlowSpec = SPEC, **options: object) -> Case:
 
 def nothing_active() -> Case:
     case = flow()
-    case.setting.world.state.stack.cancel(case.setting.run.flow)
+    case.setting.context.changes.state.stack.cancel(case.setting.run.flow)
     return case
 
 
@@ -93,7 +93,7 @@ PARKS = {"trifecta_gate"}
 async def execute(case: Case) -> Ending:
     setting = case.setting
     policies = {SPEC.dact: setting.policy} if case.has_policy else {}
-    return await PEX(policies, setting.run.tools).execute(setting.world)
+    return await PEX(policies, setting.run.tools).execute(setting.context)
 
 
 def test_every_check_has_its_row() -> None:
@@ -116,7 +116,7 @@ async def test_exactly_this_check_trips(name: str) -> None:
     else:
         assert isinstance(ending, Failed)
         assert ending.check == name
-        assert case.setting.world.state.flags.has_issues
+        assert case.setting.context.changes.state.flags.has_issues
 
 
 async def test_a_flow_without_a_fault_trips_none() -> None:
@@ -125,7 +125,7 @@ async def test_a_flow_without_a_fault_trips_none() -> None:
     assert await execute(case) == Completed()
     assert case.setting.failed_checks == []
     assert case.setting.things.calls == ["attic"]
-    assert not case.setting.world.state.flags.has_issues
+    assert not case.setting.context.changes.state.flags.has_issues
 
 
 @pytest.mark.parametrize("manifest", [False, True], ids=["manifest says no", "manifest says yes"])
@@ -134,7 +134,7 @@ async def test_the_gate_asks_whatever_the_manifest_says(manifest: bool) -> None:
     case = flow(tools=(replace(LOOK, requires_approval=manifest, **THREE_TAGS),))
 
     assert isinstance(await execute(case), Parked)
-    [approval] = case.setting.world.state.approvals
+    [approval] = case.setting.context.changes.state.approvals
     assert "private data were read" in approval.cause
     assert "text from outside came in" in approval.cause
 

@@ -22,7 +22,7 @@ async def test_a_task_without_a_frame_leaves_notes() -> None:
     setting = make_setting(replace(SPEC, family=Family.CONVERSE))
 
     assert await setting.policy.execute(setting.run) == Completed()
-    notes = [note.text for note in await setting.world.notes.read(10)]
+    notes = [note.text for note in await setting.context.recall.notes.read(10)]
     assert notes[0].startswith('{"seen":"a hat"')
     assert 3 <= len(notes[1:]) <= 5
     assert setting.failed_checks == []
@@ -34,12 +34,12 @@ async def test_a_completed_task_has_its_frame_state_flags_and_reflections() -> N
 
     assert await setting.policy.execute(setting.run) == Completed()
 
-    run, state = setting.run, setting.world.state
+    run, state = setting.run, setting.context.changes.state
     assert run.frame is not None
     assert run.frame.flow_id == run.flow.flow_id
     assert run.flow.standing.state is FlowState.COMPLETED
     assert (state.flags.has_issues, state.flags.keep_going) == (False, False)
-    notes = [note.text for note in await setting.world.notes.read(10)]
+    notes = [note.text for note in await setting.context.recall.notes.read(10)]
     assert 3 <= len(notes) <= 5
     assert not any(note.startswith(("{", "[")) for note in notes)
 
@@ -50,7 +50,7 @@ async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
     assert setting.things.calls == []
-    assert setting.world.state.ambiguity.current.slot == "place"
+    assert setting.context.changes.state.ambiguity.current.slot == "place"
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
@@ -60,7 +60,7 @@ async def test_a_call_with_effect_waits_for_its_yes(confirmed: bool) -> None:
     assert await setting.policy.execute(setting.run) == NeedsInput()
     if confirmed:
         assert confirm_candidate(setting.run.flow)
-        setting.world.state.ambiguity.resolve()
+        setting.context.changes.state.ambiguity.resolve()
 
     ending = await setting.policy.execute(setting.run)
 
@@ -73,7 +73,7 @@ async def test_a_yes_given_before_does_not_answer_a_question_that_is_open_now() 
     setting = make_setting(replace(SPEC, tools=(ToolUse(TAKE.tool_id),), confirm=True))
     await setting.policy.execute(setting.run)
     confirm_candidate(setting.run.flow)
-    ambiguity = setting.world.state.ambiguity
+    ambiguity = setting.context.changes.state.ambiguity
     ambiguity.resolve()
     ambiguity.declare(Level.CONFIRMATION, flow_id=setting.run.flow.flow_id, metadata={"about": "retry"})
 
@@ -85,10 +85,10 @@ def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
     """PX-3: a memory or a summary brings its labels back with it."""
     outward = replace(TAKE, tool_id=ToolId("mail_send"), communicates_externally=True)
     tool = Toolbox({outward.tool_id: outward}, lambda _: {}).find(outward.tool_id)
-    state = make_setting().world.state
+    state = make_setting().context.changes.state
     join_labels(state, ["private"], "what you told me in May")
-    assert tools_to_approve([tool], state.labels) == {}
+    assert tools_to_approve([tool], state.intake.labels) == {}
 
     join_labels(state, ["untrusted"], "the summary of a page")
 
-    assert "what you told me in May" in tools_to_approve([tool], state.labels)["mail_send"]
+    assert "what you told me in May" in tools_to_approve([tool], state.intake.labels)["mail_send"]

@@ -22,15 +22,15 @@ DOWN = ToolFailure(FailureCategory.SERVER_ERROR, "It is down.")
 
 async def call(setting: Setting, tool_id: str, **arguments: object) -> object:
     tool = setting.run.tools.find(ToolId(tool_id))
-    return await setting.run.tools.call(setting.world, FLOW, tool, arguments)
+    return await setting.run.tools.call(setting.context, FLOW, tool, arguments)
 
 
 async def test_data_comes_back() -> None:
     setting = make_setting()
 
     assert await call(setting, "thing_look", place="attic") == ToolData({"seen": "a hat", "taken": "a hat"})
-    assert [(used.tool_id, used.status) for used in setting.world.tools] == [("thing_look", "ok")]
-    assert [event.type for event in setting.world.events] == ["tool_started", "tool_finished"]
+    assert [(used.tool_id, used.status) for used in setting.context.log.tools] == [("thing_look", "ok")]
+    assert [event.type for event in setting.context.log.events] == ["tool_started", "tool_finished"]
 
 
 @pytest.mark.parametrize("arguments", [{}, {"place": 7}])
@@ -128,7 +128,7 @@ async def test_a_break_in_the_middle_of_an_effect_is_an_unknown_outcome() -> Non
     setting = make_setting(things=Things(RuntimeError("boom")))
 
     assert isinstance(await call(setting, "thing_take", place="attic"), UnknownOutcome)
-    assert setting.world.tools[-1].status == "unknown"
+    assert setting.context.log.tools[-1].status == "unknown"
 
 
 async def test_an_unknown_outcome_is_put_to_the_user_and_not_repeated() -> None:
@@ -138,7 +138,7 @@ async def test_an_unknown_outcome_is_put_to_the_user_and_not_repeated() -> None:
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
     assert setting.things.calls == []
-    assert [part.kind for part in setting.world.story] == [RemarkKind.UNKNOWN_OUTCOME]
+    assert [part.kind for part in setting.context.changes.messages] == [RemarkKind.UNKNOWN_OUTCOME]
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ async def test_the_tools_own_status_query_decides(status: str, ending: object, c
             return {"status": status, "data": {"taken": "a hat"}}
 
     services = {"Things": setting.things, "Status": Status()}
-    setting.run.tools._toolbox = Toolbox(setting.world.domain.tools, lambda _: services)
+    setting.run.tools._toolbox = Toolbox(setting.context.world.domain.tools, lambda _: services)
 
     assert await setting.policy.execute(setting.run) == ending
     assert asked == ["turn_1:tool:thing_take:1"]

@@ -14,9 +14,8 @@ from orchestrator.adapters.domain_folder import load_domain
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.markup import to_html, to_plain
-from orchestrator.res.payload import read_payload
 from orchestrator.res.streaming import escape_rewriting
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.testing.records import MemoryRecords
 from orchestrator.types import JsonObject
 from tests.domains.mailroom.services import Mailroom
@@ -79,8 +78,8 @@ TOOL = HostilePage("")
 
 
 @cache
-def rehearse() -> Rehearsal:
-    return Rehearsal.of(MAILROOM, system1=system1(), services={"Mailroom": TOOL})
+def simulate() -> Simulator:
+    return Simulator.of(MAILROOM, system1=system1(), services={"Mailroom": TOOL})
 
 
 def assert_harmless(message: str, said: str) -> None:
@@ -108,24 +107,24 @@ def test_there_are_fifty() -> None:
 
 @pytest.mark.parametrize("said", PAYLOADS)
 async def test_what_a_tool_returned_is_text(said: str) -> None:
-    rehearsal = rehearse()
+    simulator = simulate()
     TOOL.said = said
 
-    page = await rehearsal.converse().say("read the web page")
-    rows = await rehearsal.converse().say("list the salaries")
+    page = await simulator.converse().say("read the web page")
+    rows = await simulator.converse().say("list the salaries")
 
     assert (page["completed"], rows["completed"]) == (["read_page"], ["list_salaries"])
     assert_harmless(page["reply"], said)
     assert_harmless(rows["reply"], said)
     # Beside the message everything is plain text, so it is as the tool wrote it.
-    assert read_payload(page).frame["block"]["items"][0]["value"] == said
-    assert read_payload(rows).frame["data"][0]["person"] == said
+    assert page["frame"]["block"]["items"][0]["value"] == said
+    assert rows["frame"]["data"][0]["person"] == said
 
 
 @pytest.mark.parametrize("said", PAYLOADS)
 async def test_what_a_user_wrote_is_text(said: str) -> None:
     """Quoted back as an unknown name, and as the message itself."""
-    talk = rehearse().converse()
+    talk = simulate().converse()
     await talk.say("send a mail")
 
     turn = await talk.act("fill_slot", {"slot": "recipient", "value": said})
@@ -133,7 +132,7 @@ async def test_what_a_user_wrote_is_text(said: str) -> None:
 
     assert_harmless(turn["reply"], said[:60])  # a long name is quoted in part
     assert_harmless(spoken["reply"], "")
-    assert read_payload(spoken).raw_utterance == said
+    assert spoken["text"] == said
 
 
 @pytest.mark.parametrize("said", PAYLOADS)

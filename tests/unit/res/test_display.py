@@ -15,8 +15,7 @@ from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
-from orchestrator.res.payload import read_payload
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.testing.records import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
 from tests.unit.res.test_charts import validator
@@ -48,10 +47,10 @@ async def ask(rows: list[Any] = ROWS, sections: Any = None, **looks: Any) -> dic
     changed = LoadedDomain(
         **{**{f: getattr(loaded, f) for f in loaded.__dataclass_fields__}, "policies": policies}
     )
-    rehearsal = Rehearsal.of(
+    simulator = Simulator.of(
         changed, system1=system1, services={"Mailroom": Salaries(rows)}, sections=sections
     )
-    return await rehearsal.converse().say("list the salaries")
+    return await simulator.converse().say("list the salaries")
 
 
 def make_policy(looks: dict[str, Any]) -> type[BasePolicy]:
@@ -132,24 +131,20 @@ async def test_every_kind_of_frame_has_a_block(looks: dict[str, Any], kind: str)
     assert (frame["block"]["note"] is not None) == (kind != looks["display_type"])
 
 
-async def test_the_payload_has_its_seven_parts() -> None:
+async def test_the_turn_object_holds_the_seven_parts_of_the_payload() -> None:
     """RS-7"""
     turn = await ask(code="SELECT 1")
-    payload = read_payload(turn).serialize()
 
-    assert list(payload) == [
-        *("message", "raw_utterance", "actions", "interaction", "code_snippet", "frame", "properties"),
-    ]
-    assert payload["message"] == turn["reply"]
-    assert payload["raw_utterance"] == "list the salaries"
-    assert payload["code_snippet"] == {"language": "sql", "code": "SELECT 1"}
-    assert payload["properties"]["templates"]
+    assert {"reply", "text", "actions", "interaction", "code_snippet", "frame", "properties"} <= turn.keys()
+    assert turn["text"] == "list the salaries"
+    assert turn["code_snippet"] == {"language": "sql", "code": "SELECT 1"}
+    assert turn["properties"]["templates"]
 
 
 async def test_analytics_draws_what_vega_lite_takes() -> None:
     loaded = load_domain("analytics")
     turn = (
-        await Rehearsal.of(loaded).converse().say("draw a bar chart of average horsepower by origin in cars")
+        await Simulator.of(loaded).converse().say("draw a bar chart of average horsepower by origin in cars")
     )
 
     assert turn["frame"]["block"]["type"] == "chart"

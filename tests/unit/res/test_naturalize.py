@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.res.naturalize import find_fault
+from orchestrator.res.steps.naturalize import find_fault
 
 DRAFT = "Booked. Your reference is PX7K2M: DY1742 from Oslo to Madrid, Friday 27 November, 07:10–10:35, EUR 129.90."
 

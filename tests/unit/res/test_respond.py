@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from orchestrator.adapters.domain_folder import LoadedDomain, load_domain
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.res.answer import Answer
-from orchestrator.res.naturalize import naturalize
-from orchestrator.simulator import Conversation, Rehearsal
+from orchestrator.res.answer import Answer, Response
+from orchestrator.res.steps.naturalize import naturalize
+from orchestrator.res.templates import Templates, load_base_templates
+from orchestrator.simulator import Conversation, Simulator
 
 DOMAINS = Path(__file__).parents[3] / "domains"
 
@@ -27,7 +28,7 @@ def travel() -> tuple[LoadedDomain, System1]:
 
 def converse() -> Conversation:
     loaded, system1 = travel()
-    return Rehearsal.of(loaded, system1=system1).converse()
+    return Simulator.of(loaded, system1=system1).converse()
 
 
 def with_form(folder: Path) -> Conversation:
@@ -38,7 +39,7 @@ def with_form(folder: Path) -> Conversation:
     text, plain = path.read_text(encoding="utf-8"), "options: {doing: booking a flight, "
     assert plain in text
     path.write_text(text.replace(plain, f"{plain}form: true, "), encoding="utf-8")
-    return Rehearsal.of(place, system1=travel()[1]).converse()
+    return Simulator.of(place, system1=travel()[1]).converse()
 
 
 def labels(turn: dict[str, Any]) -> list[str]:
@@ -160,29 +161,36 @@ async def test_what_several_tasks_say_becomes_one_text(
     parts: list[str], fixed: set[int], draft: str, message: str | None
 ) -> None:
     """RS-3: filled one by one, then merged; what must stay as it is stays, in its place."""
-    world, writer = await make_world(), Merging()
+    context, writer = await make_world(), Merging()
     answer = Answer(parts=list(parts), fixed=fixed)
 
-    await naturalize(world, answer, writer)
+    await naturalize(
+        Response(
+            context,
+            answer,
+            Templates(context.world.domain, context.world.registry, load_base_templates()),
+            writer,
+        )
+    )
 
     assert writer.drafts == [draft]
     if message is not None:
         assert answer.message == message
 
 
-async def make_world() -> World:
+async def make_world() -> TurnContext:
     """The world of a turn that completed a flow in a domain that has its answers rewritten."""
     loaded, system1 = travel()
-    kept: list[World] = []
+    kept: list[TurnContext] = []
 
-    rehearsal = Rehearsal.of(loaded, system1=system1, sections={"generation": {"naturalize": "auto"}})
-    modules = rehearsal.agent._modules
+    simulator = Simulator.of(loaded, system1=system1, sections={"generation": {"naturalize": "auto"}})
+    modules = simulator.agent._modules
     respond = modules.res.respond
 
-    async def keep(world: World) -> Answer:
-        kept.append(world)
-        return await respond(world)
+    async def keep(context: TurnContext) -> Answer:
+        kept.append(context)
+        return await respond(context)
 
     modules.res.respond = keep
-    await rehearsal.converse().say("show my bookings")
+    await simulator.converse().say("show my bookings")
     return kept[0]

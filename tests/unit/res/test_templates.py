@@ -8,12 +8,12 @@ from functools import cache
 import pytest
 
 from orchestrator.adapters.domain_folder import load_domain
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Family
 from orchestrator.domain.model import Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.res.steps.generate import tell_completed
+from orchestrator.res.steps.generate import render_completed
 from orchestrator.res.templates import Templates, load_base_templates
 from orchestrator.types import Dact, JsonObject
 from tests.unit.pex.setting import make_setting
@@ -33,18 +33,18 @@ def made(name: str) -> tuple[Domain, Templates, Registry]:
     return domain, Templates(domain, registry, load_base_templates()), registry
 
 
-def a_world(name: str) -> World:
+def a_world(name: str) -> TurnContext:
     domain, _, registry = made(name)
-    return replace(make_setting().world, domain=domain, registry=registry)
+    return replace(make_setting().context, domain=domain, registry=registry)
 
 
 def tell(name: str, dact: str, data: JsonObject) -> tuple[str, str]:
     """The template that told it, and the words."""
     domain, templates, _ = made(name)
-    world = a_world(name)
-    flow: BaseFlow = domain.flows[Dact(dact)](world.now)
-    world.findings[flow.flow_id] = data
-    return tell_completed(world, flow, templates)
+    context = a_world(name)
+    flow: BaseFlow = domain.flows[Dact(dact)](context.now)
+    context.changes.findings[flow.flow_id] = data
+    return render_completed(context, flow, templates)
 
 
 @pytest.mark.parametrize("name", ["travel", "analytics"])

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 import pytest
 
 from orchestrator.errors import NotFound
-from orchestrator.simulator import Rehearsal
+from orchestrator.simulator import Simulator
 from orchestrator.testing.events import MemoryLiveEvents
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.store import MemoryStore
@@ -65,9 +65,9 @@ class OnlyLookedUp(dict[Any, Any]):
 async def test_a_turn_looks_at_no_other_session() -> None:
     """RT-19: sessions at rest cost nothing, here as in PostgreSQL."""
     loaded, system1 = trained("desk")
-    rehearsal = Rehearsal.of(loaded, system1=system1)
-    store = rehearsal.store
-    talk = rehearsal.converse()
+    simulator = Simulator.of(loaded, system1=system1)
+    store = simulator.store
+    talk = simulator.converse()
     await talk.say("check the ink")
     store.sessions, store.approvals = OnlyLookedUp(store.sessions), OnlyLookedUp(store.approvals)
     store.effects = OnlyLookedUp(store.effects)

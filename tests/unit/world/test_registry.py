@@ -78,7 +78,7 @@ def test_what_is_no_object_and_too_much_are_not_learnt() -> None:
 
 def test_it_is_kept_with_the_state() -> None:
     state = DialogueState.new(SessionId("s"))
-    learn(DOMAIN.for_session(state.entities), names={"table": {"mine": {"columns": ["a"]}}})
+    learn(DOMAIN.for_session(state.intake.entities), names={"table": {"mine": {"columns": ["a"]}}})
     again = DialogueState.from_dict(state.serialize(), {})
     assert DOMAIN.for_session(again.entities).tables["mine"] == ("a",)
     assert "entities" not in DialogueState.new(SessionId("s")).serialize()

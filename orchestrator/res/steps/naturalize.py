@@ -6,15 +6,14 @@ Judges words only; what is done about a fault is `naturalize`'s business.
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.memory.context_coordinator import ContextCoordinator
-from orchestrator.models.calling import CallContext
 from orchestrator.ports.models import MODEL_FAILURES
-from orchestrator.res.answer import Answer
+from orchestrator.res.answer import Answer, Response, Writer
 from orchestrator.res.markup import unescape
 from orchestrator.res.streaming import TokenStream, count_tokens, escape_rewriting, is_list
 from orchestrator.res.wording import show_slots
@@ -94,21 +93,6 @@ TOKENS_PER_SENTENCE = 20
 LANGUAGES = {"en": "English", "de": "German", "es": "Spanish", "fr": "French", "it": "Italian", "nl": "Dutch"}
 
 
-class Writer(Protocol):
-    """What is asked of the Prompt Engineer."""
-
-    def can_answer(self, prompt_id: str | None) -> bool: ...
-
-    async def text(
-        self,
-        prompt_id: str,
-        variables: dict[str, Json],
-        call: CallContext,
-        *,
-        publish: Callable[[str], Awaitable[None]] | None = None,
-    ) -> str: ...
-
-
 class Draft(NamedTuple):
     """Paragraphs `first` … `last` (exclusive) of an answer, without backslashes."""
 
@@ -117,19 +101,20 @@ class Draft(NamedTuple):
     text: str
 
 
-async def naturalize(world: World, answer: Answer, writer: Writer | None) -> None:
-    """Have what has been told so far rewritten, where the domain wants it; else leave it as it is."""
-    mode = world.domain.config.generation.naturalize
+async def naturalize(response: Response) -> None:
+    """Have the words so far rewritten, where the domain wants it; else leave them as they are."""
+    context, answer, _, writer = response
+    mode = context.world.domain.config.generation.naturalize
     if writer is None or mode == "off" or not answer.parts:
         return
-    if mode == "auto" and not world.completed:
+    if mode == "auto" and not context.changes.completed:
         return
     draft = _find_draft(answer, lists=mode == "on")
     if draft is None or not writer.can_answer(NATURALIZE):
         return
     before = "".join(f"{part}\n\n" for part in answer.parts[: draft.first])
-    stream = _open_stream(world, draft, before)
-    text = await _ask(world, draft, writer, stream)
+    stream = _open_stream(context, draft, before)
+    text = await _ask(context, draft, writer, stream)
     if text is None:
         return
     answer.streamed = stream is not None and stream.begun
@@ -140,17 +125,17 @@ async def naturalize(world: World, answer: Answer, writer: Writer | None) -> Non
     answer.templates.append(NATURALIZE)
 
 
-async def _ask(world: World, draft: Draft, writer: Writer, stream: TokenStream | None) -> str | None:
+async def _ask(context: TurnContext, draft: Draft, writer: Writer, stream: TokenStream | None) -> str | None:
     """The rewriting, if it can be had and used."""
     publish = stream.take if stream is not None else None
     try:
-        text = await writer.text(NATURALIZE, _variables(world, draft.text), world.call, publish=publish)
-        fault = _judge(world, draft.text, text)
+        text = await writer.text(NATURALIZE, _variables(context, draft.text), context.call, publish=publish)
+        fault = _judge(context, draft.text, text)
     except MODEL_FAILURES as error:
         text, fault = "", f"{error.code}: {error}"
     if fault is None:
         return text
-    world.failed_check("res", "naturalize", fault)
+    context.log.failed_check("res", "naturalize", fault)
     if stream is not None:
         await stream.take_back()
     return None
@@ -171,37 +156,37 @@ def _find_draft(answer: Answer, *, lists: bool) -> Draft | None:
     return best
 
 
-def _open_stream(world: World, draft: Draft, before: str) -> TokenStream | None:
+def _open_stream(context: TurnContext, draft: Draft, before: str) -> TokenStream | None:
     """A way to tell the words while they come, for an answer that is going to be long (RS-4)."""
-    longest = world.domain.config.thresholds.stream_threshold_tokens
-    if world.live is None or count_tokens(draft.text) <= longest:
+    longest = context.world.domain.config.thresholds.stream_threshold_tokens
+    if context.live is None or count_tokens(draft.text) <= longest:
         return None
-    english = world.domain.config.language.default == "en"
-    name = world.domain.config.persona.name
-    return TokenStream(world, before, partial(find_added, draft.text, known=name, english=english))
+    english = context.world.domain.config.language.default == "en"
+    name = context.world.domain.config.persona.name
+    return TokenStream(context, before, partial(find_added, draft.text, known=name, english=english))
 
 
-def _judge(world: World, draft: str, text: str) -> str | None:
-    config = world.domain.config
+def _judge(context: TurnContext, draft: str, text: str) -> str | None:
+    config = context.world.domain.config
     shown = [
         value
-        for flow in world.completed
-        for value in show_slots(flow, world.registry, world.now).values()
+        for flow in context.changes.completed
+        for value in show_slots(flow, context.world.registry, context.now).values()
         if isinstance(value, str)
     ]
     english = config.language.default == "en"
     return find_fault(draft, text, values=shown, known=config.persona.name, english=english)
 
 
-def _variables(world: World, draft: str) -> dict[str, Json]:
-    config = world.domain.config
+def _variables(context: TurnContext, draft: str) -> dict[str, Json]:
+    config = context.world.domain.config
     code = config.language.default
-    messages = ContextCoordinator.of(world.state).with_summary(HISTORY)
+    messages = ContextCoordinator.of(context.changes.state).with_summary(HISTORY)
     return {
         "persona": f"{config.persona.name}; {config.persona.tone}",
         "language": LANGUAGES.get(code, f"the language “{code}”"),
         "max_sentences": max(FEWEST_SENTENCES, count_tokens(draft) // TOKENS_PER_SENTENCE),
         "draft": draft,
-        "utterance": world.text,
+        "utterance": context.text,
         "history": [{"role": message.role, "text": message.text} for message in messages],
     }

@@ -1,9 +1,9 @@
-"""Decisions on calls that wait for an approval: granted, denied, or expired, which is a no (PX-17)."""
+"""Take decisions on calls that wait for an approval: granted, denied, or expired, which is a no (PX-17)."""
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.switching import cancel
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval
@@ -23,22 +23,22 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
     named = _named(turn)
     approval = _find_approval(turn, understood.target, named)
     if approval is not None and _may_mean_something_else(turn, approval):
-        put_to_user(turn.world, approval)
+        put_to_user(turn.context, approval)
         return True
     if approval is not None:
         await _decide(turn, approval, granted=understood.kind is MessageKind.CONFIRMATION)
         return True
     if named is None:
         return False
-    turn.world.remark(RemarkKind.APPROVAL_OVER)
-    turn.world.asks_again = True
-    turn.carry_on = turn.state.stack.active is not None
+    turn.changes.remark(RemarkKind.APPROVAL_OVER)
+    turn.changes.asks_again = True
+    turn.carry_on = turn.changes.state.stack.active is not None
     return True
 
 
 def _may_mean_something_else(turn: RunningTurn, approval: PendingApproval) -> bool:
     """A bare yes, after other talk since the approval was asked for."""
-    return turn.work.input.action is None and turn.state.turn > approval.asked_turn + 1
+    return turn.work.input.action is None and turn.changes.state.turn > approval.asked_turn + 1
 
 
 def _named(turn: RunningTurn) -> str | None:
@@ -50,20 +50,20 @@ def _named(turn: RunningTurn) -> str | None:
 
 def _find_approval(turn: RunningTurn, target: str | None, named: str | None) -> PendingApproval | None:
     """The pending approval that is named, or that of the flow that is named, or of the one on top."""
-    pending = turn.state.approvals
+    pending = turn.changes.state.approvals
     if named is not None:
         return next((approval for approval in pending if approval.approval_id == named), None)
-    top = turn.state.stack.top
+    top = turn.changes.state.stack.top
     flow_id = target or (top.flow_id if top is not None and top.standing == AWAITING_APPROVAL else None)
     return next((approval for approval in pending if approval.flow_id == flow_id), None)
 
 
 async def _decide(turn: RunningTurn, approval: PendingApproval, *, granted: bool) -> None:
     """Have the decision recorded, which holds once, and act on what is on record."""
-    decision = Decision(granted, turn.world.user_id or "the user", now=turn.world.now)
-    record = await turn.world.steps.decide_approval(approval.approval_id, decision)
-    if record is not None and record.operator_only and granted and not _is_decided(record, turn.world.now):
-        put_to_user(turn.world, approval)  # it goes on waiting
+    decision = Decision(granted, turn.context.ids.user_id or "the user", now=turn.context.now)
+    record = await turn.context.journal.decide_approval(approval.approval_id, decision)
+    if record is not None and record.operator_only and granted and not _is_decided(record, turn.context.now):
+        put_to_user(turn.context, approval)  # it goes on waiting
         return
     status = ApprovalStatus.VOID if record is None else record.status
     if status is ApprovalStatus.PENDING:  # it was too late to decide
@@ -79,47 +79,48 @@ def _act(
     turn: RunningTurn, approval: PendingApproval, status: ApprovalStatus, record: ApprovalRecord | None
 ) -> None:
     """Let the flow go on with the call, or give it up. Single use: the approval is gone either way."""
-    flow = turn.state.stack.get(approval.flow_id)
-    turn.state.approvals.remove(approval)
+    flow = turn.changes.state.stack.get(approval.flow_id)
+    turn.changes.state.approvals.remove(approval)
     decided_by = record.decided_by if record is not None else None
     facts = {"approval_id": approval.approval_id, "status": status.value, "decided_by": decided_by}
-    turn.world.event("approval_decided", **facts)
-    turn.world.signal("agent", SignalType.CHECK, approval.flow_id, check="approval", **facts)
+    turn.context.log.event("approval_decided", **facts)
+    turn.context.log.signal("agent", SignalType.CHECK, approval.flow_id, check="approval", **facts)
     if status in {ApprovalStatus.EXPIRED, ApprovalStatus.VOID} or flow is None:
         expired = status is ApprovalStatus.EXPIRED
-        turn.world.close_approval(
-            approval.approval_id, ApprovalStatus.EXPIRED if expired else ApprovalStatus.VOID
-        )
+        over = ApprovalStatus.EXPIRED if expired else ApprovalStatus.VOID
+        turn.changes.approvals.closed[approval.approval_id] = over
     if flow is None:
         return
     if status is ApprovalStatus.GRANTED:
-        turn.state.stack.approve(flow, turn.world.now, reason="an approval was granted")
+        turn.changes.state.stack.approve(flow, turn.context.now, reason="an approval was granted")
         grant(flow, approval)
         turn.carry_on = True
         return
     reason = record.reason if record is not None else None
-    turn.world.remark(RemarkKind.NOT_APPROVED, status=status.value, reason=reason or "", flow_id=flow.flow_id)
+    turn.changes.remark(
+        RemarkKind.NOT_APPROVED, status=status.value, reason=reason or "", flow_id=flow.flow_id
+    )
     cancel(turn, flow, told=False)
 
 
 def expire_approvals(turn: RunningTurn) -> None:
     """What nobody decided in time is denied."""
-    for approval in [entry for entry in turn.state.approvals if entry.has_expired(turn.world.now)]:
+    for approval in [entry for entry in turn.changes.state.approvals if entry.has_expired(turn.context.now)]:
         _act(turn, approval, ApprovalStatus.EXPIRED, None)
 
 
 def close_approvals(turn: RunningTurn) -> tuple[ClosedApproval, ...]:
     """What became of approvals in this turn; one that waits no longer, and that nobody decided, is void."""
-    waiting = {approval.approval_id for approval in turn.state.approvals}
+    waiting = {approval.approval_id for approval in turn.changes.state.approvals}
     decided = {
-        event.payload["approval_id"] for event in turn.world.events if event.type == "approval_decided"
+        event.payload["approval_id"] for event in turn.context.log.events if event.type == "approval_decided"
     }
-    asked = [record.approval_id for record in turn.world.asked_approvals]
-    before = [approval["approval_id"] for approval in turn.before.get("approvals", ())]
+    asked = [record.approval_id for record in turn.changes.approvals.asked]
+    before = [approval["approval_id"] for approval in turn.prior_state.get("approvals", ())]
     void = {
         approval_id: ApprovalStatus.VOID
         for approval_id in (*before, *asked)
         if approval_id not in waiting and approval_id not in decided
     }
-    closed = {**void, **turn.world.closed_approvals}
+    closed = {**void, **turn.changes.approvals.closed}
     return tuple(ClosedApproval(approval_id, status) for approval_id, status in closed.items())

@@ -1,4 +1,4 @@
-"""What every uptake does with flows: start one, carry one on, fill its slots, ask about what does not fit."""
+"""Start, carry on, fill and give up tasks: what several kinds of message do with flows."""
 
 from __future__ import annotations
 
@@ -18,32 +18,42 @@ from orchestrator.pex.calls.candidate import drop_candidate
 from orchestrator.res.wording import name_doing, name_slot, show_slot
 from orchestrator.types import Dact, Json, JsonObject
 
+
+def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
+    """Give a flow up; `told`: say so."""
+    turn.changes.state.stack.cancel(flow)
+    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+    if told:
+        turn.changes.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id)
+    turn.carry_on = False
+
+
 LONGEST_GOAL = 500
 
 
 def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
     """Push a flow, or carry on the one of the same dact, and fill what the message gave (FS-9, FS-10)."""
-    world, stack = turn.world, turn.state.stack
-    flow_type = world.domain.flows[dact]
+    context, stack = turn.context, turn.changes.state.stack
+    flow_type = context.world.domain.flows[dact]
     was_active = stack.active is not None and stack.active.dact == dact
     match stack.push(
-        flow_type(world.now), world.now, reason=f"the user asked for {dact}", limit=_limit(turn)
+        flow_type(context.now), context.now, reason=f"the user asked for {dact}", limit=_limit(turn)
     ):
         case Pushed(flow, cancelled):
             for other in cancelled:
-                world.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
+                context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
         case Existing(flow) if flow.standing in PARKED:
             if not _changes(flow, labels):
                 looking = flow.standing == AWAITING_CONTEXT
-                world.remark(
+                context.changes.remark(
                     RemarkKind.LOOKING if looking else RemarkKind.STILL_WAITING, flow_id=flow.flow_id
                 )
                 return
             stop_waiting(turn, flow)
         case Existing(flow):
             if not was_active:
-                world.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
+                context.changes.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
         case LimitReached() as reached:
             _refuse(turn, reached, dact, labels)
             return
@@ -56,23 +66,23 @@ def _changes(flow: BaseFlow, labels: Labels) -> bool:
 
 def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
     """What a parked flow waits for is no longer what is wanted; an approval is void (PX-17)."""
-    turn.state.void_approvals(flow.flow_id)
+    turn.changes.state.void_approvals(flow.flow_id)
     if flow.standing in PARKED:
-        turn.state.stack.approve(flow, turn.world.now, reason="what it waited for has changed")
+        turn.changes.state.stack.approve(flow, turn.context.now, reason="what it waited for has changed")
 
 
 def enter(turn: RunningTurn, flow: BaseFlow) -> None:
     """Note that a flow came onto the stack."""
-    turn.state.flags.natural_birth = True
+    turn.changes.state.flags.natural_birth = True
     if isinstance(flow, PlanFlow):
-        flow.goal = turn.world.text[:LONGEST_GOAL]
-    turn.world.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
+        flow.goal = turn.context.text[:LONGEST_GOAL]
+    turn.context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
 
 
 def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     """Put the values of a message into a flow; what does not fit becomes the open question."""
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id)
-    if flow.started_at == turn.world.now:
+    if flow.started_at == turn.context.now:
         inherit(turn, flow, said=labels)
     drop_stale_candidate(turn, flow, labels)
     turn.carry_on = not ask_about(turn, flow, problems)
@@ -84,11 +94,13 @@ def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
     Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
     `said` for a slot stays open where it did not decide.
     """
-    for name in turn.state.inherit(flow):
+    for name in turn.changes.state.inherit(flow):
         if name in said:
             flow.clear(name)
             continue
-        giver = next(done for done in reversed(turn.state.completed) if done.outputs.get(name) is not None)
+        giver = next(
+            done for done in reversed(turn.changes.state.completed) if done.outputs.get(name) is not None
+        )
         if _contradicts(flow, giver):
             flow.clear(name)
 
@@ -105,23 +117,23 @@ def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> N
     if not labels:
         return
     drop_candidate(flow)
-    drop_grant(turn.world, flow)
-    handler = turn.state.ambiguity
+    drop_grant(turn.context, flow)
+    handler = turn.changes.state.ambiguity
     for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
         handler.resolve(entry)
-    turn.state.void_approvals(flow.flow_id)
+    turn.changes.state.void_approvals(flow.flow_id)
 
 
 def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
     """Say why values did not fit and ask about the first; False when all did."""
     for problem in problems:
         if problem.kind is ProblemKind.INVALID:
-            turn.world.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
+            turn.changes.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
     first = next((problem for problem in problems if _is_worth_asking(flow, problem)), None)
     if first is None:
         return False
     several = first.kind is ProblemKind.SEVERAL
-    turn.state.ambiguity.declare(
+    turn.changes.state.ambiguity.declare(
         Level.PARTIAL if several else Level.SPECIFIC,
         flow_id=flow.flow_id,
         slot=first.slot,
@@ -142,7 +154,7 @@ def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
 
 
 def shown(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Json:
-    return show_slot(value, flow.slot(slot), turn.world.registry, turn.world.now)
+    return show_slot(value, flow.slot(slot), turn.context.world.registry, turn.context.now)
 
 
 def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
@@ -157,7 +169,7 @@ def _value_option(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> 
 
 
 def _limit(turn: RunningTurn) -> DepthLimit | None:
-    section = turn.world.domain.config.flow_management
+    section = turn.context.world.domain.config.flow_management
     if section.max_stack_depth is None:
         return None
     return DepthLimit(section.max_stack_depth, OnLimit(section.on_limit_reached))
@@ -165,18 +177,18 @@ def _limit(turn: RunningTurn) -> DepthLimit | None:
 
 def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
     """A full stack: ask which task to give up, or to finish one first (FS-12)."""
-    world, active = turn.world, turn.state.stack.active
+    context, active = turn.context, turn.changes.state.stack.active
     if reached.strategy is OnLimit.ASK_USER:
         follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}
         options = [
             Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id, **follow_up})
             for flow in reached.choices
         ]
-        turn.state.ambiguity.declare(
+        turn.changes.state.ambiguity.declare(
             Level.PARTIAL, options=options, turn_id=turn.work.turn_id, metadata={"about": "limit"}
         )
     else:
         flow_id = active.flow_id if active is not None else None
-        world.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)
-        world.asks_again = True
+        context.changes.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)
+        context.changes.asks_again = True
     turn.carry_on = False

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from orchestrator.context import World
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import Family
-from orchestrator.res.answer import Answer
+from orchestrator.res.answer import Response
 from orchestrator.res.steps.clarify import write_action
 from orchestrator.res.wording import name_task
 from orchestrator.types import Dact
@@ -20,18 +20,19 @@ ABOUT_PLANS = frozenset(
 )
 
 
-def suggest(world: World, answer: Answer) -> None:
+async def suggest(response: Response) -> None:
     """Add what the user may want to do with a plan; or, when nothing is open, to do next."""
-    most = world.domain.config.generation.suggested_replies
-    plan = current_plan(world.state.stack)
-    if plan is not None and _speaks_of_plans(world):
+    context, answer = response.context, response.answer
+    most = context.world.domain.config.generation.suggested_replies
+    plan = current_plan(context.changes.state.stack)
+    if plan is not None and _speaks_of_plans(context):
         answer.actions += [write_action(option) for option in list(_skips(plan))[:most]]
-    elif answer.question is None and not answer.actions and world.state.stack.active is None:
-        answer.actions = [write_action(option) for option in list(_next_steps(world))[:most]]
+    elif answer.question is None and not answer.actions and context.changes.state.stack.active is None:
+        answer.actions = [write_action(option) for option in list(_next_steps(context))[:most]]
 
 
-def _speaks_of_plans(world: World) -> bool:
-    return any(isinstance(part, Remark) and part.kind in ABOUT_PLANS for part in world.story)
+def _speaks_of_plans(context: TurnContext) -> bool:
+    return any(isinstance(part, Remark) and part.kind in ABOUT_PLANS for part in context.changes.messages)
 
 
 def _skips(plan: PlanFlow) -> Iterator[Option]:
@@ -40,12 +41,12 @@ def _skips(plan: PlanFlow) -> Iterator[Option]:
             yield Option(f"Leave out: {step.label}", "skip_step", {"step": step.name})
 
 
-def _next_steps(world: World) -> Iterator[Option]:
+def _next_steps(context: TurnContext) -> Iterator[Option]:
     """The tasks that the last completed ones lead to."""
-    seen: set[Dact] = {flow.dact for flow in world.completed}
-    for done in reversed(world.completed):
+    seen: set[Dact] = {flow.dact for flow in context.changes.completed}
+    for done in reversed(context.changes.completed):
         for dact in done.spec.edge_flows:
-            flow = world.domain.flows.get(dact)
+            flow = context.world.domain.flows.get(dact)
             if dact not in seen and flow is not None and _can_be_asked_for(flow):
                 seen.add(dact)
                 yield Option(name_task(flow), "start_flow", {"dact": dact})

@@ -1,0 +1,42 @@
+"""Give up the task that the user means (IR-1)."""
+
+from __future__ import annotations
+
+import re
+
+from orchestrator.agent.open_question import leave_open
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel, start_task
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.resumption import find_words, match_words
+from orchestrator.dialogue.understanding import Understanding
+
+_EVERYTHING = re.compile(r"\b(everything|all of (it|them|this)|all tasks)\b", re.IGNORECASE)
+
+
+def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
+    """Give up the task that is meant, or the present one; `flows` names one to start instead (FS-12)."""
+    stack = turn.changes.state.stack
+    live = stack.live()
+    if not live:
+        turn.changes.remark(RemarkKind.NOTHING_TO_CANCEL)
+        leave_open(turn)
+        return
+    for flow in live if _EVERYTHING.search(understood.text) else [_find_meant(turn, understood.target)]:
+        if not flow.is_finished:
+            cancel(turn, flow)
+    if understood.flows and understood.flows[0].score == 1.0:
+        start_task(turn, understood.flows[0].dact, understood.slots)
+
+
+def _find_meant(turn: RunningTurn, target: str | None) -> BaseFlow:
+    """The live flow that the words describe, or that has this identifier; else the one on top."""
+    live = turn.changes.state.stack.live()
+    if target is None:
+        return live[-1]
+    known = next((flow for flow in live if target in {flow.flow_id, flow.dact}), None)
+    if known is not None:
+        return known
+    mentioned = find_words(target)
+    return max(reversed(live), key=lambda flow: len(match_words(mentioned, flow)))

@@ -1,0 +1,58 @@
+"""Take a no: what it means depends on the open question."""
+
+from __future__ import annotations
+
+from orchestrator.agent.corrections import ask_what_to_change, correct_flow
+from orchestrator.agent.open_question import answer_open, nothing_open
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel
+from orchestrator.dialogue.ambiguity import Ambiguity
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.understanding import Understanding
+from orchestrator.pex.calls.candidate import drop_candidate
+
+
+def deny(turn: RunningTurn, understood: Understanding) -> None:
+    """Take a no."""
+    if not understood.slots and answer_open(turn):
+        return
+    entry = turn.changes.state.ambiguity.current
+    flow = turn.changes.state.stack.active
+    if entry is None:
+        nothing_open(turn)
+        return
+    about = entry.metadata.get("about")
+    if about == "correction":
+        turn.changes.state.ambiguity.resolve(entry)
+        turn.changes.remark(RemarkKind.STAYS)
+        turn.carry_on = flow is not None
+    elif flow is None or entry.flow_id != flow.flow_id:
+        turn.changes.state.ambiguity.resolve(entry)
+        turn.changes.remark(RemarkKind.DECLINED)
+        turn.carry_on = flow is not None
+    elif understood.slots:
+        correct_flow(turn, flow, understood.slots)  # "no, on Friday"
+    else:
+        _deny_entry(turn, flow, entry)
+
+
+def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
+    about = entry.metadata.get("about")
+    if about == "unknown":
+        turn.changes.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
+        cancel(turn, flow, told=False)
+    elif about in {"retry", "change"}:
+        cancel(turn, flow)
+    elif about in {"candidate", "rows"}:
+        drop_candidate(flow)
+        turn.changes.state.ambiguity.resolve(entry)
+        turn.changes.remark(RemarkKind.DECLINED)
+        ask_what_to_change(turn, flow)
+    elif about == "value" and entry.slot is not None:
+        flow.clear(entry.slot)
+        turn.changes.state.ambiguity.resolve(entry)
+        turn.carry_on = True
+    else:
+        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
+        turn.carry_on = False

@@ -1,0 +1,92 @@
+"""Answer a question, a request for help or for the status; nothing on the stack changes (IR-3)."""
+
+from __future__ import annotations
+
+from orchestrator.agent.open_question import find_answer, leave_open
+from orchestrator.agent.plan.progress import tell_progress
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import shown
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.plan import current_plan
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.specification import Family
+from orchestrator.dialogue.understanding import Digression, Understanding
+from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
+
+MOST_TASKS_NAMED = 12
+
+
+def digress(turn: RunningTurn, understood: Understanding) -> None:
+    """Answer, then the open question again; how deep the digression is goes on record."""
+    kind = understood.digression or Digression.QUESTION
+    turn.changes.state.digression.record(kind)
+    answer = find_answer(turn, understood.target)
+    if answer is not None:
+        turn.changes.remark(RemarkKind.ANSWER, text=answer)
+    else:
+        _DIGRESSIONS[kind](turn)
+    leave_open(turn)
+
+
+def _say_unknown(turn: RunningTurn) -> None:
+    turn.changes.remark(RemarkKind.NO_ANSWER)
+
+
+def _explain(turn: RunningTurn) -> None:
+    """Why we ask: what the slot is, and what for."""
+    entry, flow = turn.changes.state.ambiguity.current, turn.changes.state.stack.active
+    if flow is None or entry is None or entry.flow_id != flow.flow_id:
+        turn.changes.remark(RemarkKind.CLARIFICATION, slot=None, description=None, purpose="")
+        return
+    slot = flow.slot(entry.slot) if entry.slot is not None else None
+    turn.changes.remark(
+        RemarkKind.CLARIFICATION,
+        slot=name_slot_of(flow, entry.slot) if entry.slot is not None else None,
+        description=slot.description if slot is not None else None,
+        level=entry.level.value,
+        purpose=name_purpose(flow),
+        flow_id=flow.flow_id,
+    )
+
+
+def _help(turn: RunningTurn) -> None:
+    active = turn.changes.state.stack.active
+    flows = turn.context.world.domain.flows.values()
+    wanted = [flow for flow in flows if flow.spec.family is not Family.INTERNAL and flow.spec.examples]
+    tasks = [name_task(flow) for flow in wanted]
+    flow_id = active.flow_id if active is not None else None
+    turn.changes.remark(RemarkKind.HELP, tasks=tasks[:MOST_TASKS_NAMED], flow_id=flow_id)
+
+
+def _tell_status(turn: RunningTurn) -> None:
+    plan = current_plan(turn.changes.state.stack)
+    if plan is not None and plan.steps:
+        tell_progress(turn, plan)
+    active = turn.changes.state.stack.active
+    if active is None:
+        if plan is None:
+            turn.changes.remark(RemarkKind.STATUS)
+        return
+    turn.changes.remark(
+        RemarkKind.STATUS,
+        flow_id=active.flow_id,
+        filled=_filled(turn, active),
+        missing=[name_slot_of(active, slot.name) for slot in active.missing()],
+        waiting=[name_doing(flow) for flow in turn.changes.state.stack.interrupted()],
+    )
+
+
+def _filled(turn: RunningTurn, flow: BaseFlow) -> list[dict[str, object]]:
+    return [
+        {"name": name_slot_of(flow, name), "value": shown(turn, flow, name, slot.value)}
+        for name, slot in flow.slots.items()
+        if (spec := flow.slot(name)) is not None and spec.description
+    ]
+
+
+_DIGRESSIONS = {
+    Digression.QUESTION: _say_unknown,
+    Digression.CLARIFICATION: _explain,
+    Digression.HELP: _help,
+    Digression.STATUS: _tell_status,
+}

@@ -1,0 +1,21 @@
+"""Fill slots of the task at work."""
+
+from __future__ import annotations
+
+from orchestrator.agent.messages.unknown import be_unsure
+from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import fill, stop_waiting
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
+from orchestrator.dialogue.understanding import Understanding
+
+
+def take_value(turn: RunningTurn, understood: Understanding) -> None:
+    flow = turn.changes.state.stack.active
+    top = turn.changes.state.stack.top
+    if flow is None and top is not None and top.standing == AWAITING_CONTEXT:
+        stop_waiting(turn, top)
+        flow = top
+    if flow is None:
+        be_unsure(turn, understood)
+    else:
+        fill(turn, flow, understood.slots)

@@ -1,0 +1,32 @@
+"""Ask again, or offer the likeliest tasks, when a message was not understood."""
+
+from __future__ import annotations
+
+from orchestrator.agent.open_question import answer_open
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.understanding import Understanding
+from orchestrator.res.wording import name_task
+
+WORTH_OFFERING = 0.1
+"""Below this share a flow is not offered when a message was not understood."""
+
+
+def be_unsure(turn: RunningTurn, understood: Understanding) -> None:
+    """Ask the open question again, or what the user wants, with the likeliest tasks (general ambiguity)."""
+    state = turn.changes.state
+    entry = state.ambiguity.current
+    turn.carry_on = False
+    if answer_open(turn):
+        return
+    if entry is not None and entry.level is not Level.GENERAL:
+        turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
+        return
+    flows = turn.context.world.domain.flows
+    options = [
+        Option(name_task(flows[score.dact]), "start_flow", {"dact": score.dact})
+        for score in understood.flows[: turn.context.world.domain.config.ambiguity.max_choices]
+        if score.dact in flows and score.score >= WORTH_OFFERING
+    ]
+    state.ambiguity.declare(Level.GENERAL, options=options, turn_id=turn.work.turn_id)

@@ -1,0 +1,61 @@
+"""Keep, close or leave the open question when a message does not answer it."""
+
+from __future__ import annotations
+
+from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.ambiguity import Level
+from orchestrator.dialogue.remark import RemarkKind
+
+OPEN = "open"
+"""About a question that a skill left open; any words answer it."""
+
+
+_LANGUAGES = {
+    "en": "English",
+    "de": "German",
+    "fr": "French",
+    "es": "Spanish",
+    "it": "Italian",
+    "nl": "Dutch",
+}
+
+
+def reject(turn: RunningTurn, why: str) -> None:
+    """A message that `prepare` turned away: no flow is stacked (AG-5)."""
+    names = ", ".join(
+        _LANGUAGES.get(code, code) for code in turn.context.world.domain.config.language.supported
+    )
+    turn.changes.remark(RemarkKind.REJECTED, why=why, languages=names)
+    leave_open(turn)
+
+
+def answer_open(turn: RunningTurn) -> bool:
+    """Whether a skill asked: then it goes on, and reads the user's words itself."""
+    entry = turn.changes.state.ambiguity.current
+    if entry is None or entry.metadata.get("about") != OPEN or turn.changes.state.stack.active is None:
+        return False
+    turn.changes.state.ambiguity.resolve(entry)
+    turn.carry_on = True
+    return True
+
+
+def leave_open(turn: RunningTurn) -> None:
+    """Nothing changes; a task's open question is asked again without counting a round.
+
+    What we did not understand before is not asked about any more.
+    """
+    turn.changes.state.ambiguity.resolve(level=Level.GENERAL)
+    turn.changes.asks_again = True
+    turn.carry_on = (
+        turn.changes.state.ambiguity.current is None and turn.changes.state.stack.active is not None
+    )
+
+
+def find_answer(turn: RunningTurn, name: str | None) -> str | None:
+    return next((answer.text for answer in turn.context.world.domain.answers if answer.name == name), None)
+
+
+def nothing_open(turn: RunningTurn) -> None:
+    if turn.changes.state.stack.active is None:
+        turn.changes.remark(RemarkKind.NOTHING_OPEN)
+    leave_open(turn)
