@@ -7,11 +7,12 @@ BIN := $(VENV)/bin
 UV := $(shell command -v uv 2>/dev/null)
 PIP := $(if $(UV),VIRTUAL_ENV=$(CURDIR)/$(VENV) $(UV) pip install --quiet,$(BIN)/python -m pip install -qq --disable-pip-version-check)
 DOMAIN ?= travel
-# One process per core, each with stores of its own; a file's tests stay together.
-PYTEST_ARGUMENTS ?= --numprocesses auto --maxprocesses 4 --dist loadfile
+# One process per core, each with stores of its own; a file's tests stay together. In the order of their folders,
+# which begin with the long ones, so that no core waits for another at the end.
+PYTEST_ARGUMENTS ?= --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 SOAK_ARGUMENTS ?=
 
-.PHONY: run up test check lint format types imports bench bench-search bench-length bench-listeners \
+.PHONY: run up test test-unit test-long check lint format types imports bench bench-search bench-length bench-listeners \
 	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos audit clean
 
 run: $(VENV)/.installed
@@ -22,6 +23,14 @@ up: $(VENV)/.installed
 
 test: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS)
+
+# What needs no stores and no processes.
+test-unit: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest $(PYTEST_ARGUMENTS) tests/shape tests/unit
+
+# The long forms of what `test` proves in short, one after another.
+test-long: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -m slow
 
 check: lint types imports test
 

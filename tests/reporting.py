@@ -33,7 +33,7 @@ class Reporting:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, call: pytest.CallInfo[None]) -> Iterator[None]:
         report = yield
-        if call.when == "teardown":
+        if call.when == "call":  # what a fixture's processes have used by the time they end is nobody's alone
             report.user_properties.append((_CPU, _cpu_s() - self._began_at))
         return report
 

