@@ -1,4 +1,4 @@
-"""NL-2, NL-4, NL-8: simple forms are read as a whole, and of anything else nothing is carried out."""
+"""NL-2, NL-4: simple forms are read as a whole, and of anything else nothing is carried out."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_request_is_read_as_it_is_meant(request_: Request) -> None:
 
 @pytest.mark.parametrize("said", [said for wordings in UNREAD.values() for said in wordings])
 def test_what_has_no_simple_form_is_not_taken_for_something_else(said: str) -> None:
-    """NL-8: no condition, group or word is dropped in silence; the user hears what was not taken."""
+    """NL-4: no condition, group or word is dropped in silence; the user hears what was not taken."""
     found = read(Heard(said, TODAY))
     assert found is not None
     assert (found.flow, found.sure, len(found.assumed)) == (NO_FLOW, 0.0, 1)
@@ -45,7 +45,7 @@ def test_what_has_no_simple_form_is_not_taken_for_something_else(said: str) -> N
 
 @given(st.sampled_from(REQUESTS), st.sampled_from(STRANGE), st.data())
 def test_a_word_more_is_never_passed_over(request_: Request, word: str, data: st.DataObject) -> None:
-    """NL-8: the word is a part of some value, such as an unknown table, or nothing is read."""
+    """NL-4: the word is a part of some value, such as an unknown table, or nothing is read."""
     words = request_.say.split()
     place = data.draw(st.integers(0, len(words)))
     found = read(Heard(" ".join([*words[:place], word, *words[place:]]), TODAY))

@@ -18,6 +18,7 @@ DEFAULT_INSTALL = {
     *("anyio", "certifi", "h11", "httpcore", "httpx", "idna", "sniffio", "typing_extensions"),
     *("click", "markdown_it", "mdurl", "pygments", "rich"),
     "orjson",
+    "standardwebhooks",
 }
 OF_THE_CLIENT = ("client", "dialogue.json_values", "errors", "turns.event", "turns.webhook", "types")
 
