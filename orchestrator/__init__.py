@@ -1,0 +1,75 @@
+"""The names that a domain's author uses; everything else is the runtime's own.
+
+They are loaded when they are first asked for, so that a client of the gateway loads none of them.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from orchestrator.dialogue.ambiguity import Level as Level
+    from orchestrator.dialogue.ambiguity import Option as Option
+    from orchestrator.dialogue.flow import PlanFlow as PlanFlow
+    from orchestrator.dialogue.frame import Frame as Frame
+    from orchestrator.dialogue.remark import RemarkKind as RemarkKind
+    from orchestrator.dialogue.slots import SlotSource as SlotSource
+    from orchestrator.domain.reader import Heard as Heard
+    from orchestrator.domain.reader import Mention as Mention
+    from orchestrator.domain.reader import Read as Read
+    from orchestrator.domain.services import EntityValue as EntityValue
+    from orchestrator.domain.services import FailureCategory as FailureCategory
+    from orchestrator.domain.services import Records as Records
+    from orchestrator.domain.services import Service as Service
+    from orchestrator.domain.services import ServiceContext as ServiceContext
+    from orchestrator.domain.services import ToolCall as ToolCall
+    from orchestrator.domain.services import ToolFailure as ToolFailure
+    from orchestrator.errors import NotFound as NotFound
+    from orchestrator.errors import SessionClosed as SessionClosed
+    from orchestrator.memory.user_memory import Memory as Memory
+    from orchestrator.pex.execution import Ending as Ending
+    from orchestrator.pex.execution import Execution as Execution
+    from orchestrator.pex.execution import Failed as Failed
+    from orchestrator.pex.execution import NeedsInput as NeedsInput
+    from orchestrator.pex.execution import Recover as Recover
+    from orchestrator.pex.execution import Recovery as Recovery
+    from orchestrator.pex.frames import make_frame as make_frame
+    from orchestrator.pex.policy import BasePolicy as BasePolicy
+    from orchestrator.plans.policy import PlanPolicy as PlanPolicy
+    from orchestrator.types import Dact as Dact
+    from orchestrator.types import Json as Json
+    from orchestrator.types import JsonObject as JsonObject
+    from orchestrator.types import SessionId as SessionId
+    from orchestrator.types import TenantId as TenantId
+
+_MODULES = {
+    "dialogue.ambiguity": ("Level", "Option"),
+    "dialogue.flow": ("PlanFlow",),
+    "dialogue.frame": ("Frame",),
+    "dialogue.remark": ("RemarkKind",),
+    "dialogue.slots": ("SlotSource",),
+    "domain.reader": ("Heard", "Mention", "Read"),
+    "domain.services": (
+        *("EntityValue", "FailureCategory", "Records", "Service", "ServiceContext", "ToolCall"),
+        "ToolFailure",
+    ),
+    "errors": ("NotFound", "SessionClosed"),
+    "memory.user_memory": ("Memory",),
+    "pex.execution": ("Ending", "Execution", "Failed", "NeedsInput", "Recover", "Recovery"),
+    "pex.frames": ("make_frame",),
+    "pex.policy": ("BasePolicy",),
+    "plans.policy": ("PlanPolicy",),
+    "types": ("Dact", "Json", "JsonObject", "SessionId", "TenantId"),
+}
+_HOMES = {name: module for module, names in _MODULES.items() for name in names}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'orchestrator' has no attribute {name!r}")
+    return getattr(import_module(f"orchestrator.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(_HOMES)

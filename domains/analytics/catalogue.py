@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 
 from domains.analytics.statements.parts import Column
-from orchestrator.domain.services import EntityValue
+from orchestrator import EntityValue
 
 PACKAGE = "vega_datasets"
 _TYPES = {"text": "VARCHAR", "number": "DOUBLE", "whole": "BIGINT", "date": "DATE", "moment": "TIMESTAMP"}

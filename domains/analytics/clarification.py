@@ -5,10 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from domains.analytics.catalogue import TABLES
-from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.domain.services import FailureCategory
-from orchestrator.pex.execution import Execution, Failed, NeedsInput
-from orchestrator.types import JsonObject
+from orchestrator import Execution, Failed, FailureCategory, JsonObject, Level, NeedsInput, Option
 
 MOST_OFFERED = 24
 _OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})

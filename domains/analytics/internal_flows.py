@@ -9,8 +9,7 @@ from pydantic import BaseModel
 
 from domains.analytics.tools.schedules import SCHEDULES, last_due
 from internal_flows.stages import InternalFlow, Options, RunContext, before_all_response
-from orchestrator.errors import NotFound, SessionClosed
-from orchestrator.types import Json, SessionId, TenantId
+from orchestrator import Json, NotFound, SessionClosed, SessionId, TenantId
 
 DOMAIN = "analytics"
 PAGE = 500

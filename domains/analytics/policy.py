@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from domains.analytics.catalogue import TABLES, tables_with
 from domains.analytics.clarification import ask, names_no_table, offer_choices, own_columns
-from orchestrator.dialogue.frame import Frame
-from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.slots import SlotSource
-from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput
-from orchestrator.pex.policy import BasePolicy
-from orchestrator.types import JsonObject
+from orchestrator import (
+    BasePolicy,
+    Ending,
+    Execution,
+    Failed,
+    Frame,
+    JsonObject,
+    NeedsInput,
+    RemarkKind,
+    SlotSource,
+)
 
 _OF_A_QUESTION = ("column", "by", "condition", "value", "function")
 

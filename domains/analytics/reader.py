@@ -15,8 +15,7 @@ from domains.analytics.language.names import Names, names_for
 from domains.analytics.language.request import Unfit, read_form
 from domains.analytics.language.written import read_written
 from domains.analytics.store.sheet import suggest
-from orchestrator.domain.reader import Heard, Read
-from orchestrator.types import Dact
+from orchestrator import Dact, Heard, Read
 
 LONGEST = 400
 """Characters; what is longer is no simple request."""

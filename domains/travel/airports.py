@@ -10,7 +10,7 @@ from functools import cache
 
 import airportsdata
 
-from orchestrator.domain.services import EntityValue
+from orchestrator import EntityValue
 
 _EARTH_RADIUS_KM = 6371.0
 _KINDS = (" International Airport", " Regional Airport", " Municipal Airport", " Airport", " Airfield")

@@ -7,8 +7,7 @@ from datetime import datetime
 from domains.travel.rules import check_day, find_airport, fits_hours, zone_of
 from domains.travel.seats import Timetable, free_seats, route_of
 from domains.travel.timetable import CURRENCY, number_from
-from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
-from orchestrator.types import JsonObject
+from orchestrator import FailureCategory, JsonObject, Service, ServiceContext, ToolCall, ToolFailure
 
 COLLECTION = "bookings"
 _LETTERS = "23456789ABCDEFGHJKLMNPQRSTUVWXYZ"

@@ -6,7 +6,7 @@ from datetime import date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from domains.travel.airports import Airport, all_airports, find
-from orchestrator.domain.services import FailureCategory, ToolFailure
+from orchestrator import FailureCategory, ToolFailure
 
 SALE_DAYS = 360
 """How far ahead flights are on sale."""

@@ -7,8 +7,7 @@ from datetime import date
 
 from domains.travel.airports import Airport
 from domains.travel.timetable import make_timetable
-from orchestrator.domain.services import FailureCategory, Records, ToolFailure
-from orchestrator.types import JsonObject
+from orchestrator import FailureCategory, JsonObject, Records, ToolFailure
 
 COLLECTION = "timetable"
 MOST_ATTEMPTS = 50

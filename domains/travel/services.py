@@ -14,9 +14,7 @@ from domains.travel.booking import Bookings
 from domains.travel.rules import HOURS, check_day, find_airport, fits_hours, show_day, zone_of
 from domains.travel.seats import Timetable, find_flight, free_seats, route_of
 from domains.travel.timetable import CURRENCY, SHORTEST_KM, number_from
-from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
-from orchestrator.memory.user_memory import Memory
-from orchestrator.types import JsonObject
+from orchestrator import FailureCategory, JsonObject, Memory, Service, ServiceContext, ToolCall, ToolFailure
 
 __all__ = ["Bookings", "Flights", "Memory", "airports"]
 

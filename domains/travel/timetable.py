@@ -8,7 +8,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
 from domains.travel.airports import Airport, distance_km
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject
 
 CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7, 12), "business": (2.9, 8)}
 """Price factor, and the seats on sale of a flight."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.domain.services import Service, ToolCall
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, Service, ToolCall
 
 
 class Notes(Service):

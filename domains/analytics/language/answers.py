@@ -9,9 +9,7 @@ from domains.analytics.language.names import Names
 from domains.analytics.language.request import Unfit
 from domains.analytics.language.written import read_pairs
 from domains.analytics.statements.conditions import parse_condition
-from orchestrator.domain.reader import Heard, Mention, Read
-from orchestrator.domain.services import ToolFailure
-from orchestrator.types import Dact
+from orchestrator import Dact, Heard, Mention, Read, ToolFailure
 
 _FREE = frozenset({"new_name", "formula", "first", "second", "number", "month"})
 """Slots whose values may be any words: what is asked for them is left to what reads answers."""

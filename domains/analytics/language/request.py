@@ -11,9 +11,7 @@ from domains.analytics.language.names import Names
 from domains.analytics.statements.conditions import MONTHS, parse_condition
 from domains.analytics.statements.parts import words
 from domains.analytics.store.sheet import Sheet
-from orchestrator.domain.reader import Heard, Mention, Read
-from orchestrator.domain.services import ToolFailure
-from orchestrator.types import Dact, Json
+from orchestrator import Dact, Heard, Json, Mention, Read, ToolFailure
 
 OF_A_QUESTION = (
     "columns", "condition", "value", "order", "direction", "limit", "function", "column", "by", "also_by",

@@ -7,8 +7,7 @@ import re
 from domains.analytics.language.message import Message, read_message
 from domains.analytics.language.names import Names
 from domains.analytics.language.request import Unfit, as_read, last_table
-from orchestrator.domain.reader import Heard, Read
-from orchestrator.types import Json
+from orchestrator import Heard, Json, Read
 
 _FORMULA = re.compile(
     r"(?:(?:add|create|make|compute|calculate|define|derive|let) )?(?:a |the )?(?:new )?(?:computed )?(?:column )?"

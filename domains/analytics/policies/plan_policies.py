@@ -6,10 +6,7 @@ from typing import ClassVar
 
 from domains.analytics.catalogue import MEASURES_BY_MONTH, nearest_measure, tables_with
 from domains.analytics.clarification import ask, own_columns
-from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.slots import SlotSource
-from orchestrator.pex.execution import Ending, Execution, NeedsInput
-from orchestrator.plans.policy import PlanPolicy
+from orchestrator import Ending, Execution, NeedsInput, PlanPolicy, RemarkKind, SlotSource
 
 
 class ExplainChange(PlanPolicy):

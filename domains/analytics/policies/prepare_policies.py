@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from domains.analytics.policy import TablePolicy
-from orchestrator.domain.services import FailureCategory
-from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
+from orchestrator import Ending, Execution, Failed, FailureCategory, Recover, Recovery
 
 
 class Tidying(TablePolicy):

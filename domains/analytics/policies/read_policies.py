@@ -7,9 +7,7 @@ from typing import ClassVar
 from domains.analytics.clarification import ask, names_no_table
 from domains.analytics.policy import TablePolicy
 from domains.analytics.staging import Staging, choose_staging
-from orchestrator.domain.services import FailureCategory
-from orchestrator.pex.execution import Ending, Execution, Failed, Recover, Recovery
-from orchestrator.types import Dact
+from orchestrator import Dact, Ending, Execution, Failed, FailureCategory, Recover, Recovery
 
 _ABOUT_VALUES = frozenset({FailureCategory.VALIDATION_ERROR, FailureCategory.NOT_FOUND})
 

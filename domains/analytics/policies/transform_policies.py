@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from domains.analytics.clarification import ask
 from domains.analytics.policy import TablePolicy
-from orchestrator.pex.execution import Ending, Execution
+from orchestrator import Ending, Execution
 
 
 class Shaping(TablePolicy):

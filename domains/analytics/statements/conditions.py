@@ -13,8 +13,7 @@ from datetime import date
 
 from domains.analytics.statements.parts import Column, Values, invalid, quote, words
 from domains.analytics.store.sheet import Sheet
-from orchestrator.domain.services import ToolFailure
-from orchestrator.types import Json
+from orchestrator import Json, ToolFailure
 
 OPERATORS: Mapping[str, str] = {
     "over": ">", "above": ">", "more than": ">", "greater than": ">", "after": ">", "later than": ">", ">": ">",

@@ -11,7 +11,7 @@ from sqlglot.expressions.core import Expression
 
 from domains.analytics.statements.parts import Values, invalid, quote
 from domains.analytics.store.sheet import Sheet
-from orchestrator.domain.services import ToolFailure
+from orchestrator import ToolFailure
 
 _LONGEST = 300
 _NAME = re.compile(r"[A-Za-z]\w{0,59}")

@@ -7,8 +7,7 @@ from datetime import date, datetime, time
 from decimal import Decimal
 from math import isfinite
 
-from orchestrator.domain.services import FailureCategory, ToolFailure
-from orchestrator.types import Json, JsonObject
+from orchestrator import FailureCategory, Json, JsonObject, ToolFailure
 
 _NUMERIC = (
     "BIGINT",

@@ -9,7 +9,7 @@ from domains.analytics.statements.measures import group_of, measure_of
 from domains.analytics.statements.parts import Column, Values, invalid, quote, quote_all
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import Workspace
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,7 @@ import duckdb
 from domains.analytics.catalogue import TABLES, BaseTable
 from domains.analytics.statements.parts import Column, invalid, quote
 from domains.analytics.store.sheet import BASE
-from orchestrator.domain.services import FailureCategory, ToolFailure
-from orchestrator.types import Json
+from orchestrator import FailureCategory, Json, ToolFailure
 
 MOST_ROWS = 1_000_000
 KEPT_CELLS = 20_000_000

@@ -17,8 +17,7 @@ from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.parts import Column, invalid, not_found
 from domains.analytics.store.engine import Recipe, Rows, engine
 from domains.analytics.store.sheet import BASE, Sheet, base_sheets, fold, suggest
-from orchestrator.domain.services import FailureCategory, Records, Service, ToolCall, ToolFailure
-from orchestrator.types import Json, JsonObject
+from orchestrator import FailureCategory, Json, JsonObject, Records, Service, ToolCall, ToolFailure
 
 STEPS, RECIPES = "steps", "recipes"
 MOST_STEPS = 500

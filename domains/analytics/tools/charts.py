@@ -12,8 +12,7 @@ from domains.analytics.statements.parts import Column, Values, invalid, quote, t
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import TableService
 from domains.analytics.tools.display import about
-from orchestrator.domain.services import ToolCall
-from orchestrator.types import Json, JsonObject
+from orchestrator import Json, JsonObject, ToolCall
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_POINTS = 2000

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from domains.analytics.statements.parts import Column, to_json, to_objects
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import PAGE_ROWS, Workspace
-from orchestrator.types import Json, JsonObject
+from orchestrator import Json, JsonObject
 
 MOST_LINES = 6
 LONGEST_CELL = 40

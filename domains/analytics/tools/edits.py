@@ -11,8 +11,7 @@ from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace
 from domains.analytics.tools.display import show_value
 from domains.analytics.tools.steps import Edit, edit
-from orchestrator.domain.services import ToolCall
-from orchestrator.types import Json, JsonObject
+from orchestrator import Json, JsonObject, ToolCall
 
 TYPES = {"text": "VARCHAR", "number": "DOUBLE", "whole": "BIGINT", "date": "DATE"}
 KINDS = {"text": "text", "number": "numbers", "whole": "whole numbers", "date": "dates"}

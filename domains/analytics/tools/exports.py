@@ -13,8 +13,7 @@ from domains.analytics.statements.question import Question, write_question
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace, owner_of
 from domains.analytics.tools.display import about, show_value
-from orchestrator.domain.services import ToolCall
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, ToolCall
 
 EXPORTS = "exports"
 MOST_EXPORTED = 20_000

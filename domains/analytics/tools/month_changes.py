@@ -17,8 +17,7 @@ from domains.analytics.statements.question import column_with, write_where
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace
 from domains.analytics.tools.display import about, describe_rows, show_value
-from orchestrator.domain.services import ToolCall
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, ToolCall
 
 MONTHS_BEFORE, MONTHS_AFTER = 9, 6
 """How much of the time around a change is drawn."""

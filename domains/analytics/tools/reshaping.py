@@ -12,8 +12,7 @@ from domains.analytics.statements.question import Question, write_question
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import Made, TableService, Workspace
 from domains.analytics.tools.steps import Edit, commit, describe_step, once
-from orchestrator.domain.services import ToolCall
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, ToolCall
 
 MOST_PARTS = 12
 MOST_PIVOTED = 30

@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from domains.analytics.statements.parts import invalid, not_found
 from domains.analytics.store.workspace import TableService, owner_of
-from orchestrator.domain.services import ToolCall
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, ToolCall
 
 SCHEDULES = "schedules"
 """The collection of records that keeps them."""

@@ -13,8 +13,7 @@ from domains.analytics.statements.parts import Values, invalid
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import Made, Workspace
 from domains.analytics.tools.display import show_sheet
-from orchestrator.domain.services import Service, ToolCall
-from orchestrator.types import Json, JsonObject
+from orchestrator import Json, JsonObject, Service, ToolCall
 
 Tool = Callable[..., Awaitable[JsonObject]]
 

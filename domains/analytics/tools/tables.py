@@ -19,8 +19,7 @@ from domains.analytics.tools.display import (
     show_sheet,
     show_value,
 )
-from orchestrator.domain.services import ToolCall
-from orchestrator.types import Json, JsonObject
+from orchestrator import Json, JsonObject, ToolCall
 
 MOST_NAMED = 8
 

@@ -5,13 +5,17 @@ from __future__ import annotations
 from datetime import UTC, date, datetime
 
 from domains.travel.weekend import DAY, Weekend, choose_weekend, show_span
-from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.slots import SlotSource
-from orchestrator.pex.execution import Ending, Execution, NeedsInput
-from orchestrator.plans.policy import PlanPolicy
-from orchestrator.types import JsonObject
+from orchestrator import (
+    Ending,
+    Execution,
+    JsonObject,
+    Level,
+    NeedsInput,
+    PlanFlow,
+    PlanPolicy,
+    RemarkKind,
+    SlotSource,
+)
 
 OTHER_DAYS = ("other_date", "other_return_date")
 """Slots of the days that would do as well."""

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.dialogue.slots import SlotSource
-from orchestrator.pex.execution import Ending, Execution
-from orchestrator.pex.policy import BasePolicy
-from orchestrator.types import JsonObject
+from orchestrator import BasePolicy, Ending, Execution, JsonObject, SlotSource
 
 
 class TripAdvice(BasePolicy):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.domain.services import Service
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, Service
 
 
 class Depot(Service):

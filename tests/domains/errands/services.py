@@ -7,8 +7,7 @@ import os
 import urllib.request
 from typing import Any
 
-from orchestrator.domain.services import Service, ToolCall
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, Service, ToolCall
 
 
 def post(path: str, **body: Any) -> Any:

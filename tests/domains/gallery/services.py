@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from orchestrator.domain.services import Service
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, Service
 
 PAYLOADS = Path(__file__).with_name("payloads.txt").read_text(encoding="utf-8").splitlines()
 STORY = " ".join(

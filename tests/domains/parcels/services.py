@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from typing import NoReturn
 
-from orchestrator.domain.services import Service
-from orchestrator.types import JsonObject
+from orchestrator import JsonObject, Service
 
 
 def _connect(address: str) -> NoReturn:

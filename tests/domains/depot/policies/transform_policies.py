@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.errors import FailureCategory
-from orchestrator.pex.execution import Ending, Execution, Failed
-from orchestrator.pex.policy import BasePolicy
+from orchestrator import BasePolicy, Ending, Execution, Failed, FailureCategory
 
 
 class FetchPart(BasePolicy):
