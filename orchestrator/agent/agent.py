@@ -5,29 +5,16 @@ It writes nothing itself; journal steps and tools' effects happen on the way.
 
 from __future__ import annotations
 
-from orchestrator.agent.context_wait import look_after_waiting
-from orchestrator.agent.guard import Step, guarded
+from orchestrator.agent.guard import guarded
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.steps.archive import archive
-from orchestrator.agent.steps.carry_out import carry_out
-from orchestrator.agent.steps.dispatch import dispatch
+from orchestrator.agent.steps import STEPS
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
-from orchestrator.agent.steps.understand import understand
 from orchestrator.agent.system_turns.context_found import brings_context, take_context_turn
 from orchestrator.agent.system_turns.proposals import decide, is_proposal
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry.phases import Phase
 from orchestrator.turns.lease import Lease, TurnCommit, Work
-
-STEPS: tuple[Step, ...] = (
-    look_after_waiting,
-    understand,
-    dispatch,
-    carry_out,
-    archive,
-)
-"""Between `load` and `record`; each is guarded, so that an unexpected error becomes a safe answer."""
 
 
 class Agent:
