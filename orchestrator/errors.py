@@ -8,7 +8,7 @@
     │   ├── SessionClosed
     │   ├── InboxFull           a bound of the inbox is reached; try again later
     │   └── FolderInUse         another process works on this data folder
-    ├── Unauthenticated         who asks did not say who he is, or it cannot be believed
+    ├── Unauthenticated         the caller has no credentials, or none that can be believed
     ├── Forbidden               known, and not allowed to do this
     ├── TooManyRequests         a rate limit is reached; try again later
     ├── ConfigurationError      a domain or the settings are wrong; carries every problem
@@ -28,7 +28,7 @@
     ├── TurnCancelled
     ├── DeadlineExceeded
     ├── StepMismatch            a repeated turn asks for something else than its journal says
-    ├── StepFailed              a journaled step failed in an earlier attempt; told again
+    ├── StepFailed              a journaled step failed in an earlier attempt; raised again
     ├── ToolFailure             a tool could not do what it was asked; carries a category
     ├── DirectiveError          a stage of an Internal flow returned what it may not
     ├── IllegalTransition       a lifecycle change that the table does not allow
@@ -301,7 +301,7 @@ class CircuitOpen(ModelUnavailable):
 
 
 class ModelOutputInvalid(ParleyError):
-    """What the model answered cannot be used, even after one repair. `reason` says why."""
+    """The model's answer cannot be used, even after one repair. `reason` says why."""
 
     code = "model_output_invalid"
 

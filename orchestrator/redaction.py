@@ -1,4 +1,4 @@
-"""What nobody may read, wherever it would be written: known secrets in all their forms, and what looks like one.
+"""Hides secrets wherever they would be written: known secrets in all their forms, and what looks like one.
 
 Every line of a log, and every error that a command prints, passes `hide_secrets` last. What users say is
 not recognised here: contents are kept out by not being written at all (`telemetry.logs`).
@@ -15,7 +15,7 @@ from urllib.parse import quote, quote_plus, unquote, urlsplit
 
 HIDDEN: Final = "[secret]"
 SHORTEST_SECRET: Final = 6
-"""What is shorter is too likely a part of something else."""
+"""A shorter one is too likely a part of something else."""
 
 _NAMES = r"(?:password|passwd|secret|api[_-]?key|access[_-]?key|[a-z_-]*token|signature)"
 _SCHEMES = r"(?:bearer|basic|digest|token)\b"
@@ -101,7 +101,7 @@ def _keep_name(found: re.Match[str]) -> str:
 
 
 _redactor = Redactor()
-"""Of this process: what one part of it knows to be a secret, no other may tell."""
+"""Of this process: what one part of it knows to be a secret, no other may write."""
 
 
 def learn_secrets(secrets: Iterable[str]) -> None:

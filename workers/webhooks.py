@@ -141,7 +141,7 @@ class WebhookSender:
         if over:
             WEBHOOKS_GIVEN_UP.inc()
         if over or attempts == 1:
-            event = "A webhook was given up." if over else "A webhook's receiver fails; it is tried again."
+            message = "A webhook was given up." if over else "A webhook's receiver fails; it is tried again."
             _log.warning(
-                event, webhook=feed.webhook.webhook_id, session_id=feed.session_id, error=failure.why
+                message, webhook=feed.webhook.webhook_id, session_id=feed.session_id, error=failure.why
             )

@@ -14,11 +14,11 @@ from orchestrator.types import JsonObject, TenantId
 
 
 class RunsContextGathering:
-    """Implements `ports.memory.context.ContextGathering`. `tell` wakes a worker, and never raises."""
+    """Implements `ports.memory.context.ContextGathering`. `wake` has a worker take the run up, and never raises."""
 
-    def __init__(self, runs: PostgresRuns, tell: Callable[[Started], Awaitable[None]]) -> None:
+    def __init__(self, runs: PostgresRuns, wake: Callable[[Started], Awaitable[None]]) -> None:
         self._runs = runs
-        self._tell = tell
+        self._wake = wake
 
     async def begin(self, question: ContextQuestion) -> str:
         run = NewRun(
@@ -31,7 +31,7 @@ class RunsContextGathering:
         )
         key = f"{GATHER_CONTEXT}:{question.turn_id}:{question.flow_id}"
         started = await self._runs.start((run,), key=key)
-        await self._tell(started)
+        await self._wake(started)
         return started.runs[GATHER_CONTEXT]
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
@@ -44,7 +44,7 @@ class RunsContextGathering:
 
 
 def _parameters(question: ContextQuestion) -> JsonObject:
-    """What the run cannot know by its tenant and session."""
+    """Pass on all that the run cannot know by its tenant and session."""
     return {
         name: value for name, value in asdict(question).items() if name not in {"tenant_id", "session_id"}
     }

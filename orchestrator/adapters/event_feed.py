@@ -1,4 +1,4 @@
-"""Follows sessions' events without gaps: the log first, then what is told live, by number (RT-15).
+"""Follows sessions' events without gaps: the log first, then live events, by number (RT-15).
 
 Live messages are hints: a missing number, or a look at the log's end once a second, leads back to the log. So
 Redis may be lost at any moment. Belongs to one event loop.
@@ -30,7 +30,7 @@ _log = get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Whether somebody may go on listening: asked every so many seconds."""
+    """A listener's permission to go on: `holds` is asked every so many seconds."""
 
     holds: Callable[[], Awaitable[bool]]
     every_s: float
@@ -69,7 +69,7 @@ class EventFeed:
     """Any number of followers over one connection to Redis and one look a second at the store.
 
     Args:
-        inbox: asked whether a turn has ended, before its streamed text is told to somebody who came late.
+        inbox: asked whether a turn has ended, before its streamed text is shown to somebody who came late.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class EventFeed:
         after: int | None = 0,
         leave: Leave | None = None,
     ) -> AsyncGenerator[Event]:
-        """Every durable event above `after`, once and in order, and between them what is only told live.
+        """Every durable event above `after`, once and in order, and between them what is only published live.
 
         Without end, unless `leave` is taken away; close it. Events without a number are hints: tokens, and
         what a turn at work is doing. `after` is None, or beyond the log's end: from its end on.
@@ -129,7 +129,7 @@ class EventFeed:
         return end if after is None else min(after, end)
 
     async def _hear(self, follower: _Follower) -> AsyncGenerator[Event]:
-        """What is told live, as long as it goes on where the log ended."""
+        """Yield live events, as long as they go on where the log ended."""
         comes_late = True
         async for event in follower.subscription:
             if event.type == LOOK:
@@ -147,7 +147,7 @@ class EventFeed:
                 return
 
     async def _has_ended(self, tenant_id: TenantId, turn_id: TurnId | None) -> bool:
-        """Whether nothing more is to be said: a worker that died could not forget what it had streamed."""
+        """Look whether nothing more is to be said: a worker that died could not forget what it had streamed."""
         if turn_id is None:
             return False
         return (await self._inbox.turn(tenant_id, turn_id)).status in FINISHED
@@ -158,7 +158,7 @@ class EventFeed:
             self._watch = asyncio.create_task(self._look(), name="ends of event logs")
 
     async def _look(self) -> None:
-        """Nudge followers of logs that have grown without their being told; ends with the last follower."""
+        """Nudge followers of logs that have grown unnoticed; ends with the last follower."""
         answering = True
         while self._followers:
             await asyncio.sleep(self._look_every_s)

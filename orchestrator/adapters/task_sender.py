@@ -50,7 +50,7 @@ def transport_options(broker_url: str, reply_timeout_s: int) -> JsonObject:
 
 
 def is_redis(broker_url: str) -> bool:
-    """Whether this broker is a Redis; the other one that is known is RabbitMQ (``amqp://``)."""
+    """Recognise a Redis by its address; the other broker that is known is RabbitMQ (``amqp://``)."""
     return broker_url.startswith("redis")
 
 

@@ -1,4 +1,4 @@
-"""Waits for a turn to finish: told by live events, and by looking once a second in case none comes."""
+"""Waits for a turn to finish: woken by live events, and once a second in case none comes."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ class TurnWaiter:
         now = asyncio.get_running_loop().time
         ends_at = now() + timeout_s
         async with self._live.listen(session_id) as events:
-            told = asyncio.ensure_future(_ended(events, turn_id))
+            ending = asyncio.ensure_future(_ended(events, turn_id))
             try:
                 while True:
                     record = await self._inbox.turn(tenant_id, turn_id)
                     left = ends_at - now()
                     if record.status in FINISHED or left <= 0:
                         return record
-                    await asyncio.wait({told}, timeout=min(left, LOOK_EVERY_S))
-                    if told.done():
-                        told = asyncio.ensure_future(_ended(events, turn_id))
+                    await asyncio.wait({ending}, timeout=min(left, LOOK_EVERY_S))
+                    if ending.done():
+                        ending = asyncio.ensure_future(_ended(events, turn_id))
             finally:
-                told.cancel()
+                ending.cancel()
 
 
 async def _ended(events: AsyncIterator[Event], turn_id: TurnId) -> None:

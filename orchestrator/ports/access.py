@@ -44,7 +44,7 @@ class ApiKeys(Protocol):
         ...
 
     async def is_valid(self, key_id: str) -> bool:
-        """Whether a key may be used now: it is neither revoked nor expired."""
+        """Check that a key may be used now: it is neither revoked nor expired."""
         ...
 
 

@@ -74,7 +74,7 @@ class OutputSchema:
 
 @dataclass(frozen=True, slots=True)
 class CallMetadata:
-    """What every request carries on the wire, so that a script can stand in for a model."""
+    """Identifiers that every request carries on the wire, so that a script can stand in for a model."""
 
     prompt_id: str
     prompt_version: str

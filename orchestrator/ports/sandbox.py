@@ -43,7 +43,7 @@ class StopCategory(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """What the function returned; data of unknown intent, like everything that comes from a model."""
+    """The function's result; data of unknown intent, like everything that comes from a model."""
 
     value: Json
 

@@ -36,7 +36,7 @@ class ToolCache(Protocol):
     """Keeps answers for a while, for all workers together."""
 
     async def get(self, key: str) -> bytes | None:
-        """What is kept under `key`. Raises Unavailable."""
+        """Give what is kept under `key`. Raises Unavailable."""
         ...
 
     async def put(self, key: str, value: bytes, *, ttl_ms: int) -> None:

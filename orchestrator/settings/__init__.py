@@ -136,9 +136,9 @@ class Settings(BaseSettings):
     cors_origins: Annotated[tuple[str, ...], GATEWAY] = ()
     """JSON list: web origins whose pages may call the gateway. None by default."""
     docs: Annotated[bool, GATEWAY] = True
-    """Whether the gateway shows its API at ``/docs``, to everybody who reaches it."""
+    """Show the gateway's API at ``/docs``, to everybody who reaches it."""
     open_metrics: Annotated[bool, GATEWAY] = False
-    """Whether ``/metrics`` is shown to those who did not say who they are, when others are asked."""
+    """Show ``/metrics`` to those without credentials, when others are asked for theirs."""
     caller_rate: Annotated[PerMinute, GATEWAY] = Field(3000, ge=0)
     """Requests per minute of one key or token holder; 0: no limit. Nobody is counted while auth is open."""
     tenant_rate: Annotated[PerMinute, GATEWAY] = Field(30_000, ge=0)
@@ -153,7 +153,7 @@ class Settings(BaseSettings):
     webhook_timeout_s: Annotated[Seconds, INTERNAL] = Field(10.0, gt=0)
     """How long a receiver of webhooks may take to answer, in seconds."""
     webhook_give_up_s: Annotated[Seconds, INTERNAL] = Field(3 * 86_400.0, gt=0)
-    """A receiver that has failed for so long is told nothing more until an operator says so."""
+    """A receiver that has failed for so long is sent nothing more until an operator says so."""
 
     database_pool_size: Annotated[int, STORES, Form("connections")] = Field(8, ge=2)
     """Connections of the hot path, in each process."""
@@ -176,7 +176,7 @@ class Settings(BaseSettings):
     flower_url: Annotated[WebAddress | None, MayBeEmpty, GATEWAY] = None
     """Where people find Flower; the inspector links to it."""
     remote_control: Annotated[bool, WORKERS] = False
-    """Whether workers obey Celery's remote control: whoever reaches the broker can then stop them."""
+    """Let workers obey Celery's remote control: whoever reaches the broker can then stop them."""
     defer_above_s: Annotated[Seconds, INTERNAL] = Field(0.25, gt=0)
     """Housekeeping is put off while recent turns wait longer than this for a worker (95th percentile)."""
     defer_at_most_s: Annotated[Seconds, INTERNAL] = Field(60.0, ge=0)
@@ -190,7 +190,7 @@ class Settings(BaseSettings):
     max_attempts: Annotated[int, WORKERS, Form("attempts")] = Field(3, ge=1)
     """Attempts before a turn is quarantined."""
     metrics_port: Annotated[int | None, WORKERS, Form("port number")] = Field(None, ge=1, le=65535)
-    """Where a worker tells its metrics over HTTP; nowhere when it is not set. The gateway has ``/metrics``."""
+    """Where a worker serves its metrics over HTTP; nowhere when it is not set. The gateway has ``/metrics``."""
     metrics_host: Annotated[str, WORKERS] = "127.0.0.1"
     """The address on which it does."""
     session_inbox_limit: Annotated[int, SERVING, Form("turns")] = Field(100, ge=1)
@@ -200,7 +200,7 @@ class Settings(BaseSettings):
 
 
 def known_secrets(settings: Settings) -> frozenset[str]:
-    """What this process knows and nobody may read in its logs."""
+    """Collect what this process knows and nobody may read in its logs."""
     endpoints = (endpoint.api_key for endpoint in settings.model_endpoints.values())
     keys = (settings.openai_api_key, settings.jwt_key, *endpoints)
     found = {key.get_secret_value() for key in keys if key is not None}
@@ -219,7 +219,7 @@ def load_settings() -> Settings:
 
 
 def read_settings(**given: str) -> Settings:
-    """What the environment says, but for the variables that are given. Raises ConfigurationError likewise."""
+    """Read the environment, but for the variables that are given. Raises ConfigurationError likewise."""
     try:
         return Settings(**given)  # pyright: ignore[reportArgumentType]  # the rest: environment
     except (ValidationError, SettingsError) as error:
@@ -227,7 +227,7 @@ def read_settings(**given: str) -> Settings:
 
 
 def _find_problems(error: ValidationError | SettingsError) -> list[Problem]:
-    """What is wrong with the environment, one problem for each variable; values are not repeated."""
+    """List what is wrong with the environment, one problem for each variable; values are not repeated."""
     if isinstance(error, SettingsError):
         return [_not_json(error)]
     return [

@@ -1,4 +1,4 @@
-"""What a setting can be: its form, its unit, and the roles that it means something to."""
+"""The forms and units of settings, and the roles that they mean something to."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _check_network(network: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """What a value counts, or how it is written, where its type does not say."""
+    """The unit of a value, or how it is written, where its type does not say."""
 
     name: str
 

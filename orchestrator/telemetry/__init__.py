@@ -1,4 +1,4 @@
-"""What operators see of the system: logs, signals, metrics and traces (RT-24, CO-6).
+"""The system as operators see it: logs, signals, metrics and traces (RT-24, CO-6).
 
 Never contents: what users, models and tools say stays in the store.
 """

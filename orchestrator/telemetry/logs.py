@@ -23,7 +23,7 @@ OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway",
 CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
 """Libraries that carry what users, models and tools say; our adapters log what fails in them."""
 WARNINGS: Final = "py.warnings"
-"""What warns may quote an error; its place and kind are told."""
+"""A warning may quote an error, so only its place and kind are logged."""
 
 
 def get_logger(name: str) -> structlog.stdlib.BoundLogger:
@@ -46,10 +46,10 @@ def _add_trace(_logger: Any, _method: str, event: EventDict) -> EventDict:
     return event
 
 
-def _tell_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
+def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
     """Errors without what they say: that may be what a user or a tool said, or an address with its password.
 
-    Errors of our own family say nothing of that kind, and are told whole.
+    Errors of our own family say nothing of that kind, and are logged whole.
     """
     error = _error_of(event.pop("exc_info", None))
     if error is not None:
@@ -64,7 +64,7 @@ def _tell_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
 
 
 def name_error(error: BaseException) -> str:
-    """What a log may tell of an error in one line: ours with their message, others by their type."""
+    """Describe an error for a log in one line: ours with their message, others by their type."""
     kind = f"{type(error).__module__}.{type(error).__qualname__}".removeprefix("builtins.")
     match error:
         case ParleyError():
@@ -83,19 +83,19 @@ def _error_of(given: Any) -> BaseException | None:
 
 
 def _chain_of(error: BaseException) -> Generator[BaseException]:
-    """What led to an error, the first cause first, and the error itself."""
+    """Follow what led to an error, the first cause first, and the error itself."""
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if cause is not None:
         yield from _chain_of(cause)
     yield error
 
 
-def _without_words(told: str, error: BaseException) -> str:
+def _without_words(message: str, error: BaseException) -> str:
     """A library's message without the errors' own words, which it likes to repeat."""
     for each in _chain_of(error):
         if not isinstance(each, ParleyError) and str(each):
-            told = told.replace(repr(each), name_error(each)).replace(str(each), name_error(each))
-    return told
+            message = message.replace(repr(each), name_error(each)).replace(str(each), name_error(each))
+    return message
 
 
 def _lines_of(error: BaseException) -> Generator[str]:
@@ -103,11 +103,11 @@ def _lines_of(error: BaseException) -> Generator[str]:
         if number:
             yield "which led to:\n"
         yield from traceback.format_tb(each.__traceback__)
-        told = f": {each}" if isinstance(each, ParleyError) else ""
-        yield f"{type(each).__module__}.{type(each).__qualname__}{told}\n"
+        message = f": {each}" if isinstance(each, ParleyError) else ""
+        yield f"{type(each).__module__}.{type(each).__qualname__}{message}\n"
 
 
-def _is_told(record: logging.LogRecord) -> bool:
+def _is_logged(record: logging.LogRecord) -> bool:
     """Libraries that carry contents quote them; when they are debugged, all others do."""
     library = record.name.partition(".")[0]
     if library in OURS:
@@ -150,13 +150,13 @@ def set_up_logging(level: int | str = logging.INFO, secrets: frozenset[str] = fr
             foreign_pre_chain=shared,
             processors=[
                 structlog.stdlib.ProcessorFormatter.remove_processors_meta,
-                _tell_errors,
+                _render_errors,
                 structlog.processors.JSONRenderer(ensure_ascii=False),
                 _hide,
             ],
         )
     )
-    handler.addFilter(_is_told)
+    handler.addFilter(_is_logged)
     logging.captureWarnings(True)
     root = logging.getLogger()
     root.handlers[:] = [handler]

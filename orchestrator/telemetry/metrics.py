@@ -68,7 +68,7 @@ LISTENERS = Gauge("parley_event_listeners", "Clients that follow a session at th
 
 
 for _scope in ("call", "turn", "session", "day"):
-    # Told from the start: Prometheus does not see the first event of a series that begins with it.
+    # Served from the start: Prometheus does not see the first event of a series that begins with it.
     BUDGET_REFUSALS.labels(_scope)
 
 _Labelled = TypeVar("_Labelled", Counter, Gauge, Histogram)
@@ -84,29 +84,29 @@ def labelled(metric: _Labelled, *values: str) -> _Labelled:
 
 
 def count_signal(signal: Signal) -> None:
-    """Count what a signal tells."""
-    told = signal.payload
+    """Count what a signal reports."""
+    payload = signal.payload
     match signal.type:
         case SignalType.MODEL_CALL:
-            _count_model_call(told)
+            _count_model_call(payload)
         case SignalType.BREAKER:
-            MODEL_OPEN.labels(told["model"]).set(told["state"] != "closed")
+            MODEL_OPEN.labels(payload["model"]).set(payload["state"] != "closed")
         case SignalType.TOOL_CALL:
-            labelled(TOOL_CALLS, told["tool_id"], told["status"]).inc()
+            labelled(TOOL_CALLS, payload["tool_id"], payload["status"]).inc()
         case SignalType.RECOVERY:
-            RECOVERIES.labels(told["rung"]).inc()
-        case SignalType.CHECK if not told.get("ok", True):
-            CHECKS_FAILED.labels(signal.source, told["check"]).inc()
+            RECOVERIES.labels(payload["rung"]).inc()
+        case SignalType.CHECK if not payload.get("ok", True):
+            CHECKS_FAILED.labels(signal.source, payload["check"]).inc()
         case _:
             return
 
 
-def _count_model_call(told: Json) -> None:
+def _count_model_call(payload: Json) -> None:
     # As it is configured: an endpoint may answer by other names, and one that fails gives none.
-    model = told["asked"] or "none"
-    MODEL_CALLS.labels(model, told["prompt_id"], told["outcome"]).inc()
-    MODEL_SECONDS.labels(model).observe(told["duration_ms"] / 1000)
-    MODEL_TOKENS.labels(model).inc(told["tokens"])
-    MODEL_COST.labels(model).inc(told["cost_micros"] * _MICROS)
-    if told["refused_by"] is not None:
-        BUDGET_REFUSALS.labels(told["refused_by"]).inc()
+    model = payload["asked"] or "none"
+    MODEL_CALLS.labels(model, payload["prompt_id"], payload["outcome"]).inc()
+    MODEL_SECONDS.labels(model).observe(payload["duration_ms"] / 1000)
+    MODEL_TOKENS.labels(model).inc(payload["tokens"])
+    MODEL_COST.labels(model).inc(payload["cost_micros"] * _MICROS)
+    if payload["refused_by"] is not None:
+        BUDGET_REFUSALS.labels(payload["refused_by"]).inc()

@@ -17,7 +17,7 @@ from orchestrator.types import FlowId, Json, SessionId, TurnId, new_id
 
 
 class SignalType(StrEnum):
-    """What a signal tells about."""
+    """The kinds of facts that signals report."""
 
     PREDICTION = "prediction"
     CHECK = "check"
@@ -63,7 +63,7 @@ def drop_signal(signal: Signal) -> None:
 
 def describe(signal: Signal) -> dict[str, Json]:
     """A signal as it is kept with its turn: what the turn's own row says already is left out."""
-    told: dict[str, Json] = {
+    body: dict[str, Json] = {
         "id": signal.id,
         "source": signal.source,
         "type": signal.type.value,
@@ -71,10 +71,10 @@ def describe(signal: Signal) -> dict[str, Json]:
         "payload": dict(signal.payload),
     }
     if signal.flow is not None:
-        told["flow_id"] = signal.flow
+        body["flow_id"] = signal.flow
     if signal.prompt_version is not None:
-        told["prompt_version"] = signal.prompt_version
-    return told
+        body["prompt_version"] = signal.prompt_version
+    return body
 
 
 _turn: ContextVar[tuple[TurnId, list[dict[str, Json]]] | None] = ContextVar("signals of a turn", default=None)

@@ -161,13 +161,13 @@ def make_discreet(exporter: Any) -> Any:
             exporter.shutdown()
 
         def _hidden(self, span: ReadableSpan) -> ReadableSpan:
-            told = {name: hide(name, value) for name, value in (span.attributes or {}).items()}
+            shown = {name: hide(name, value) for name, value in (span.attributes or {}).items()}
             return ReadableSpan(
                 span.name,
                 span.context,
                 span.parent,
                 span.resource,
-                told,
+                shown,
                 span.events,
                 span.links,
                 span.kind,

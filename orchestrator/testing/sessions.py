@@ -8,7 +8,7 @@ import orjson
 
 from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.errors import InvalidInput, NotFound, SessionBusy
-from orchestrator.testing.store import MemorySession, MemoryStore, Revision
+from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
 from orchestrator.turns.plan import show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
@@ -105,16 +105,4 @@ class MemorySessions:
 
 
 def _record(session: MemorySession, state: JsonObject | None = None) -> SessionRecord:
-    return SessionRecord(
-        session_id=session.session_id,
-        tenant_id=session.tenant_id,
-        user_id=session.user_id,
-        domain=session.domain,
-        epoch=session.epoch,
-        closed=session.closed,
-        pending=session.pending,
-        created_at=session.created_at,
-        updated_at=session.updated_at,
-        if_busy=session.if_busy,
-        state=state,
-    )
+    return record_of(SessionRecord, session, state=state)

@@ -1,4 +1,4 @@
-"""What the in-memory ports share: the rows of one database, and a clock that tests may move.
+"""The store that the in-memory ports share: the rows of one database, and a clock that tests may move.
 
 Holds data and the rules on it, as the tables and their statements do; one event loop, so no locks.
 """
@@ -6,8 +6,9 @@ Holds data and the rules on it, as the tables and their statements do; one event
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
 
 from orchestrator.errors import NotFound
 from orchestrator.ports.outbox import OutboxMessage
@@ -24,8 +25,17 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, U
 _BEGINNING = Epoch(0)
 
 
+_Record = TypeVar("_Record")
+
+
+def record_of(kind: type[_Record], row: object, /, **more: Any) -> _Record:
+    """A dataclass from the attributes of a row that are named as its fields, and `more`."""
+    names = {field.name for field in fields(kind)} - more.keys()  # pyright: ignore[reportArgumentType]
+    return kind(**{name: getattr(row, name) for name in names}, **more)
+
+
 class ManualClock:
-    """A clock that stands still until it is told to go on."""
+    """A clock that stands still until a test moves it."""
 
     def __init__(self) -> None:
         self._now = datetime(2030, 1, 1, tzinfo=UTC)
@@ -82,26 +92,12 @@ class MemoryTurn:
         return self.status in FINISHED
 
     def record(self) -> TurnRecord:
-        return TurnRecord(
-            turn_id=self.turn_id,
-            session_id=self.session_id,
-            tenant_id=self.tenant_id,
-            seq=self.seq,
-            status=self.status,
-            input=self.input,
-            attempts=self.attempts,
-            epoch=self.epoch,
-            result=self.result,
-            error=self.error,
-            accepted_at=self.accepted_at,
-            started_at=self.started_at,
-            finished_at=self.finished_at,
-        )
+        return record_of(TurnRecord, self)
 
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """What one epoch changed."""
+    """The change of one epoch."""
 
     diff: JsonObject
     snapshot: JsonObject | None
@@ -151,7 +147,7 @@ class MemorySession:
         return (other for other in self.turns if other.merged_into == turn.turn_id and not other.finished)
 
     def may_run(self, turn: MemoryTurn) -> bool:
-        """Whether the turn's predecessor in `sequence` has ended (or it has none)."""
+        """Check that the turn's predecessor in `sequence` has ended (or it has none)."""
         if turn.client_sequence is None or turn.client_sequence == 1:
             return True
         return any(
@@ -167,7 +163,7 @@ class MemorySession:
 
 @dataclass
 class MemoryStore:
-    """One database. `clock` tells the time that leases and deadlines are measured by."""
+    """One database. `clock` gives the time that leases and deadlines are measured by."""
 
     clock: Callable[[], datetime] = field(default_factory=ManualClock)
     sessions: dict[SessionId, MemorySession] = field(default_factory=dict[SessionId, MemorySession])

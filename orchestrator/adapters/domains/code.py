@@ -49,7 +49,7 @@ def import_reader(folder: Path, problems: Problems) -> Reader | None:
 
 
 def import_internal_flows(folder: Path, problems: Problems) -> dict[str, Any]:
-    """What internal_flows.py defines itself; empty when there is none."""
+    """Import what internal_flows.py defines itself; empty when there is none."""
     module = _import(folder, "internal_flows", problems)
     if module is None:
         return {}

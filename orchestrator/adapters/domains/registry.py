@@ -38,5 +38,5 @@ class DomainRegistry:
         return sorted(self._places)
 
     def place(self, name: str) -> str:
-        """What `load_domain` takes for a name: the name itself or a folder. Raises InvalidInput."""
+        """Translate a name into what `load_domain` takes: the name itself or a folder. Raises InvalidInput."""
         return self._places[self.resolve(name)]

@@ -110,7 +110,7 @@ class ModelPool:
 
     @property
     def configured(self) -> bool:
-        """Whether there is any endpoint."""
+        """True when there is any endpoint."""
         return bool(self._endpoints)
 
     @property

@@ -17,7 +17,7 @@ from orchestrator.ports.memory.documents import Embedded
 WITHIN_S = 20.0
 RETRIES = 2
 MOST_DIMENSIONS = 16_000
-"""What pgvector can keep."""
+"""The most that pgvector can keep."""
 
 
 class OpenAIEmbedder:

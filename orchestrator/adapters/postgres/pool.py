@@ -35,7 +35,7 @@ _KEEPALIVE = {
     "tcp_user_timeout": 10_000,
 }
 LIMITS = {"statement_timeout": "15s", "lock_timeout": "10s", "idle_in_transaction_session_timeout": "60s"}
-"""What no statement of a process may take."""
+"""Bounds of every statement of a process."""
 _LIMITS = " ".join(f"-c {name}={value}" for name, value in LIMITS.items())
 _NAME_TENANT: LiteralString = "SELECT set_config('parley.tenant', %(tenant)s, true)"
 _PLANS = (
@@ -47,7 +47,7 @@ the plan that is right for any size is made the only one."""
 
 
 def connection_options(application: str) -> dict[str, Any]:
-    """What every connection of ours to the server itself is opened with, beside the address."""
+    """Give the options that every connection to the server itself is opened with."""
     return {**_KEEPALIVE, "options": _LIMITS, "application_name": application}
 
 

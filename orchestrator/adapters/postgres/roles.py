@@ -122,7 +122,7 @@ def _set_login(connection: psycopg.Connection[Any], user: str, password: str, ro
 
 
 def _passes_by(connection: psycopg.Connection[Any], user: str) -> bool:
-    """Whether policies do not bind a user: an administrator, or an owner of tables."""
+    """Look whether policies do not bind a user: an administrator, or an owner of tables."""
     found = connection.execute(
         "SELECT FROM pg_roles WHERE rolname = %s AND (rolsuper OR rolbypassrls OR EXISTS ("
         "SELECT FROM pg_class WHERE relrowsecurity AND pg_has_role(pg_roles.oid, relowner, 'MEMBER')))",

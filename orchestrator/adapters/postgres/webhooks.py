@@ -210,7 +210,7 @@ class PostgresWebhookFeeds:
         ]
 
     async def events(self, feed: HeldFeed, *, after: int, limit: int) -> list[Event]:
-        """What is to be delivered next: events with numbers above `after`, in order."""
+        """List what is to be delivered next: events with numbers above `after`, in order."""
         query = (
             select(events)
             .where(events.c.session_id == feed.session_id, events.c.number > after)

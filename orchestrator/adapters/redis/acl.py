@@ -1,4 +1,4 @@
-"""What each kind of process may do in Redis: rules for its access control list (RT-22).
+"""Rights of each kind of process in Redis: rules for its access control list (RT-22).
 
 One user per kind, in words of Redis 7. None of them can configure, dump, flush or watch the server.
 """
@@ -18,7 +18,7 @@ _EVERYTHING: Final = (
     *("-@all", "+@read", "+@write", "+@connection", "+@transaction", "+@pubsub", "+@blocking", "-@dangerous"),
     *("+eval", "+evalsha", "+script|load", "+script|exists", "+select", "+time", "+info"),
 )
-"""What ports and Celery's workers use; which keys it is used on is the other half."""
+"""For ports and Celery's workers; which keys it is used on is the other half."""
 _LISTENING: Final = ("+subscribe", "+psubscribe", "+unsubscribe", "+punsubscribe")
 _DECLARING: Final = ("+multi", "+exec", "+discard", "+sadd", "+srem", "+smembers", "+scard", "+sismember")
 """Celery writes down which queue hangs on which exchange."""
@@ -62,7 +62,7 @@ class RedisUser:
     commands: tuple[str, ...] = _EVERYTHING
 
     def rules(self) -> tuple[str, ...]:
-        """What `ACL SETUSER` takes after name and password."""
+        """List what `ACL SETUSER` takes after name and password."""
         return (
             *("resetkeys", "resetchannels"),
             *(key if key.startswith("%") else f"~{key}" for key in self.keys),

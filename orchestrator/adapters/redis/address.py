@@ -30,7 +30,7 @@ class Watched:
 
 
 def read_watched(url: str) -> Watched | None:
-    """What an address says about sentinels; None for the address of a server."""
+    """Read what an address says about sentinels; None for the address of a server."""
     parts = urlsplit(url)
     if parts.scheme != SCHEME:
         return None
@@ -63,6 +63,6 @@ def for_celery(url: str) -> str:
 
 
 def sentinel_options(url: str) -> JsonObject:
-    """What Celery has to be told beside the address."""
+    """The options that Celery needs beside the address."""
     watched = read_watched(url)
     return {} if watched is None else {"master_name": watched.master}

@@ -73,7 +73,7 @@ class RedisEvents:
             await self._redis.execute_command("PING")
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
-        """Tell the listeners in one message."""
+        """Reach the listeners with one message."""
         try:
             await self._publish(session_id, events)
         except (RedisError, OSError) as error:
@@ -203,7 +203,7 @@ class RedisEvents:
         if channel is None:
             return
         if message["type"] == "subscribe":
-            if channel.interrupted:  # what was told in between is lost
+            if channel.interrupted:  # what was published in between is lost
                 channel.interrupted = False
                 for subscription in channel.listeners:
                     subscription.drop()

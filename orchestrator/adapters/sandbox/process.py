@@ -35,7 +35,7 @@ _CATEGORIES = frozenset(category.value for category in StopCategory)
 
 
 class Layer(StrEnum):
-    """What holds the code back, besides limits, closed builtins and time."""
+    """The barriers around the code, besides limits, closed builtins and time."""
 
     NETWORK = "network"
     """A network namespace without interfaces, where the system lets one be made."""

@@ -135,13 +135,13 @@ def filter_system_calls(libc: Any) -> bool:
 
 def watch_events() -> None:
     """End the process at the first event of the interpreter that reaches outside. Cannot be undone."""
-    end, tell = os._exit, answer
+    end, reply = os._exit, answer
 
     def watch(event: str, arguments: tuple[object, ...], harmless: frozenset[str] = HARMLESS_EVENTS) -> None:
         # Errors look at frames and namedtuple sets defaults; nobody has to exchange code.
         reflects = event in {"object.__getattr__", "object.__setattr__"} and arguments[1] != "__code__"
         if event not in harmless and not reflects:
-            tell({"stopped": "forbidden", "message": f"The code tried to use {event}."})
+            reply({"stopped": "forbidden", "message": f"The code tried to use {event}."})
             end(0)
 
     sys.addaudithook(watch)

@@ -154,7 +154,7 @@ def _unusable(tool: ToolSpec) -> ToolFailure:
 
 
 def _translate(tool: ToolSpec, error: httpx2.HTTPError | AnswerTooLong) -> ToolFailure:
-    """What the library raised; only what happened before anything was sent is decided."""
+    """Translate what the library raised; only what happened before anything was sent is decided."""
     match error:
         case AddressRefused():
             return _failure(tool, FailureCategory.AUTH_ERROR, undecided=False)

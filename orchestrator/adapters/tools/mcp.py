@@ -62,7 +62,7 @@ class McpTools:
             _log.warning("An MCP server refused a call.", tool=tool.tool_id, code=error.code)
             raise _translate(tool, error) from error
         if result.is_error:
-            raise _told_failure(tool, read_result(result))
+            raise _reported_failure(tool, read_result(result))
         return read_result(result)
 
     async def close(self) -> None:
@@ -155,9 +155,9 @@ def _translate(tool: ToolSpec, error: MCPError) -> ToolFailure:
     return ToolFailure(FailureCategory.SERVER_ERROR, f"{tool.name} did not work.", undecided=True)
 
 
-def _told_failure(tool: ToolSpec, told: Json) -> ToolFailure:
-    """A failure that the tool itself reports: a known category is taken over, its words are told to nobody."""
-    category = told.get("category") if is_object(told) else None
+def _reported_failure(tool: ToolSpec, report: Json) -> ToolFailure:
+    """A failure that the tool itself reports: a known category is taken over, its words are shown to nobody."""
+    category = report.get("category") if is_object(report) else None
     known = isinstance(category, str) and category in set(FailureCategory)
     _log.warning("An MCP tool reports a failure.", tool=tool.tool_id, category=category if known else None)
     if known:

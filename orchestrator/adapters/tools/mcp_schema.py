@@ -1,4 +1,4 @@
-"""Whether what the manifest says of a tool's inputs fits what its MCP server says, and its answer as JSON."""
+"""Compares a tool's inputs in the manifest with those of its MCP server, and reads its answer as JSON."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ MOST_UNANSWERED = 3
 MOST_PAGES = 100
 
 SESSION_UNKNOWN = "Session terminated"
-"""What the library says when a server over HTTP has forgotten the session, and so did nothing."""
+"""The library's message when a server over HTTP has forgotten the session, and so did nothing."""
 
 OpenTransport = Callable[[Callable[[], None]], Transport]
 """Connects, or starts the server's process; calls back when the connection has ended."""
@@ -57,7 +57,7 @@ class McpServer:
         self._failed_at: float | None = None
 
     async def tools(self) -> Mapping[str, Tool]:
-        """What the server says it has. Raises Unavailable when there is no session to be had."""
+        """List the tools that the server has. Raises Unavailable when there is no session to be had."""
         session = await self._ready_session()
         return session.ready.result()[1]
 

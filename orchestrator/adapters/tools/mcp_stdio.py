@@ -103,11 +103,11 @@ async def _write(
                 process.stdin.write(line)
                 await process.stdin.drain()
             except ConnectionError:
-                return  # it has ended; the reader tells the session
+                return  # it has ended; the reader ends the session
 
 
 class _Edges(NamedTuple):
-    """What is kept of a line that is too long."""
+    """The parts that are kept of a line that is too long."""
 
     head: bytes
     tail: bytes

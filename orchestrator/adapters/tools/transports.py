@@ -47,7 +47,7 @@ class Transports:
 
 
 def _open_mcp(domain: Domain, environment: Mapping[str, str] | None) -> McpTools | None:
-    """What speaks MCP; its library takes a quarter of a process's start, so only for domains that use it."""
+    """Open what speaks MCP; its library takes a quarter of a process's start, so only for domains that use it."""
     if all(tool.implementation is not Implementation.MCP for tool in domain.tools.values()):
         return None
     from orchestrator.adapters.tools.mcp import McpTools  # noqa: PLC0415

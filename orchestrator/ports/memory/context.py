@@ -13,7 +13,7 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, TenantId, Tu
 GATHER_CONTEXT: Final = "gather_context"
 """The Internal flow that looks."""
 HAND_OVER_CONTEXT: Final = "hand_over_context"
-"""The one that tells the session's lane what was found, when a flow still waits for it."""
+"""The one that brings the session's lane what was found, when a flow still waits for it."""
 CONTEXT_READY: Final = "context_ready"
 """The action of the system turn that it brings."""
 

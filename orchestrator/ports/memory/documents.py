@@ -157,7 +157,7 @@ class Embedder(Protocol):
 
 
 class ContextSearch(Protocol):
-    """What flows, skills and Internal flows ask of business context."""
+    """The search of business context for flows, skills and Internal flows."""
 
     async def search(self, owned: Owned, question: str, *, limit: int = PASSAGES) -> list[Passage]:
         """The passages that answer a question best, best first; empty when nothing fits.

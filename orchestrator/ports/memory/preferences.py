@@ -14,7 +14,7 @@ LONGEST_TEXT: Final = 500
 
 
 class PreferenceKind(StrEnum):
-    """What shape a preference has."""
+    """The shape of a preference."""
 
     RULE = "rule"
     """A value for a slot; `key` is ``dact.slot``, or ``*.slot`` for all flows with a slot of that name."""

@@ -16,7 +16,7 @@ NO_EPOCH: Final = Epoch(0)
 
 
 class EntryKind(StrEnum):
-    """What a snippet is (RT-13)."""
+    """The kinds of snippets (RT-13)."""
 
     FINDING = "finding"
     SUMMARY = "summary"

@@ -1,4 +1,4 @@
-"""What turns have left behind, for people who look: frames with their rows, and the journal of calls."""
+"""Reads what turns have left behind, for people: frames with their rows, and the journal of calls."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Archive(Protocol):
         ...
 
     async def signals(self, tenant_id: TenantId, turn_id: TurnId) -> list[JsonObject]:
-        """What a finished turn signalled (CO-6), in order; each has `source` and `type`.
+        """List what a finished turn signalled (CO-6), in order; each has `source` and `type`.
 
         Empty before the turn has ended. Raises NotFound for a turn that this tenant does not have.
         """

@@ -14,5 +14,5 @@ class Effects(Protocol):
     async def list(
         self, tenant_id: TenantId, session_id: SessionId, *, limit: int = 200
     ) -> list[LedgerEntry]:
-        """What tools did for a session, oldest first. Raises NotFound for a session that is not there."""
+        """List what tools did for a session, oldest first. Raises NotFound for a session that is not there."""
         ...

@@ -1,4 +1,4 @@
-"""Live events: told to whoever listens now; the durable log is read from the store (RT-15)."""
+"""Live events: published to whoever listens now; the durable log is read from the store (RT-15)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class LiveEvents(Protocol):
     """
 
     async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
-        """Tell the listeners, in one round trip; no events at all make them look at the log.
+        """Reach the listeners in one round trip; no events at all make them look at the log.
 
         Tokens of one call belong to one turn and follow each other. Never raises for a store that is down:
         listeners catch up from the log.
@@ -40,7 +40,7 @@ class LiveEvents(Protocol):
 
 
 class EventLog(Protocol):
-    """What happened in sessions, numbered without a hole from 1 on. Every method raises Unavailable."""
+    """The log of what happened in sessions, numbered without a hole from 1 on. Every method raises Unavailable."""
 
     async def read(
         self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500

@@ -9,7 +9,7 @@ from orchestrator.types import SessionId, TenantId, TurnId
 
 
 class FeedbackStore(Protocol):
-    """What people think of turns. Every method raises Unavailable."""
+    """Keeps what people think of turns. Every method raises Unavailable."""
 
     async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
         """Keep what somebody thinks of a turn; the same author's later word replaces the earlier one.

@@ -106,11 +106,11 @@ class MemoryDocuments:
         near = sorted(
             (one for one in found if one.vector is not None), key=lambda one: -_dot(vector, one.vector or ())
         )
-        told = sorted(
+        sharing = sorted(
             (one for one in found if asked & set(one.terms)), key=lambda one: -len(asked & set(one.terms))
         )
         half = (limit + 1) // 2
-        chosen = {(one.document_id, one.position): one for one in [*near[:half], *told[:half]]}
+        chosen = {(one.document_id, one.position): one for one in [*near[:half], *sharing[:half]]}
         return list(chosen.values())
 
     def _of(self, owned: Owned) -> builtins.list[_Kept]:

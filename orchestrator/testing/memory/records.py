@@ -54,5 +54,5 @@ def _equal(left: Json, right: Json) -> bool:
 
 
 def _copy(document: JsonObject) -> JsonObject:
-    """What a store would give back: equal, and nobody else's."""
+    """Copy as a store would give it back: equal, and nobody else's."""
     return orjson.loads(orjson.dumps(document))

@@ -1,4 +1,4 @@
-"""What a scripted model answers to which request: records, and their form in YAML.
+"""The script of a model, its answer to each request: records, and their form in YAML.
 
 Knows no HTTP. A rule's replies are given in order, the last one again and again.
 """
@@ -50,7 +50,7 @@ class Request:
 
     @property
     def data(self) -> JsonObject:
-        """What Parley's prompts carry as data: the first user message, when it is a JSON object."""
+        """Read the data that Parley's prompts carry: the first user message, when it is a JSON object."""
         try:
             data = orjson.loads(self.user_messages[0])
         except (IndexError, orjson.JSONDecodeError):
@@ -59,7 +59,7 @@ class Request:
 
     @property
     def said(self) -> str:
-        """What the user said last: the data's `utterance`, else the last user message."""
+        """Read what the user said last: the data's `utterance`, else the last user message."""
         utterance = self.data.get("utterance")
         return utterance if isinstance(utterance, str) else "".join(self.user_messages[-1:])
 

@@ -30,7 +30,7 @@ Client: TypeAlias = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What the application needs from its server."""
+    """The part of the server that the application needs."""
 
     reply_to: Callable[[Request], Said]
     script: Callable[[], Script]

@@ -78,7 +78,7 @@ def decide_approval(
 
 
 def keep_approvals(store: MemoryStore, tenant_id: TenantId, commit: TurnCommit) -> None:
-    """What a commit says about approvals: those asked for, and what became of others."""
+    """Keep what a commit says about approvals: those asked for, and what became of others."""
     now = store.clock()
     for record in commit.approvals:
         store.approvals.setdefault(record.approval_id, (tenant_id, replace(record, created_at=now)))

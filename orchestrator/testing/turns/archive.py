@@ -1,4 +1,4 @@
-"""What turns have left behind, in memory."""
+"""Reads what turns have left behind, in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session and its domain hold beyond the working state, on PostgreSQL, for `gather_context`."""
+"""Reads what a session and its domain hold beyond the working state, on PostgreSQL, for `gather_context`."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ class PostgresDocuments:
         await connection.execute(statement, rows)
 
     async def _look_for_vectors(self, connection: AsyncConnection) -> bool:
-        """Whether chunks are kept as vectors; looked up once."""
+        """Look, once, whether chunks are kept as vectors."""
         known = self._has_vectors
         if known is None:
             query = text(

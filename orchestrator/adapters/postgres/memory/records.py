@@ -54,7 +54,7 @@ class PostgresRecords:
 
 
 class PostgresCollections:
-    """What the services of a domain keep, over all tenants. Every method raises Unavailable."""
+    """Collections of a domain's services, over all tenants. Every method raises Unavailable."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

@@ -1,4 +1,4 @@
-"""What turns have left behind, on PostgreSQL. Writing it is the lane's business."""
+"""Reads what turns have left behind, on PostgreSQL. Writing it is the lane's business."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The inbox on PostgreSQL: one merged statement accepts a turn; what is rare takes a transaction.
 
-Knows nothing of wake-ups: who submits tells the workers after this has returned.
+Knows nothing of wake-ups: who submits wakes the workers after this has returned.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class PostgresInbox:
         raise violation
 
     async def _submit_slowly(self, submission: Submission, turn_id: TurnId) -> Receipt:
-        """What the merged statement did not take: the reason as an error, or a rule beyond enqueue."""
+        """Treat what the merged statement did not take: raise the reason, or follow a rule beyond enqueue."""
         async with self._database.transaction() as connection:
             lane = await lock_lane(connection, submission.session_id, submission.tenant_id)
             if lane is not None:
