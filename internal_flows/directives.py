@@ -28,7 +28,7 @@ class Stage(StrEnum):
 
 
 class NotGiven(StrEnum):
-    """Tells an override that is absent from one that is null."""
+    """Distinguish an override that is absent from one that is null."""
 
     NOT_GIVEN = "not given"
 

@@ -31,8 +31,8 @@ from orchestrator.types import JsonObject, SessionId, TurnId
 from workers.flower_events import FlowerEvents
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
+from workers.internal.canvas import Canvas
 from workers.internal.catalogue import MakeCatalogue
-from workers.internal.dispatch import Messages
 from workers.internal.executor import RunExecutor
 from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
@@ -57,7 +57,7 @@ class InternalWork:
     `carries_out`: whether it does so itself when no message can be sent.
     """
 
-    messages: Messages
+    canvas: Canvas
     make_catalogue: MakeCatalogue
     carries_out: bool
 
@@ -193,7 +193,7 @@ class WorkerProcess:
             catalogue,
             ports.runs,
             PostgresRunWork(ports.database, lane.worker, lease_ttl_s=settings.lease_ttl_s),
-            internal.messages,
+            internal.canvas,
             local=internal.carries_out,
             max_attempts=settings.max_attempts,
             backpressure=backpressure,

@@ -20,10 +20,10 @@ from orchestrator.turns.event import Event
 from orchestrator.turns.webhook import (
     ATTEMPT_HEADER,
     EVENT_TYPE_HEADER,
-    Arrived,
-    Failed,
+    Delivered,
+    DeliveryFailed,
+    DeliveryResult,
     HeldFeed,
-    Outcome,
     check_url,
     delivery_body,
     event_id,
@@ -43,7 +43,7 @@ _log = get_logger(__name__)
 
 
 class Posts(Protocol):
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome: ...
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryResult: ...
 
 
 class WebhookSender:
@@ -111,7 +111,7 @@ class WebhookSender:
                 if not feed.webhook.wants(event):
                     continue
                 outcome = await self._post(feed, event, attempts + 1)
-                if isinstance(outcome, Failed):
+                if isinstance(outcome, DeliveryFailed):
                     await self._fail(feed, outcome, attempts + 1)
                     return
                 attempts = 0
@@ -123,7 +123,7 @@ class WebhookSender:
                 break
         await self._feeds.finish(feed)
 
-    async def _post(self, feed: HeldFeed, event: Event, attempt: int) -> Arrived | Failed:
+    async def _post(self, feed: HeldFeed, event: Event, attempt: int) -> Delivered | DeliveryFailed:
         body = delivery_body(feed.webhook.tenant_id, event)
         headers = {
             "Content-Type": "application/json",
@@ -132,10 +132,10 @@ class WebhookSender:
             ATTEMPT_HEADER: str(attempt),
         }
         outcome = await self._posts.post(feed.webhook.url, headers, body)
-        WEBHOOK_POSTS.labels("arrived" if isinstance(outcome, Arrived) else "failed").inc()
+        WEBHOOK_POSTS.labels("arrived" if isinstance(outcome, Delivered) else "failed").inc()
         return outcome
 
-    async def _fail(self, feed: HeldFeed, failure: Failed, attempts: int) -> None:
+    async def _fail(self, feed: HeldFeed, failure: DeliveryFailed, attempts: int) -> None:
         give_up_s = 0.0 if failure.final else self._give_up_s
         over = await self._feeds.failed(feed, failure.why, again_s=retry_after(attempts), give_up_s=give_up_s)
         if over:

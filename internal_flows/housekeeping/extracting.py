@@ -13,9 +13,9 @@ _FRAMES = {"user": "User: ", "agent": "Assistant: "}
 
 
 def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> str:
-    """The earlier summary and the most telling new sentences, in order; the oldest go when it is long.
+    """The earlier summary and the most relevant new sentences, in order; the oldest go when it is long.
 
-    A sentence tells as much as its words occur in the conversation, for each of its words; the users' own
+    A sentence counts as much as its words occur in the conversation, for each of its words; the users' own
     count double.
     """
     sentences = [
@@ -28,10 +28,10 @@ def summarize(earlier: str, lines: list[JsonObject], kept: int, length: int) -> 
     ranked = sorted(range(len(sentences)), key=lambda place: (-_weight(*sentences[place], counts), place))
     chosen = [sentences[place] for place in sorted(ranked[:kept])]
     new = [f"{_FRAMES.get(role, '')}{sentence}" for role, sentence in dict.fromkeys(chosen)]
-    told = [*earlier.splitlines(), *new]
-    while len(told) > 1 and sum(len(line) + 1 for line in told) > length:
-        told.pop(0)
-    return "\n".join(told)[:length]
+    kept_lines = [*earlier.splitlines(), *new]
+    while len(kept_lines) > 1 and sum(len(line) + 1 for line in kept_lines) > length:
+        kept_lines.pop(0)
+    return "\n".join(kept_lines)[:length]
 
 
 def _words(sentence: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""`gather_context` and `hand_over_context`: what a flow that cannot go on may be told from elsewhere (PX-16).
+"""`gather_context` and `hand_over_context`: find elsewhere what a flow needs that cannot go on (PX-16).
 
 Each source is one item, so that they are looked through side by side; what none of them knows is not made up.
 """
@@ -35,7 +35,7 @@ from orchestrator.types import FlowId, Json, JsonObject, SessionId, TurnId, User
 
 MOST_FINDINGS = 8
 LONGEST_TEXT = 500
-LOOKED_AT: Final = 200
+NEWEST: Final = 200
 """Turns, rows or tasks of one source."""
 PRIVATE = "private"
 
@@ -63,7 +63,7 @@ _COMMON = frozenset(
     ]
 )
 
-Look = Callable[[RunContext, "Question"], Awaitable[list[Finding]]]
+Search = Callable[[RunContext, "Question"], Awaitable[list[Finding]]]
 
 
 class Question(BaseModel):
@@ -80,9 +80,9 @@ class Question(BaseModel):
 
     def words(self) -> frozenset[str]:
         """The words that a text has to be about."""
-        told = [self.question, *self.slots, *self.slots.values()]
-        told += [value for value in self.known.values() if isinstance(value, str)]
-        return find_words(" ".join(told).replace("_", " "))
+        texts = [self.question, *self.slots, *self.slots.values()]
+        texts += [value for value in self.known.values() if isinstance(value, str)]
+        return find_words(" ".join(texts).replace("_", " "))
 
 
 class GatherContext(InternalFlow):
@@ -169,54 +169,54 @@ def _note(run: RunContext, place: int, finding: Finding) -> Entry:
 # The sources.
 
 
-async def _look_at_notes(run: RunContext, question: Question) -> list[Finding]:
+async def _search_notes(run: RunContext, question: Question) -> list[Finding]:
     entries = await run.tools["scratchpad"].read(run.tenant_id, run.session_id, touch=False)
-    told = [entry for entry in entries if entry.text and entry.kind is not EntryKind.PROPOSAL]
+    noted = [entry for entry in entries if entry.text and entry.kind is not EntryKind.PROPOSAL]
     return [
         Finding("scratchpad", entry.text or "", _pick(entry.data, question), score, entry.labels)
-        for entry in told
+        for entry in noted
         if (score := _fit(entry.text or "", question)) > 0 or _pick(entry.data, question)
     ]
 
 
-async def _look_at_tasks(run: RunContext, question: Question) -> list[Finding]:
+async def _search_tasks(run: RunContext, question: Question) -> list[Finding]:
     """A value that the same slot had in a task before; the newest one counts most."""
-    tasks = await run.tools["sources"].tasks(run.tenant_id, run.session_id, limit=LOOKED_AT)
+    tasks = await run.tools["sources"].tasks(run.tenant_id, run.session_id, limit=NEWEST)
     found: list[Finding] = []
     for age, task in enumerate(tasks):
         values = _pick({**task["slots"], **task["outputs"]}, question)
         if values:
-            told = ", ".join(f"{_plain(name)}: {value}" for name, value in values.items())
-            found.append(Finding("tasks", f"{_plain(task['dact'])}: {told}", values, 3.0 - age / LOOKED_AT))
+            known = ", ".join(f"{_plain(name)}: {value}" for name, value in values.items())
+            found.append(Finding("tasks", f"{_plain(task['dact'])}: {known}", values, 3.0 - age / NEWEST))
     return found
 
 
-async def _look_at_turns(run: RunContext, question: Question) -> list[Finding]:
-    lines = await run.tools["sources"].turns(run.tenant_id, run.session_id, limit=LOOKED_AT)
+async def _search_turns(run: RunContext, question: Question) -> list[Finding]:
+    lines = await run.tools["sources"].turns(run.tenant_id, run.session_id, limit=NEWEST)
     return [
-        Finding("turns", f"The user said: {line[:LONGEST_TEXT]}", {}, score - age / LOOKED_AT / 10)
+        Finding("turns", f"The user said: {line[:LONGEST_TEXT]}", {}, score - age / NEWEST / 10)
         for age, line in enumerate(lines)
         if (score := _fit(line, question)) > 0
     ]
 
 
-async def _look_at_rows(run: RunContext, question: Question) -> list[Finding]:
+async def _search_rows(run: RunContext, question: Question) -> list[Finding]:
     """Rows that the session has seen, and those of the collections that the domain has opened for this.
 
     A value is taken when all the rows that fit agree on it.
     """
     context = run.tools["sources"]
-    shown = await context.frames(run.tenant_id, run.session_id, limit=LOOKED_AT)
-    found = _from_rows(shown, question, (PRIVATE,))
+    displayed = await context.frames(run.tenant_id, run.session_id, limit=NEWEST)
+    found = _from_rows(displayed, question, (PRIVATE,))
     collections: Mapping[str, Any] = run.config.get("collections", {})
     for name, labels in collections.items():
-        rows = await context.rows(run.tenant_id, question.domain, name, limit=LOOKED_AT)
+        rows = await context.rows(run.tenant_id, question.domain, name, limit=NEWEST)
         own = [row for row in rows if row.get("user_id") in {None, question.user_id}]
         found += _from_rows(own, question, tuple(labels))
     return found
 
 
-async def _look_at_memory(run: RunContext, question: Question) -> list[Finding]:
+async def _search_memory(run: RunContext, question: Question) -> list[Finding]:
     asked = ContextQuestion(
         tenant_id=run.tenant_id,
         session_id=run.session_id or SessionId(""),
@@ -232,17 +232,17 @@ async def _look_at_memory(run: RunContext, question: Question) -> list[Finding]:
     return await run.tools["memory"].search(run.tenant_id, asked.user_id, asked, limit=MOST_FINDINGS)
 
 
-_SOURCES: Final[Mapping[str, Look]] = {
-    "scratchpad": _look_at_notes,
-    "tasks": _look_at_tasks,
-    "turns": _look_at_turns,
-    "rows": _look_at_rows,
-    "memory": _look_at_memory,
+_SOURCES: Final[Mapping[str, Search]] = {
+    "scratchpad": _search_notes,
+    "tasks": _search_tasks,
+    "turns": _search_turns,
+    "rows": _search_rows,
+    "memory": _search_memory,
 }
 
 
 def _from_rows(rows: list[JsonObject], question: Question, labels: tuple[str, ...]) -> list[Finding]:
-    fitting = [(row, score) for row in rows if (score := _fit(_tell(row), question)) > 0]
+    fitting = [(row, score) for row in rows if (score := _fit(_describe(row), question)) > 0]
     fitting.sort(key=lambda pair: -pair[1])
     top = [row for row, score in fitting if score == fitting[0][1]]
     agreed = (
@@ -255,7 +255,7 @@ def _from_rows(rows: list[JsonObject], question: Question, labels: tuple[str, ..
         else {}
     )
     return [
-        Finding("rows", _tell(row)[:LONGEST_TEXT], agreed if row in top else {}, score, labels)
+        Finding("rows", _describe(row)[:LONGEST_TEXT], agreed if row in top else {}, score, labels)
         for row, score in fitting[:MOST_FINDINGS]
     ]
 
@@ -272,7 +272,7 @@ def _fit(text: str, question: Question) -> float:
     return float(len(question.words() & find_words(text.replace("_", " "))))
 
 
-def _tell(row: JsonObject) -> str:
+def _describe(row: JsonObject) -> str:
     return ", ".join(
         f"{_plain(name)}: {value}" for name, value in row.items() if isinstance(value, str | int | float)
     )

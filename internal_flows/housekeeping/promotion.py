@@ -78,7 +78,7 @@ def find_cause(entry: Entry, said: Sequence[str], known: float, bars: Bars) -> C
 
     Args:
         entry: from `select`.
-        said: what users said in the session; without a model it tells what is salient.
+        said: what users said in the session; without a model it decides what is salient.
         known: how much of it is known already, from 0 to 1: the rest is its surprise.
         bars: what it has to reach.
     """

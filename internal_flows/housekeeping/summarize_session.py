@@ -125,8 +125,8 @@ class SummarizeSession(InternalFlow):
         await run.tools["scratchpad"].put(
             run.tenant_id, run.session_id, notes, operation=f"{run.run_id}:notes"
         )
-        told = {name: result[name] for name in ("by", "problem") if result.get(name)}
-        return {"turn_id": turn_id, "through_turn": item["through_turn"], **told}
+        further = {name: result[name] for name in ("by", "problem") if result.get(name)}
+        return {"turn_id": turn_id, "through_turn": item["through_turn"], **further}
 
 
 def make_notes(item: JsonObject, result: JsonObject, at: float, run_id: str) -> tuple[Entry, ...]:

@@ -60,8 +60,8 @@ def _is_done_with(entry: Entry) -> bool:
 
 def _content(entry: Entry) -> tuple[Json, ...]:
     data = {name: value for name, value in data_of(entry).items() if name != TIMES}
-    shown = repr(data or None) if isinstance(entry.data, dict) else repr(entry.data)
-    return entry.kind, " ".join((entry.text or "").split()).casefold(), shown
+    content = repr(data or None) if isinstance(entry.data, dict) else repr(entry.data)
+    return entry.kind, " ".join((entry.text or "").split()).casefold(), content
 
 
 def _merge(kept: Entry, other: Entry) -> Entry:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 
@@ -10,11 +9,8 @@ from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.ports.memory.context import GATHER_CONTEXT, ContextQuestion, Finding, Findings
 from orchestrator.ports.runs.records import NewRun, Started
-from orchestrator.ports.runs.status import ENDED, OnFailure, RunStatus, Urgency
+from orchestrator.ports.runs.status import OnFailure, RunStatus, Urgency
 from orchestrator.types import JsonObject, TenantId
-
-LOOK_EVERY_S = 0.02
-LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class RunsContextGathering:
@@ -39,14 +35,9 @@ class RunsContextGathering:
         return started.runs[GATHER_CONTEXT]
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        now = asyncio.get_running_loop().time
-        ends_at, pause = now() + timeout_s, LOOK_EVERY_S
-        while (record := await self._runs.get(tenant_id, run_id)).status not in ENDED:
-            left = ends_at - now()
-            if left <= 0:
-                return None
-            await asyncio.sleep(min(pause, left))
-            pause = min(pause * 1.5, LOOK_AT_MOST_EVERY_S)
+        record = await self._runs.wait(tenant_id, run_id, timeout_s)
+        if record is None:
+            return None
         if record.status is not RunStatus.DONE or not is_object(record.closing):
             return Findings()
         return Findings(tuple(Finding.from_json(body) for body in record.closing["found"]))

@@ -13,7 +13,7 @@ from http import HTTPStatus
 import httpx2
 
 from orchestrator.adapters.tools.guarded import AddressGuard, AddressRefused, GuardedTransport, LookUp
-from orchestrator.turns.webhook import Arrived, Failed, Outcome
+from orchestrator.turns.webhook import Delivered, DeliveryFailed, DeliveryResult
 
 MAX_ANSWER_BYTES = 64 * 1024
 
@@ -34,22 +34,22 @@ class WebhookPosts:
             headers={"User-Agent": "Parley", "Accept-Encoding": "identity"},
         )
 
-    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> Outcome:
+    async def post(self, url: str, headers: Mapping[str, str], body: bytes) -> DeliveryResult:
         """Post once; whatever happens is an outcome."""
         try:
             async with asyncio.timeout(self._timeout_s):
                 answer = await self._client.post(url, headers=dict(headers), content=body)
         except TimeoutError:
-            return Failed(f"no answer within {self._timeout_s:g} s")
+            return DeliveryFailed(f"no answer within {self._timeout_s:g} s")
         except AddressRefused:
-            return Failed("the address is private, and not one that webhooks may reach")
+            return DeliveryFailed("the address is private, and not one that webhooks may reach")
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            return Failed(f"{type(error).__name__}: {error}"[:300])
+            return DeliveryFailed(f"{type(error).__name__}: {error}"[:300])
         if answer.is_success:
-            return Arrived()
+            return Delivered()
         if answer.has_redirect_location:
-            return Failed(f"answered {answer.status_code}: redirects are not followed")
-        return Failed(f"answered {answer.status_code}", final=answer.status_code == HTTPStatus.GONE)
+            return DeliveryFailed(f"answered {answer.status_code}: redirects are not followed")
+        return DeliveryFailed(f"answered {answer.status_code}", final=answer.status_code == HTTPStatus.GONE)
 
     async def aclose(self) -> None:
         """Close all connections."""

@@ -76,19 +76,19 @@ class HeldFeed:
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
+class Delivered:
     """The receiver said that it has the event."""
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class DeliveryFailed:
     """It did not, or did not say so. `final`: it said that it wants nothing more."""
 
     why: str
     final: bool = False
 
 
-Outcome: TypeAlias = Arrived | Failed
+DeliveryResult: TypeAlias = Delivered | DeliveryFailed
 """How one attempt to deliver ended."""
 
 

@@ -17,7 +17,7 @@ from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, RUN_ITEMS
 
 
 class Canvas:
-    """Implements `dispatch.Messages`; what it sends, `workers.tasks` receives."""
+    """What it sends, `workers.tasks` receives."""
 
     def __init__(self, app: Celery) -> None:
         self._app: Any = app

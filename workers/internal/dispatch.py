@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Protocol
 
 from orchestrator.errors import ParleyError, Unavailable
 from orchestrator.ports.runs.records import Hint
 from orchestrator.ports.runs.status import Urgency
 from orchestrator.telemetry import get_logger
+from workers.internal.canvas import Canvas
 
 _log = get_logger(__name__)
-
-
-class Messages(Protocol):
-    """How hints travel. Both raise Unavailable."""
-
-    async def hint(self, hint: Hint) -> None: ...
-
-    async def spread(self, hint: Hint, holders: int) -> None: ...
 
 
 class Dispatcher:
     """Args: `carry_out`: does here what a hint is about; None in a process that does not carry runs out."""
 
-    def __init__(self, messages: Messages, carry_out: Callable[[Hint], Awaitable[None]] | None) -> None:
-        self._messages = messages
+    def __init__(self, canvas: Canvas, carry_out: Callable[[Hint], Awaitable[None]] | None) -> None:
+        self._canvas = canvas
         self._carry_out = carry_out
         self._later: set[asyncio.Task[None]] = set()
 
@@ -47,7 +39,7 @@ class Dispatcher:
     async def spread(self, hint: Hint, holders: int) -> None:
         """Have the items of a run done by several tasks at once."""
         try:
-            await self._messages.spread(hint, holders)
+            await self._canvas.spread(hint, holders)
         except Unavailable as error:
             _log.warning("A run's items could not be sent to workers.", run=hint.run_id, error=error)
             if self._carry_out is not None:
@@ -62,7 +54,7 @@ class Dispatcher:
         if hint.after_s > 0:
             await asyncio.sleep(hint.after_s)
         try:
-            await self._messages.hint(hint)
+            await self._canvas.hint(hint)
         except Unavailable as error:
             _log.warning("A run could not be sent to workers.", run=hint.run_id, error=error)
             if self._carry_out is not None:

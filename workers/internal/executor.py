@@ -33,7 +33,8 @@ from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span
 from orchestrator.types import Json
 from workers.internal.backpressure import Backpressure
-from workers.internal.dispatch import Dispatcher, Messages
+from workers.internal.canvas import Canvas
+from workers.internal.dispatch import Dispatcher
 from workers.internal.progress import ProgressEvents
 
 FLUSH_EVERY_S = 0.2
@@ -61,7 +62,7 @@ class RunExecutor:
         catalogue: Catalogue,
         runs: PostgresRuns,
         work: PostgresRunWork,
-        messages: Messages,
+        canvas: Canvas,
         *,
         local: bool,
         max_attempts: int = 3,
@@ -72,7 +73,7 @@ class RunExecutor:
         self.backpressure = backpressure
         self._runs = runs
         self._work = work
-        self._dispatcher = Dispatcher(messages, self._carry_out if local else None)
+        self._dispatcher = Dispatcher(canvas, self._carry_out if local else None)
         self._max_attempts = max_attempts
         self._progress = ProgressEvents(work, live)
         self._at_work: dict[int, asyncio.Task[object]] = {}

@@ -1,4 +1,4 @@
-"""Renews summaries and memories for a turn that needs them: urgent runs, by other workers or right here (IF-13)."""
+"""Renew summaries and memories for a turn that needs them: urgent runs, by other workers or right here (IF-13)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.ports.runs.status import ENDED, SUCCEEDED, RunStatus, Urgency
+from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.summary_refresh import Renewed
 from orchestrator.ports.turns.inbox import Inbox
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
@@ -17,9 +17,7 @@ from workers.internal.executor import RunExecutor
 
 SUMMARIZE: Final = "summarize_session"
 REMEMBER: Final = "distil_preferences"
-LOOK_EVERY_S = 0.02
-LOOK_AT_MOST_EVERY_S = 0.2
-LOOKED_AT = 10
+NEWEST_RUNS = 10
 
 
 class RunSummaryRefresh:
@@ -31,7 +29,7 @@ class RunSummaryRefresh:
         self._inbox = inbox
 
     async def remembered_through(self, tenant_id: TenantId, session_id: SessionId) -> int:
-        latest = await self._runs.list(tenant_id, session_id=session_id, flow=REMEMBER, limit=LOOKED_AT)
+        latest = await self._runs.list(tenant_id, session_id=session_id, flow=REMEMBER, limit=NEWEST_RUNS)
         done = next((run for run in latest if run.status in SUCCEEDED), None)
         if done is None:
             return 0
@@ -55,23 +53,17 @@ class RunSummaryRefresh:
         try:
             async with asyncio.timeout(wait_s):
                 for flow in wanted:
-                    await self._ended(tenant_id, started.runs[flow], flow, here=here)
+                    run_id = started.runs[flow]
+                    # Whoever is at it already is waited for.
+                    if here and await self._runs.wait(tenant_id, run_id, 0.0) is None:
+                        await self._executor.advance(run_id, flow)
+                    if await self._runs.wait(tenant_id, run_id, wait_s) is None:
+                        return None
         except TimeoutError:
             return None
         run_id = started.runs.get(SUMMARIZE)
         output = None if run_id is None else await self._output(tenant_id, run_id)
         return None if output is None else await self._read(tenant_id, output)
-
-    async def _ended(self, tenant_id: TenantId, run_id: str, flow: str, *, here: bool) -> None:
-        """Wait for a run, or carry it out; whoever is at it already is waited for."""
-        pause = LOOK_EVERY_S
-        while (await self._runs.get(tenant_id, run_id)).status not in ENDED:
-            if here:
-                await self._executor.advance(run_id, flow)
-                here = False
-                continue
-            await asyncio.sleep(pause)
-            pause = min(1.5 * pause, LOOK_AT_MOST_EVERY_S)
 
     async def _output(self, tenant_id: TenantId, run_id: str) -> JsonObject | None:
         """Read the output of a summary's only item; None when it did not come so far."""

@@ -176,7 +176,14 @@ class HeldClaims(Generic[_Name]):
 
 
 async def reap_dead(database: Database) -> list[SessionId]:
-    """Free what dead or silent workers held, in lanes and in runs; the sessions whose lanes were freed."""
+    """Forget workers that are gone and free their lanes; the sessions of these, for the caller to offer at once.
+
+    Whoever calls must do that: nobody else is given these sessions before the grace of the next sweep is over.
+    """
     freed = await database.fetch_all(statement("reap_dead"), {"lock_class": LOCK_CLASS})
-    await database.fetch_all(statement("free_claims"), {})
     return [SessionId(row[0]) for row in freed]
+
+
+async def free_claims(database: Database) -> None:
+    """Free what workers that are forgotten or silent held of runs."""
+    await database.fetch_all(statement("free_claims"), {})

@@ -31,7 +31,7 @@ _OF_SESSION = (
     "lanes",
     "sessions",
 )
-"""The tables with rows of a session, in an order in which it can be removed."""
+"""Tables with rows of sessions, in an order in which these can be removed."""
 
 _LOOK_BACK_S = 86_400.0
 

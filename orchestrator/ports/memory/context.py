@@ -20,7 +20,7 @@ CONTEXT_READY: Final = "context_ready"
 
 @dataclass(frozen=True, slots=True)
 class ContextQuestion:
-    """An open question of a flow.
+    """A question of a flow that cannot go on.
 
     Args:
         question: what is open, in words.
@@ -91,37 +91,5 @@ class ContextGathering(Protocol):
         ...
 
     async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> Findings | None:
-        """Give what was found, once looking has ended; None when it has not within so many seconds."""
-        ...
-
-
-class ContextSources(Protocol):
-    """What a session and its domain hold, beyond the working state."""
-
-    async def tasks(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
-        """Tasks of the session that were completed, newest first: ``{dact, slots, outputs}``."""
-        ...
-
-    async def turns(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[str]:
-        """What the user said, newest first."""
-        ...
-
-    async def frames(self, tenant_id: TenantId, session_id: SessionId, *, limit: int) -> list[JsonObject]:
-        """Rows that the session has shown, newest first."""
-        ...
-
-    async def rows(
-        self, tenant_id: TenantId, domain: str, collection: str, *, limit: int
-    ) -> list[JsonObject]:
-        """Documents of a collection of the domain's services, newest first."""
-        ...
-
-
-class MemorySearch(Protocol):
-    """What is remembered beyond the session."""
-
-    async def search(
-        self, tenant_id: TenantId, user_id: UserId | None, question: ContextQuestion, *, limit: int
-    ) -> list[Finding]:
-        """What fits the question, best first."""
+        """Wait for what was found; None when looking has not ended within so many seconds."""
         ...

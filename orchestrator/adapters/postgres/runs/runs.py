@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -31,6 +32,9 @@ from orchestrator.ports.runs.status import (
 )
 from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, new_id
+
+LOOK_EVERY_S = 0.02
+LOOK_AT_MOST_EVERY_S = 0.2
 
 
 class PostgresRuns:
@@ -78,6 +82,18 @@ class PostgresRuns:
         if not found:
             raise NotFound("run", run_id)
         return found[0]
+
+    async def wait(self, tenant_id: TenantId, run_id: str, timeout_s: float) -> RunRecord | None:
+        """The record of a run once it has ended; None when it has not within so many seconds."""
+        now = asyncio.get_running_loop().time
+        ends_at, pause = now() + timeout_s, LOOK_EVERY_S
+        while (record := await self.get(tenant_id, run_id)).status not in ENDED:
+            left = ends_at - now()
+            if left <= 0:
+                return None
+            await asyncio.sleep(min(pause, left))
+            pause = min(pause * 1.5, LOOK_AT_MOST_EVERY_S)
+        return record
 
     async def list(
         self,

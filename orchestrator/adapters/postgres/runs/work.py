@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from psycopg.rows import TupleRow
 
-from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, reap_dead
+from orchestrator.adapters.postgres.claims import HeldClaim, HeldClaims, WorkerLock, free_claims
 from orchestrator.adapters.postgres.pool import Database, dump_json
 from orchestrator.adapters.postgres.runs.ending import GRACE_S, end_run
 from orchestrator.adapters.postgres.statements import statement
@@ -152,7 +152,7 @@ class PostgresRunWork:
 
         `waited_s`: as in `claim`.
         """
-        await reap_dead(self._database)
+        await free_claims(self._database)
         arguments = {"again_s": AGAIN_S, "limit": limit, "waited_s": waited_s}
         rows = await self._database.fetch_all(statement("sweep_runs"), arguments)
         return tuple(Hint(row[0], row[1], Phase(row[2]), Urgency(row[3])) for row in rows)

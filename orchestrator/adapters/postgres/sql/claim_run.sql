@@ -1,7 +1,7 @@
 -- Take up a run's `before_all` or `after_all` (IF-9).
 --
 -- Arguments: run_id, config, worker_id, ttl_s, waited_s (housekeeping that waited less is deferred)
--- Effect:    one row with what its stages are told, none when there is nothing to do now or somebody holds it.
+-- Effect:    one row with the facts for its stages, none when there is nothing to do now or somebody holds it.
 -- The condition is on the run's row alone, so that of two claims at once the second sees the first.
 WITH run AS (
     UPDATE internal_runs

@@ -55,7 +55,7 @@ WITH lane AS (
     FROM ended, ROWS FROM (json_to_recordset(%(utterances)s::json) AS (role text, form text, content text))
          WITH ORDINALITY AS line (role, form, content, position)
     WHERE NOT ended.forgotten
-), told AS (
+), logged AS (
     INSERT INTO events (session_id, number, tenant_id, turn_id, type, payload)
     SELECT %(session_id)s, lane.first_event + event.position - 1, %(tenant_id)s, event.turn_id, event.type,
            event.payload
@@ -70,7 +70,7 @@ WITH lane AS (
     ON CONFLICT (session_id, flow_id) DO UPDATE
     SET turn_id = excluded.turn_id, state = excluded.state, reason = excluded.reason, body = excluded.body,
         at = excluded.at
-), shown AS (
+), displayed AS (
     INSERT INTO frames (session_id, flow_id, tenant_id, turn_id, frame_id, body)
     SELECT %(session_id)s, frame.flow_id, %(tenant_id)s, %(turn_id)s, frame.frame_id, frame.body
     FROM lane, json_to_recordset(%(frames)s::json) AS frame (flow_id text, frame_id text, body json)

@@ -3,8 +3,8 @@
 -- Arguments: none
 -- Effect:    one row (run_id) per run of which something was freed; the reconciler names it next.
 --
--- A worker without a row in `workers` is dead: its lock was found free. Nothing here waits for a lock, since
--- lanes are swept by the same round: what somebody else has locked is left for the next sweep.
+-- A worker without a row in `workers` is dead: the sweep of lanes found its lock free. Nothing here waits for a lock:
+-- what somebody else has locked is left for the next sweep.
 WITH expired AS (
     SELECT token, run_id FROM internal_claims
     WHERE lease_until < clock_timestamp()
