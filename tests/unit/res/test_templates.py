@@ -35,7 +35,8 @@ def made(name: str) -> tuple[Domain, Templates, Registry]:
 
 def a_world(name: str) -> TurnContext:
     domain, _, registry = made(name)
-    return replace(make_setting().context, domain=domain, registry=registry)
+    context = make_setting().context
+    return replace(context, world=replace(context.world, domain=domain, registry=registry))
 
 
 def tell(name: str, dact: str, data: JsonObject) -> tuple[str, str]:
