@@ -179,9 +179,9 @@ async def test_a_late_renewal_does_not_lease_a_released_lane(database: str, redi
         await client.submit("released", "one", hint=False)
         lease = await lane.claim(SessionId("released"))
         assert lease is not None
-        held_before = dict(lane._held)
+        held_before = dict(lane._held._held)
         await lane.commit(lease, await CountingAgent(client.ports).run_turn(lease, lease.work, None))
-        lane._held.update(held_before)  # what a renewal on its way still believes
+        lane._held._held.update(held_before)  # what a renewal on its way still believes
         await lane.renew()
         await client.submit("released", "two", hint=False)
 

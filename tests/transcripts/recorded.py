@@ -23,7 +23,7 @@ class Mute(System1):
 
     def think(self, text: str, situation: NluContext) -> Reading:
         self.understood[text] = super().think(text, situation).understanding
-        return Reading(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text), 0.0)
+        return Reading(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text), 0.0, is_final=False)
 
     def answer(self, request: Request) -> Reply:
         """The reply of a model that understands as System 1 does."""

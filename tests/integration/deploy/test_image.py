@@ -78,7 +78,7 @@ def test_what_builds_stays_behind(image: Image) -> None:
     assert not (image.tree.root / "src").exists()
     (packages,) = image.tree.root.glob("opt/parley/lib/python3*/site-packages")
     assert not (image.tree.root / "opt/parley/bin/pip").exists()
-    assert list((packages / "orchestrator" / "__pycache__").glob("settings.*.pyc"))
+    assert list((packages / "orchestrator" / "__pycache__").glob("errors.*.pyc"))
     assert {path.name for path in (ROOT / "orchestrator").glob("*.py")} == {
         path.name for path in (packages / "orchestrator").glob("*.py")
     }

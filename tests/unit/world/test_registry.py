@@ -80,5 +80,5 @@ def test_it_is_kept_with_the_state() -> None:
     state = DialogueState.new(SessionId("s"))
     learn(DOMAIN.for_session(state.intake.entities), names={"table": {"mine": {"columns": ["a"]}}})
     again = DialogueState.from_dict(state.serialize(), {})
-    assert DOMAIN.for_session(again.entities).tables["mine"] == ("a",)
+    assert DOMAIN.for_session(again.intake.entities).tables["mine"] == ("a",)
     assert "entities" not in DialogueState.new(SessionId("s")).serialize()
