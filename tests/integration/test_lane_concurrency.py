@@ -355,17 +355,6 @@ async def test_the_sweep_names_a_backlog_bit_by_bit(stage: Stage) -> None:
     assert set(sessions) <= set(named)
 
 
-@pytest.mark.parametrize("name", ["claim", "commit_turn", "take_turn"])
-async def test_the_next_turn_is_found_by_indexes(stage: Stage, name: str) -> None:
-    """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions count."""
-    parsed = sql.statement(name)
-    async with stage.database.pool.connection() as connection:
-        found = connection.pgconn.exec_(f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {parsed.text}".encode())
-    plan = [(found.get_value(line, 0) or b"").decode() for line in range(found.ntuples)]
-    assert any("Index Scan using turns_session_id_seq_key" in line for line in plan), plan
-    assert not any("Seq Scan" in line for line in plan), plan
-
-
 async def test_a_sweep_of_runs_leaves_the_lanes_of_the_dead_to_be_offered(stage: Stage) -> None:
     """RT-11: whoever frees a lane names its session at once, whichever engine sweeps first."""
     session = await stage.session("one")
