@@ -26,7 +26,7 @@ ENV PATH=/opt/parley/bin:/usr/local/bin:/usr/bin:/bin \
     PYTHONUNBUFFERED=1 \
     OMP_NUM_THREADS=1 \
     OPENBLAS_NUM_THREADS=1 \
-    PARLEY_HEARTBEAT_FILE=/tmp/parley.pulse \
+    PARLEY_HEARTBEAT_FILE=/tmp/parley.heartbeat \
     PARLEY_TRAINED_FOLDER=/opt/parley/trained
 WORKDIR /opt/parley
 USER 10001:10001

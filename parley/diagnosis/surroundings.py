@@ -37,8 +37,8 @@ def examine_folders(data_dir: Path, environment: Mapping[str, str], *, embedded:
     """Check that what has to be written can be written."""
     if embedded:
         yield from _check_data_folder(data_dir)
-    pulse = environment.get("PARLEY_HEARTBEAT_FILE")
-    for folder in {tempfile.gettempdir(), *([str(Path(pulse).parent)] if pulse else [])}:
+    heartbeat = environment.get("PARLEY_HEARTBEAT_FILE")
+    for folder in {tempfile.gettempdir(), *([str(Path(heartbeat).parent)] if heartbeat else [])}:
         if not os.access(folder, os.W_OK | os.X_OK):
             yield bad("folders", f"{folder} cannot be written", "mount a writable /tmp, or set TMPDIR")
 

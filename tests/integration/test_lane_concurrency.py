@@ -16,6 +16,7 @@ from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.errors import InboxFull, LaneLost, Unavailable
@@ -354,12 +355,20 @@ async def test_the_sweep_names_a_backlog_bit_by_bit(stage: Stage) -> None:
     assert set(sessions) <= set(named)
 
 
-@pytest.mark.parametrize("name", ["claim", "commit_turn", "take_turn"])
-async def test_the_next_turn_is_found_by_indexes(stage: Stage, name: str) -> None:
-    """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions count."""
-    parsed = sql.statement(name)
-    async with stage.database.pool.connection() as connection:
-        found = connection.pgconn.exec_(f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {parsed.text}".encode())
-    plan = [(found.get_value(line, 0) or b"").decode() for line in range(found.ntuples)]
-    assert any("Index Scan using turns_session_id_seq_key" in line for line in plan), plan
-    assert not any("Seq Scan" in line for line in plan), plan
+async def test_a_sweep_of_runs_leaves_the_lanes_of_the_dead_to_be_offered(stage: Stage) -> None:
+    """RT-11: whoever frees a lane names its session at once, whichever engine sweeps first."""
+    session = await stage.session("one")
+    dying = await stage.worker()
+    assert await PostgresLane(stage.database, dying).claim(session) is not None
+    other = await stage.lane()
+    number = dying.worker_id
+    await dying.__aexit__(None, None, None)
+    held = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s"
+
+    async def gone() -> bool:
+        return await stage.run(held, number) == []
+
+    await _until(gone)
+    await PostgresRunWork(stage.database, other.worker).sweep()
+
+    assert session in await other.sweep(grace_s=60)

@@ -15,7 +15,8 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.types import TypeEngine
 
 from orchestrator.adapters.postgres.migrate import HEAD, current_revision, migrate
-from orchestrator.adapters.postgres.pool import engine_url
+from orchestrator.adapters.postgres.pool import Database, engine_url
+from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.errors import Unavailable
 
@@ -90,3 +91,15 @@ def test_a_database_that_is_not_there_is_unavailable() -> None:
 
 def _written(kind: TypeEngine[Any]) -> str:
     return kind.compile(dialect=postgresql.dialect())
+
+
+@pytest.mark.parametrize("name", ["claim", "commit_turn", "take_turn"])
+async def test_the_next_turn_is_found_by_indexes(database_url: str, name: str) -> None:
+    """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions count."""
+    migrate(database_url)
+    query = f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {statement(name).text}"
+    async with Database(database_url) as database, database.pool.connection() as connection:
+        found = connection.pgconn.exec_(query.encode())
+    plan = [(found.get_value(line, 0) or b"").decode() for line in range(found.ntuples)]
+    assert any("Index Scan using turns_session_id_seq_key" in line for line in plan), plan
+    assert not any("Seq Scan" in line for line in plan), plan
