@@ -11,6 +11,8 @@ DOMAIN ?= travel
 # which begin with the long ones, so that no core waits for another at the end.
 PYTEST_ARGUMENTS ?= --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 SOAK_ARGUMENTS ?=
+# A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-long check lint format types imports bench bench-search bench-length bench-listeners \
 	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos audit clean
