@@ -15,11 +15,13 @@ from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.labels import LabelSource
 from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED, INTERRUPTED
 from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, Message, PendingApproval
-from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue
+from orchestrator.dialogue.serialization import dump, load
+from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.understanding import FlowScore
 from orchestrator.dialogue.upgrade import SCHEMA_VERSION, upgrade
-from orchestrator.types import Dact, Json, JsonObject, SessionId
+from orchestrator.dialogue.validation import Rejected
+from orchestrator.types import Dact, JsonObject, SessionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,31 +188,11 @@ class DialogueState:
 
     def serialize(self) -> JsonObject:
         """As JSON; shares no container that is changed later."""
-        history, intake = self.history, self.intake
-        body: JsonObject = {
-            "schema_version": SCHEMA_VERSION,
-            "session": self.session,
-            "turn": self.turn,
-            "predicted_intent": self.prediction.intent,
-            "predicted_flow": self.prediction.flow,
-            "candidates": [{"dact": one.dact, "score": one.score} for one in self.prediction.candidates],
-            "stack": self.stack.serialize(),
-            "departed": [flow.serialize() for flow in self.stack.departed],
-            "flags": self.flags.serialize(),
-            "ambiguity": self.ambiguity.serialize(),
-            "digression": self.digression.serialize(),
-            "approvals": [approval.serialize() for approval in self.approvals],
-            "messages": [message.serialize() for message in history.messages],
-            "trace": history.trace.copy(),
-            "completed": [flow.serialize() for flow in self.completed],
-            "effects": [note.serialize() for note in self.effects],
-            "labels": [source.serialize() for source in intake.labels],
-        }
-        if intake.entities:
-            body["entities"] = {entity: dict(values) for entity, values in intake.entities.items()}
-        if history.summary is not None:
-            body["summary"] = {"text": history.summary.text, "through_turn": history.summary.through_turn}
-        return body
+        flows = {"stack": self.stack.flows, "departed": self.stack.departed, "completed": self.completed}
+        own = dump(self, without={"stack": True, "completed": True})
+        asked = dump(self.ambiguity, without={"stack": True})
+        written = {name: [flow.serialize() for flow in kept] for name, kept in flows.items()}
+        return {"schema_version": SCHEMA_VERSION, **own, **written, "ambiguity": asked}
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -220,38 +202,13 @@ class DialogueState:
         """
         if body.get("schema_version") != SCHEMA_VERSION:
             body = upgrade(body)
-        stack = FlowStack.from_list(body["stack"], flow_types)
-        stack.departed = _load_flows(body["departed"], flow_types)
-        state = cls(
-            session=body["session"],
-            turn=body["turn"],
-            prediction=Prediction(
-                body["predicted_intent"],
-                body["predicted_flow"],
-                [FlowScore(entry["dact"], entry["score"]) for entry in body["candidates"]],
-            ),
-            flags=Flags.from_dict(body["flags"]),
-            stack=stack,
-            digression=DigressionRecord.from_dict(body["digression"]),
-            approvals=[PendingApproval.from_dict(entry) for entry in body["approvals"]],
-            history=History(
-                [Message.from_dict(entry) for entry in body["messages"]],
-                body["trace"].copy(),
-                Summary(**body["summary"]) if "summary" in body else None,
-            ),
-            completed=_load_flows(body["completed"], flow_types),
-            effects=[EffectNote.from_dict(entry) for entry in body["effects"]],
-            intake=Intake(
-                [LabelSource.from_dict(entry) for entry in body["labels"]],
-                {entity: dict(values) for entity, values in body.get("entities", {}).items()},
-            ),
-        )
-        state.ambiguity = AmbiguityHandler.from_dict(body["ambiguity"], stack)
+        names = ("stack", "departed", "completed")
+        flows, departed, completed = ([load_flow(one, flow_types) for one in body[name]] for name in names)
+        state = load(cls, {name: part for name, part in body.items() if name not in names})
+        state.stack.flows, state.stack.departed, state.completed = flows, departed, completed
+        asked = load(AmbiguityHandler, body["ambiguity"])
+        state.ambiguity = AmbiguityHandler(state.stack, asked.open, asked.counts)
         return state
-
-
-def _load_flows(bodies: list[Json], flow_types: FlowTypes) -> list[BaseFlow]:
-    return [load_flow(body, flow_types) for body in bodies]
 
 
 def _complete_outputs(flow: BaseFlow) -> None:
