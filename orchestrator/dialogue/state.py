@@ -5,7 +5,7 @@ It holds and bounds; deciding is the business of the modules. What leaves it sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
@@ -188,11 +188,17 @@ class DialogueState:
 
     def serialize(self) -> JsonObject:
         """As JSON; shares no container that is changed later."""
+        body = dump(self, without={"stack": True, "completed": True})
+        parts = {part: body.pop(part) for part in ("prediction", "history", "intake")}
         flows = {"stack": self.stack.flows, "departed": self.stack.departed, "completed": self.completed}
-        own = dump(self, without={"stack": True, "completed": True})
-        asked = dump(self.ambiguity, without={"stack": True})
-        written = {name: [flow.serialize() for flow in kept] for name, kept in flows.items()}
-        return {"schema_version": SCHEMA_VERSION, **own, **written, "ambiguity": asked}
+        found = {name: parts[part][inner] for name, (part, inner) in _PLACES.items()}
+        return {
+            "schema_version": SCHEMA_VERSION,
+            **body,
+            **{name: value for name, value in found.items() if value or name not in _SELDOM},
+            **{name: [flow.serialize() for flow in kept] for name, kept in flows.items()},
+            "ambiguity": dump(self.ambiguity, without={"stack": True}),
+        }
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -204,11 +210,31 @@ class DialogueState:
             body = upgrade(body)
         names = ("stack", "departed", "completed")
         flows, departed, completed = ([load_flow(one, flow_types) for one in body[name]] for name in names)
-        state = load(cls, {name: part for name, part in body.items() if name not in names})
+        own: JsonObject = {"prediction": {}, "history": {}, "intake": {}}
+        for name, part in body.items():
+            if name not in names:
+                place, inner = _PLACES.get(name, ("", name))
+                (own[place] if place else own)[inner] = part
+        state = load(cls, own)
         state.stack.flows, state.stack.departed, state.completed = flows, departed, completed
         asked = load(AmbiguityHandler, body["ambiguity"])
         state.ambiguity = AmbiguityHandler(state.stack, asked.open, asked.counts)
         return state
+
+
+_PLACES: Mapping[str, tuple[str, str]] = {
+    "predicted_intent": ("prediction", "intent"),
+    "predicted_flow": ("prediction", "flow"),
+    "candidates": ("prediction", "candidates"),
+    "messages": ("history", "messages"),
+    "trace": ("history", "trace"),
+    "summary": ("history", "summary"),
+    "labels": ("intake", "labels"),
+    "entities": ("intake", "entities"),
+}
+"""Where in the state a key of its JSON is."""
+_SELDOM = frozenset({"summary", "entities"})
+"""Not written while there is nothing in them."""
 
 
 def _complete_outputs(flow: BaseFlow) -> None:

@@ -86,19 +86,8 @@ def upgrade_from_0(body: JsonObject) -> JsonObject:
 
 
 def upgrade_from_1(body: JsonObject) -> JsonObject:
-    """Version 1 knew no labels, and kept prediction and history in pieces."""
-    old = dict(body)
-    prediction = {
-        "intent": old.pop("predicted_intent"),
-        "flow": old.pop("predicted_flow"),
-        "candidates": old.pop("candidates"),
-    }
-    history = {
-        "messages": old.pop("messages"),
-        "trace": old.pop("trace"),
-        "summary": old.pop("summary", None),
-    }
-    return old | {"schema_version": 2, "prediction": prediction, "history": history, "intake": {}}
+    """Version 1 knew no labels, no place of an effect in the ledger, no cause of an approval."""
+    return body | {"schema_version": 2, "labels": []}
 
 
 UPGRADES: Mapping[int, Callable[[JsonObject], JsonObject]] = {0: upgrade_from_0, 1: upgrade_from_1}
