@@ -43,9 +43,9 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             for other in cancelled:
                 context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
-        case Existing(flow) if flow.standing in PARKED:
+        case Existing(flow) if flow.status in PARKED:
             if not _changes(flow, labels):
-                looking = flow.standing == AWAITING_CONTEXT
+                looking = flow.status == AWAITING_CONTEXT
                 context.changes.remark(
                     RemarkKind.LOOKING if looking else RemarkKind.STILL_WAITING, flow_id=flow.flow_id
                 )
@@ -67,7 +67,7 @@ def _changes(flow: BaseFlow, labels: Labels) -> bool:
 def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
     """What a parked flow waits for is no longer what is wanted; an approval is void (PX-17)."""
     turn.changes.state.void_approvals(flow.flow_id)
-    if flow.standing in PARKED:
+    if flow.status in PARKED:
         turn.changes.state.stack.approve(flow, turn.context.now, reason="what it waited for has changed")
 
 

@@ -12,14 +12,20 @@ from orchestrator.dialogue.ambiguity import AmbiguityHandler
 from orchestrator.dialogue.correction import REOPENED
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.json_values import copy_json
-from orchestrator.dialogue.labels import LabelSource
 from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED, INTERRUPTED
-from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, Message, PendingApproval
-from orchestrator.dialogue.serialization import dump, load
+from orchestrator.dialogue.records import (
+    DigressionRecord,
+    EffectNote,
+    Flags,
+    LabelSource,
+    Message,
+    PendingApproval,
+)
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
+from orchestrator.dialogue.storage.serialization import dump, load
+from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore
-from orchestrator.dialogue.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.validation import Rejected
 from orchestrator.types import Dact, JsonObject, SessionId
 
@@ -145,7 +151,7 @@ class DialogueState:
         for flow in left:
             self.ambiguity.resolve(flow_id=flow.flow_id)
             self.void_approvals(flow.flow_id)
-            if flow.standing == COMPLETED:
+            if flow.status == COMPLETED:
                 _complete_outputs(flow)
                 self.completed.append(flow)
         self.completed = self.completed[-limits.completed :] if limits.completed else []
@@ -249,12 +255,12 @@ def repair(state: DialogueState, now: float) -> list[str]:
     done: list[str] = []
     stack = state.stack
     for flow in stack.flows[:-1]:
-        if flow.standing == ACTIVE:
+        if flow.status == ACTIVE:
             flow.become(INTERRUPTED)
             flow.interrupted_at = now
             done.append(f"{flow.dact} was Active below the top and is interrupted now.")
     top = stack.top
-    if top is not None and top.standing == INTERRUPTED:
+    if top is not None and top.status == INTERRUPTED:
         stack.reactivate()
         done.append(f"{top.dact} on top is Active again.")
     there = {flow.flow_id for flow in stack.flows}

@@ -76,7 +76,7 @@ async def ask_understanding(
         "utterance": text,
         "history": _write_history(context),
         "stack": [
-            {"dact": flow.spec.dact, "state": str(flow.standing), "slots": values_of(flow)}
+            {"dact": flow.spec.dact, "state": str(flow.status), "slots": values_of(flow)}
             for flow in context.tasks
         ],
         "question": question.words or (f"asked for: {question.slot}" if question.slot else None),

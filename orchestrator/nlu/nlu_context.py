@@ -97,7 +97,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         values={} if active is None else values_of(active),
         question=_read_question(state, active),
         interrupted=tuple(
-            PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.standing == INTERRUPTED
+            PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED
         ),
         completed=tuple(
             PastFlow(flow.spec, values_of(flow), flow.outputs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.arguments import Gathered, gather_arguments

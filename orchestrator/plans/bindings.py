@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import Binding, Condition, FlowSpec
 from orchestrator.types import Json, JsonObject
 

@@ -18,7 +18,7 @@ from internal_flows.housekeeping import FLOWS
 from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
-from orchestrator.dialogue.labels import Label, LabelSource
+from orchestrator.dialogue.records import Label, LabelSource
 from orchestrator.ports.memory.documents import NewDocument, Owned, Passage
 from orchestrator.ports.memory.preferences import PreferenceKind
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from orchestrator.agent.messages.resumption import find_words, match_words
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import cancel, start_task
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.resumption import find_words, match_words
 from orchestrator.dialogue.understanding import Understanding
 
 _EVERYTHING = re.compile(r"\b(everything|all of (it|them|this)|all tasks)\b", re.IGNORECASE)

@@ -33,7 +33,7 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
 def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
     active = turn.changes.state.stack.active
     top = turn.changes.state.stack.top
-    if active is None and top is not None and top.standing in PARKED and understood.slots:
+    if active is None and top is not None and top.status in PARKED and understood.slots:
         active = top
     target = understood.target
     if active is not None and target in {None, active.dact, active.flow_id}:

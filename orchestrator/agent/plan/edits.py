@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.plan_step import BOUND, PlanStep
+from orchestrator.dialogue.records import BOUND, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.pex.calls.approval import drop_grant
 from orchestrator.pex.calls.candidate import drop_candidate

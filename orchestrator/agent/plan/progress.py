@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.plan import read_progress
 from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.plans.stacking import read_progress
 
 
 def tell_progress(turn: RunningTurn, plan: PlanFlow) -> None:

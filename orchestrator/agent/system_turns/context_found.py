@@ -16,9 +16,9 @@ from orchestrator.agent.steps.archive import archive
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
-from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_object
+from orchestrator.dialogue.storage.diff import diff
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.runtime.journal import Journal

@@ -15,11 +15,11 @@ import orjson
 from orchestrator.agent.modules import Decoded, Modules
 from orchestrator.agent.steps.archive import as_archived
 from orchestrator.agent.steps.load import decode
-from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.dialogue.labels import Label
+from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.state import DialogueState, Summary, repair
+from orchestrator.dialogue.storage.diff import diff
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Work
