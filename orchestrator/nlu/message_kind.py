@@ -108,18 +108,6 @@ class Evidence:
     mentions: dict[str, Mention]
     """For the slots of the active flow."""
 
-    @property
-    def label(self) -> str:
-        return self.weighed.label
-
-    @property
-    def share(self) -> float:
-        return self.weighed.share
-
-    @property
-    def flows(self) -> tuple[FlowScore, ...]:
-        return self.weighed.flows
-
 
 class Decider:
     """Decides for one domain."""
@@ -130,11 +118,11 @@ class Decider:
 
     def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
         """Name the kind; an answer to the open question is added to the evidence's mentions."""
-        kind = kind_of_label(evidence.label)
+        kind = kind_of_label(evidence.weighed.label)
         grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
-        if evidence.share < self.likely or (evidence.known < KNOWN and not grounded):
+        if evidence.weighed.share < self.likely or (evidence.known < KNOWN and not grounded):
             kind = MessageKind.UNKNOWN
-        if kind is MessageKind.CONFIRMATION and evidence.share < _SURE_OF_YES:
+        if kind is MessageKind.CONFIRMATION and evidence.weighed.share < _SURE_OF_YES:
             kind = MessageKind.UNKNOWN
         if context.active is None:
             return self._decide_alone(kind, evidence, context)
@@ -161,7 +149,7 @@ class Decider:
         if kind is MessageKind.CORRECTION and not context.completed:
             return MessageKind.UNKNOWN
         if kind is MessageKind.SLOT_VALUE:
-            sure = evidence.flows and evidence.flows[0].score >= self.likely
+            sure = evidence.weighed.flows and evidence.weighed.flows[0].score >= self.likely
             return MessageKind.TASK if sure else MessageKind.UNKNOWN
         return kind
 
@@ -174,7 +162,7 @@ class Decider:
         assert context.active is not None
         if evidence.mentions and _own_coverage(evidence) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if evidence.flows[0].dact != context.active.dact or not evidence.mentions:
+        if evidence.weighed.flows[0].dact != context.active.dact or not evidence.mentions:
             return MessageKind.TASK
         return MessageKind.CORRECTION if changes else MessageKind.TASK
 
@@ -184,14 +172,16 @@ class Decider:
         assert active is not None
         elsewhere = (
             kind is MessageKind.TASK
-            and evidence.flows[0].dact != active.dact
-            and evidence.flows[0].score >= _SURE_OF_FLOW
+            and evidence.weighed.flows[0].dact != active.dact
+            and evidence.weighed.flows[0].score >= _SURE_OF_FLOW
         )
         if asked.name in evidence.mentions and not is_free_text(asked):
             if elsewhere or kind in _CHATTY:
                 return _own_coverage(evidence) >= _BARE
             return True
-        if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
+        if elsewhere or (
+            kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.weighed.share >= 0.5
+        ):
             return False
         answer = read_answer(evidence.utterance, asked, self.extractor.gazetteer, context.today)
         if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN:

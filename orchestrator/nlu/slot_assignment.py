@@ -22,7 +22,7 @@ from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
 from orchestrator.nlu.linear import Fit, LinearModel, fit
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
-from orchestrator.types import Json
+from orchestrator.types import Dact, Json
 
 NO_SLOT = "-"
 _TRAINING_DAY = date(2031, 3, 5)
@@ -35,6 +35,20 @@ _BEFORE_PRONOUN = word_set(
     "which that this the best another good first second third fourth fifth next last any every no other cheap"
 )
 _NEGATIONS = frozenset({"not", "isn't", "never"})
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSlots:
+    """What the slots of a flow take. `kinds` by slot; `lists`, `booleans`: which take several values, or yes and no."""
+
+    kinds: Mapping[str, tuple[str, ...]]
+    lists: frozenset[str]
+    booleans: Mapping[str, SlotSpec]
+
+    @classmethod
+    def of(cls, flow: FlowSpec) -> FlowSlots:
+        lists = frozenset(slot.name for slot in flow.slots.values() if type_name(slot) in LISTS)
+        return cls(kinds_by_slot(flow.slots), lists, boolean_slots(flow.slots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +131,7 @@ class SlotAssigner:
         self._extractor = extractor
         self._index = {label: position for position, label in enumerate(model.labels)}
         self._zero = np.zeros(len(model.labels))
+        self._flows: dict[Dact, FlowSlots] = {}
 
     @classmethod
     def train(
@@ -147,7 +162,7 @@ class SlotAssigner:
         if active is None or flow.dact != active.dact:
             asked = None
         mentions = self.assign(utterance, candidates, flow, asked)
-        yes_or_no = boolean_slots(flow.slots)
+        yes_or_no = self.know(flow).booleans
         if yes_or_no:
             for name, mention in find_booleans(utterance, yes_or_no).items():
                 mentions.setdefault(name, mention)
@@ -157,11 +172,19 @@ class SlotAssigner:
                 mentions[asked] = answer
         return mentions
 
+    def know(self, flow: FlowSpec) -> FlowSlots:
+        """Work out what a flow's slots take, once."""
+        known = self._flows.get(flow.dact)
+        if known is None:
+            known = self._flows[flow.dact] = FlowSlots.of(flow)
+        return known
+
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
         """Give each slot of the flow its likeliest value; each value fills one slot at most."""
-        kinds = kinds_by_slot(flow.slots)
+        slots = self.know(flow)
+        kinds = slots.kinds
         guesses: list[Guess] = []
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not _is_pronoun(utterance, candidate):
@@ -178,7 +201,7 @@ class SlotAssigner:
             mention = None if first in used else self._mention(guess.candidate, guess.slot, kinds[name])
             if mention is None:
                 continue
-            if type_name(guess.slot) in LISTS:
+            if name in slots.lists:
                 lists.setdefault(name, []).append((first, mention))
             elif name in mentions:
                 continue

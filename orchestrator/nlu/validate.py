@@ -139,9 +139,9 @@ class Validation:
 
         Several that fit become candidates, none makes the value invalid.
         """
-        kind = entity_kind(slot.entity or "")
         gazetteer = self._extractor.gazetteer
         said = str(mention.value)
+        kind = entity_kind(slot.entity or "")
         if gazetteer.is_value(kind, mention.value):
             return mention
         values = gazetteer.lookup(kind, said)

@@ -71,6 +71,8 @@ class System1:
         self.likely = likely
         self.decider = Decider(extractor, likely)
         self.reader = reader
+        for flow in flows.values():
+            slots.know(flow)
 
     @classmethod
     def train(
@@ -215,7 +217,7 @@ def _look_up_again(case: Case) -> Reading | None:
         return None
     text, intent = case.utterance.text, past.spec.intent
     understanding = Understanding(
-        MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.flows, found, past.spec.dact
+        MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.weighed.flows, found, past.spec.dact
     )
     return Reading(understanding, _SURE_OF_VALUES, is_final=False)
 
@@ -223,8 +225,8 @@ def _look_up_again(case: Case) -> Reading | None:
 def _conclude(case: Case) -> Reading:
     """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
     evidence, kind, context = case.evidence, case.kind, case.context
-    base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.flows)
-    share = evidence.share
+    base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
+    share = evidence.weighed.share
     match kind:
         case MessageKind.TASK:
             understanding = _task(base, case)
@@ -238,7 +240,7 @@ def _conclude(case: Case) -> Reading:
         case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
             understanding = replace(base, target=target_of(evidence.utterance))
         case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
-            understanding = _digression(base, evidence.label, case.system1.answers)
+            understanding = _digression(base, evidence.weighed.label, case.system1.answers)
         case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
             understanding = replace(base, slots=evidence.mentions)
             share = min(share, case.system1.likely)
