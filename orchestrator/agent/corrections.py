@@ -122,6 +122,8 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
 
 
 def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
+    listed = turn.changes.state.shown
+    chosen = None if listed is None else listed.key  # another row is told by what is offered now
     changes = [
         {
             "name": name_slot_of(flow, change.slot),
@@ -129,6 +131,7 @@ def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
             "new": shown(turn, flow, change.slot, change.after),
         }
         for change in result.changed
+        if change.slot != chosen
     ]
     if changes:
         turn.changes.remark(RemarkKind.CORRECTED, changes=changes)

@@ -122,6 +122,26 @@ MOST_SOURCES = 8
 """Of one label; the first ones are kept, for they were there when the later ones came."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The rows that were displayed last, in their order, with the fields that name them (IR-5).
+
+    `tool_id`: whose rows; `dact`: of the flow that displayed them; `key`: the field that identifies a row.
+    """
+
+    tool_id: ToolId
+    dact: Dact
+    key: str
+    rows: list[JsonObject]
+
+    def name(self, value: Json) -> str | None:
+        """What to call the row with this key; None when there is none."""
+        row = next((row for row in self.rows if row.get(self.key) == value), None)
+        return row and ", ".join(
+            part for name, part in row.items() if name != self.key and isinstance(part, str)
+        )
+
+
 class Label(StrEnum):
     PRIVATE = "private"
     """Private data were read."""

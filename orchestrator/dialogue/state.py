@@ -20,6 +20,7 @@ from orchestrator.dialogue.records import (
     LabelSource,
     Message,
     PendingApproval,
+    Shown,
 )
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
@@ -88,7 +89,10 @@ class Intake:
 
 @dataclass(slots=True)
 class DialogueState:
-    """`completed`: flows, latest last, with outputs (FS-7). The open questions refer to the state's own stack."""
+    """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last.
+
+    The open questions refer to the state's own stack.
+    """
 
     session: SessionId
     turn: int = 0
@@ -101,6 +105,7 @@ class DialogueState:
     completed: list[BaseFlow] = field(default_factory=list[BaseFlow])
     effects: list[EffectNote] = field(default_factory=list[EffectNote])
     intake: Intake = field(default_factory=Intake)
+    shown: Shown | None = None
     ambiguity: AmbiguityHandler = field(init=False)
 
     def __post_init__(self) -> None:
@@ -200,7 +205,7 @@ class DialogueState:
         found = {name: parts[part][inner] for name, (part, inner) in _PLACES.items()}
         return {
             "schema_version": SCHEMA_VERSION,
-            **body,
+            **{name: value for name, value in body.items() if value is not None},
             **{name: value for name, value in found.items() if value or name not in _SELDOM},
             **{name: [flow.serialize() for flow in kept] for name, kept in flows.items()},
             "ambiguity": dump(self.ambiguity, without={"stack": True}),

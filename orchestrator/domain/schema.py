@@ -236,6 +236,26 @@ class McpEntry(Entry):
     environment: tuple[str, ...] = ()
 
 
+class FieldEntry(Entry):
+    """What people say for a row with less, or more, of a field than another: cheaper, later."""
+
+    less: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+
+
+class RowsEntry(Entry):
+    """The rows that a tool gives for people to choose from (IR-5).
+
+    `output`: the one that holds them. `key`: the field that another flow takes as a slot or input of that
+    name. `fields`: those by which people name a row. `most`: so many are displayed.
+    """
+
+    output: str = ""
+    key: str = ""
+    fields: Mapping[Name, FieldEntry] = Field(default_factory=dict[str, FieldEntry])
+    most: PositiveInt = 20
+
+
 class ToolEntry(Entry):
     """One entry of the manifest (PX-8): exactly one of `service`, `http`, `mcp` implements it."""
 
@@ -257,6 +277,7 @@ class ToolEntry(Entry):
     cache_ttl_ms: NonNegativeInt = 0
     compensation: str | None = None
     status_query: str | None = None
+    rows: RowsEntry | None = None
 
 
 class SkillEntry(Entry):

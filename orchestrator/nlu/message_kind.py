@@ -92,6 +92,8 @@ _BARE = 0.75
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
+_LEAVES_TEXT = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
+"""What is not taken for the text that was asked for."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
 
@@ -160,7 +162,8 @@ class Decider:
         whatever other flow such values remind of.
         """
         assert context.active is not None
-        if evidence.mentions and _own_coverage(evidence) == 1.0:
+        slot_words = frozenset(word for name in context.active.slots for word in name.split("_"))
+        if evidence.mentions and _own_coverage(evidence, _CORRECTING | slot_words) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
         if evidence.weighed.flows[0].dact != context.active.dact or not evidence.mentions:
             return MessageKind.TASK
@@ -170,6 +173,10 @@ class Decider:
         """Tell whether the message answers the open question rather than going elsewhere."""
         active = context.active
         assert active is not None
+        if is_free_text(asked) and kind not in _LEAVES_TEXT and "?" not in evidence.utterance.words:
+            text = evidence.utterance.text
+            evidence.mentions[asked.name] = Mention(text, text)  # whatever else these words might be
+            return True
         elsewhere = (
             kind is MessageKind.TASK
             and evidence.weighed.flows[0].dact != active.dact
@@ -221,8 +228,11 @@ def _is_covered(evidence: Evidence, *, whole: bool) -> bool:
     return all(place in inside or not word.isalnum() or word in _LITTLE for place, word in words)
 
 
-def _own_coverage(evidence: Evidence) -> float:
-    """Measure how much of a message is values of the active flow: other values speak for other flows."""
+def _own_coverage(evidence: Evidence, besides: frozenset[str] = frozenset()) -> float:
+    """Measure how much of a message is values of the active flow: other values speak for other flows.
+
+    `besides`: words that do not count.
+    """
     said = {word for mention in evidence.mentions.values() for word in tokenize(mention.text).words}
     words = evidence.utterance.words
     inside = {
@@ -231,16 +241,16 @@ def _own_coverage(evidence: Evidence) -> float:
         for place in range(found.first, found.last)
         if words[place] in said
     }
-    return _share(evidence, inside)
+    return _share(evidence, inside, besides)
 
 
-def _share(evidence: Evidence, inside: set[int]) -> float:
+def _share(evidence: Evidence, inside: set[int], besides: frozenset[str] = frozenset()) -> float:
     """Measure the share of the words that stand inside of values, little words not counted."""
     words = evidence.utterance.words
     counted = [
         place
         for place, word in enumerate(words)
-        if word.isalnum() and (place in inside or word not in _LITTLE)
+        if word.isalnum() and (place in inside or (word not in _LITTLE and word not in besides))
     ]
     return sum(place in inside for place in counted) / len(counted) if counted else 0.0
 
@@ -252,3 +262,9 @@ _LITTLE = word_set(
     "a an the on in at to from for of it its it's is be i'd like i want please and no not my with by "
     "make that rather only just instead then how what about"
 )
+
+_CORRECTING = word_set(
+    "actually sorry oops wait instead rather meant mean means change set update switch correct correction wrong "
+    "mistake should said say and also can you could let let's us leave leaving go going fly flying"
+)
+"""What people say around values that they correct."""

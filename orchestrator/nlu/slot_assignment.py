@@ -18,7 +18,7 @@ from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
-from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
+from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.linear import Fit, LinearModel, fit
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
@@ -31,8 +31,10 @@ _STRENGTH = 4.0
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
+_TELLING = frozenset({DATE, TIME, MONEY})
+"""Kinds that decide the slot by themselves, where only one takes them."""
 _BEFORE_PRONOUN = word_set(
-    "which that this the best another good first second third fourth fifth next last any every no other cheap"
+    "which that this the best another good first second third fourth fifth next last any every no other cheap there"
 )
 _NEGATIONS = frozenset({"not", "isn't", "never"})
 
@@ -212,11 +214,21 @@ class SlotAssigner:
     def _guesses(self, candidate: Candidate, possible: list[SlotSpec], scores: list[float]) -> list[Guess]:
         powers = [self._power(scores, slot.name) for slot in possible]
         total = sum(powers) + self._power(scores, NO_SLOT)
+        if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
+            total += max((self._power(scores, name) for name in self._elsewhere(possible)), default=0.0)
         least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
+        if candidate.kind in _TELLING and len(possible) == 1:
+            least = 0.0  # a day can be nothing but the day
         return [
             Guess(power / total, candidate, slot)
             for power, slot in zip(powers, possible, strict=True)
             if power / total >= least / len(possible)
+        ]
+
+    def _elsewhere(self, possible: list[SlotSpec]) -> list[str]:
+        """List the slots of other flows."""
+        return [
+            name for name in self._index if name != NO_SLOT and all(name != slot.name for slot in possible)
         ]
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention | None:
@@ -303,8 +315,9 @@ def _is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
     words, first = utterance.words, candidate.first
     if candidate.last != first + 1 or words[first] != "one":
         return False
-    after = words[first + 1] if first + 1 < len(words) else ""
-    return (first > 0 and words[first - 1] in _BEFORE_PRONOUN) or after in {"way", "of", "that", "which"}
+    before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
+    compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
+    return compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which"}
 
 
 def _in_order(parts: list[tuple[int, Mention]]) -> Mention:

@@ -89,6 +89,9 @@ class Validation:
         checked: dict[str, Mention] = {}
         for name, mention in slots.items():
             slot = spec.slots.get(name) if spec is not None else None
+            if slot is None and spec is not None and name in spec.inputs:
+                checked[name] = mention
+                continue
             if slot is None:
                 problems.append(f"The flow has no slot {name[:60]!r}.")
                 continue

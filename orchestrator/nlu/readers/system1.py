@@ -13,7 +13,7 @@ from re import Pattern
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
-from orchestrator.domain.model import Answer, Domain, Entity
+from orchestrator.domain.model import Answer, Domain, Entity, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
 from orchestrator.nlu.examples import (
@@ -33,11 +33,12 @@ from orchestrator.nlu.linear import Fit, FitOnce, TrainedModels, fit
 from orchestrator.nlu.message_kind import Decider, Evidence, is_bare, kind_of_label, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.readers import references
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.slot_assignment import SlotAssigner, is_negated
 from orchestrator.nlu.text import Utterance, tokenize, word_set
-from orchestrator.types import Dact
+from orchestrator.types import Dact, ToolId
 
 LIKELY = 0.35
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
@@ -62,7 +63,9 @@ class System1:
         answers: Mapping[str, Answer],
         likely: float = LIKELY,
         reader: DomainReader | None = None,
+        rows: Mapping[ToolId, RowsSpec] | None = None,
     ) -> None:
+        """`rows`: by tool, the rows that people refer to."""
         self.flows = flows
         self.extractor = extractor
         self.classifier = classifier
@@ -71,6 +74,7 @@ class System1:
         self.likely = likely
         self.decider = Decider(extractor, likely)
         self.reader = reader
+        self.rows = rows or {}
         for flow in flows.values():
             slots.know(flow)
 
@@ -86,6 +90,7 @@ class System1:
         likely: float = LIKELY,
         fit: Fit = fit,
         reader: DomainReader | None = None,
+        rows: Mapping[ToolId, RowsSpec] | None = None,
     ) -> System1:
         """Learn a domain. `extra`: annotated messages besides the flows' own examples."""
         specs = {flow.dact: flow for flow in flows}
@@ -104,7 +109,7 @@ class System1:
         slots = {slot.name: slot for flow in specs.values() for slot in flow.slots.values()}
         classifier = Classifier.train(examples, extractor, fit)
         assigner = SlotAssigner.train(examples, extractor, slots, fit)
-        return cls(specs, extractor, classifier, assigner, known, likely, reader)
+        return cls(specs, extractor, classifier, assigner, known, likely, reader, rows)
 
     @classmethod
     def for_domain(cls, domain: Domain, kept: TrainedModels | None = None) -> System1:
@@ -121,6 +126,7 @@ class System1:
             likely=domain.config.thresholds.likely,
             fit=fit if kept is None else FitOnce(kept),
             reader=domain.reader,
+            rows={tool_id: tool.rows for tool_id, tool in domain.tools.items() if tool.rows is not None},
         )
 
     async def read(self, message: Message, context: NluContext) -> Reading | None:
@@ -193,6 +199,26 @@ def _read_choice(case: Case) -> Reading | None:
     return None if chosen is None else Reading(chosen, is_final=False)
 
 
+def _read_reference(case: Case) -> Reading | None:
+    """Take the message for a row of what was displayed last; other values in it are taken along."""
+    shown, system1, context = case.context.shown, case.system1, case.context
+    spec = system1.rows.get(shown.tool_id) if shown is not None else None
+    if shown is None or spec is None:
+        return None
+    message = references.Message(case.utterance, shown, spec, context.values.get(shown.key))
+    found = references.find_reference(message)
+    if found is None:
+        return None
+    likely = weigh(case.probabilities, context).flows
+    read = references.understand_reference(found, message, context, system1.flows, likely)
+    if read is None:
+        return None
+    rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
+    flow = system1.flows[read.flows[0].dact] if read.flows else context.active
+    besides = case.find_slots(flow, rest) if flow is not None else {}
+    return Reading(replace(read, slots={**besides, **read.slots}), _SURE_OF_VALUES, is_final=False)
+
+
 def _ask_domain(case: Case) -> Reading | None:
     """Ask the domain's own reader, if it has one."""
     system1, text = case.system1, case.utterance.text
@@ -249,6 +275,7 @@ def _conclude(case: Case) -> Reading:
 
 READINGS: tuple[Callable[[Case], Reading | None], ...] = (
     _read_choice,
+    _read_reference,
     _ask_domain,
     _look_up_again,
     _conclude,
