@@ -137,9 +137,9 @@ class Shown:
     def name(self, value: Json) -> str | None:
         """What to call the row with this key; None when there is none."""
         row = next((row for row in self.rows if row.get(self.key) == value), None)
-        return row and ", ".join(
-            part for name, part in row.items() if name != self.key and isinstance(part, str)
-        )
+        if row is None:
+            return None
+        return ", ".join(part for name, part in row.items() if name != self.key and isinstance(part, str))
 
 
 class Label(StrEnum):

@@ -56,7 +56,8 @@ class SlotEntry(Entry):
     """`synonyms`: what people say for each of `values`. `pattern`: of exact.
 
     `open`: values that `entity` does not list are possible too; the tool knows them all.
-    `samples`: what fills the slot's place in examples, where no list of values says it.
+    `samples`: what fills the slot's place in examples, where no list of values says it. `counts`: people are
+    counted when they are named. `part_of_day`: what hours are meant by a time without "am" or "pm".
     """
 
     type: str | None = None
@@ -64,6 +65,8 @@ class SlotEntry(Entry):
     group: str | None = None
     entity: str | None = None
     open: bool = False
+    counts: Literal["people"] | None = None
+    part_of_day: Literal["morning", "afternoon", "evening", "night"] | None = None
     samples: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     minimum: float | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
@@ -85,6 +85,8 @@ def kind_of_label(label: str) -> MessageKind:
 
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
+_ANSWER_WORDS = 4
+"""More words than these are no failed answer; they may say something else."""
 _SURE_OF_YES = 0.75
 """A yes may do something that lasts: what is not plainly one is asked about again."""
 _BARE = 0.75
@@ -120,16 +122,28 @@ class Decider:
 
     def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
         """Name the kind; an answer to the open question is added to the evidence's mentions."""
+        if _agrees(evidence.utterance.words, context):
+            return MessageKind.CONFIRMATION
+        kind = self._likely_kind(evidence)
+        if context.active is None:
+            return self._decide_alone(kind, evidence, context)
+        return self._decide_beside(context.active, kind, evidence, context)
+
+    def _likely_kind(self, evidence: Evidence) -> MessageKind:
+        """Name the kind from the words alone; what is too unlikely is unknown."""
         kind = kind_of_label(evidence.weighed.label)
         grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
         if evidence.weighed.share < self.likely or (evidence.known < KNOWN and not grounded):
             kind = MessageKind.UNKNOWN
-        if kind is MessageKind.CONFIRMATION and evidence.weighed.share < _SURE_OF_YES:
-            kind = MessageKind.UNKNOWN
-        if context.active is None:
-            return self._decide_alone(kind, evidence, context)
+        unsure = kind is MessageKind.CONFIRMATION and evidence.weighed.share < _SURE_OF_YES
+        return MessageKind.UNKNOWN if unsure else kind
+
+    def _decide_beside(
+        self, active: FlowSpec, kind: MessageKind, evidence: Evidence, context: NluContext
+    ) -> MessageKind:
+        """Decide while a task is at work: its open question and its values come first."""
         changes = _changes(evidence.mentions, context.values)
-        asked = context.active.slots.get(context.question.slot or "")
+        asked = active.slots.get(context.question.slot or "")
         if asked is not None and self._is_answer(kind, asked, evidence, context):
             only_others = changes and asked.name not in evidence.mentions
             corrects = kind is MessageKind.CORRECTION or only_others
@@ -191,7 +205,8 @@ class Decider:
         ):
             return False
         answer = read_answer(evidence.utterance, asked, self.extractor.gazetteer, context.today)
-        if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN:
+        short = len(evidence.utterance.words) <= _ANSWER_WORDS and "?" not in evidence.utterance.words
+        if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN and short:
             answer = reject_answer(evidence.utterance.text, asked)
         if answer is None:
             return False
@@ -203,6 +218,15 @@ class Decider:
             return False
         evidence.mentions[asked.name] = answer
         return True
+
+
+def _agrees(words: list[str], context: NluContext) -> bool:
+    """Recognise "book it" where that is asked: nothing but words of the task, and words that agree."""
+    question = context.question
+    if context.active is None or question.slot is not None or not (question.confirming or question.options):
+        return False
+    telling = set(context.active.dact.split("_")) | _YES
+    return telling.intersection(words) != set() and telling.union(_AGREEING).issuperset(words)
 
 
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
@@ -268,3 +292,7 @@ _CORRECTING = word_set(
     "mistake should said say and also can you could let let's us leave leaving go going fly flying"
 )
 """What people say around values that they correct."""
+
+_YES = word_set("yes yep yeah take")
+_AGREEING = word_set("sorry ok okay please do go ahead with it that this one i i'll we we'll then now . ! ,")
+"""What may stand around words that agree."""

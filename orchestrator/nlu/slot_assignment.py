@@ -19,12 +19,15 @@ from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
+from orchestrator.nlu.extract.people import count_people
+from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.linear import Fit, LinearModel, fit
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
 from orchestrator.types import Dact, Json
 
 NO_SLOT = "-"
+PEOPLE = "people"
 _TRAINING_DAY = date(2031, 3, 5)
 _REACH = 4
 _STRENGTH = 4.0
@@ -164,11 +167,15 @@ class SlotAssigner:
         if active is None or flow.dact != active.dact:
             asked = None
         mentions = self.assign(utterance, candidates, flow, asked)
+        named = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
+        people = None if named is None else count_people(utterance)
+        if named is not None and people is not None:
+            mentions[named] = Mention(*people)
         yes_or_no = self.know(flow).booleans
         if yes_or_no:
             for name, mention in find_booleans(utterance, yes_or_no).items():
                 mentions.setdefault(name, mention)
-        if asked in yes_or_no and asked not in mentions:
+        if asked is not None and asked in yes_or_no and asked not in mentions:
             answer = read_answer(utterance, yes_or_no[asked], self._extractor.gazetteer, context.today)
             if answer is not None:
                 mentions[asked] = answer
@@ -236,7 +243,11 @@ class SlotAssigner:
         for kind in kinds:
             reading = candidate.readings.get(kind)
             if reading is not None:
-                return read_as(reading, candidate.text)
+                mention = read_as(reading, candidate.text)
+                if kind == TIME and isinstance(mention.value, str):
+                    value = in_part_of_day(mention.value, candidate.text, slot.part_of_day)
+                    mention = replace(mention, value=value)
+                return mention
         if slot.entity is None or candidate.kind != NAME:
             return None
         repaired = self._extractor.gazetteer.repair(kinds[0], candidate.text)

@@ -23,6 +23,11 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
         turn.changes.remark(RemarkKind.NOTHING_TO_CANCEL)
         leave_open(turn)
         return
+    question = turn.changes.state.ambiguity.current
+    if question is not None and question.metadata.get("about") == "limit" and not understood.target:
+        turn.changes.state.ambiguity.resolve(question)  # "never mind": the new task is not wanted after all
+        leave_open(turn)
+        return
     for flow in live if _EVERYTHING.search(understood.text) else [_find_meant(turn, understood.target)]:
         if not flow.is_finished:
             cancel(turn, flow)

@@ -25,6 +25,9 @@ def confirm(turn: RunningTurn, understood: Understanding) -> None:
         correct_flow(turn, flow, understood.slots)  # "yes, but in business class"
     elif flow is not None and understood.slots:
         fill(turn, flow, understood.slots)
+    elif flow is not None and entry.flow_id == flow.flow_id and entry.metadata.get("about") == "change":
+        turn.changes.state.ambiguity.resolve(entry)  # nothing is to change after all: it is offered again
+        turn.carry_on = True
     elif flow is not None and entry.flow_id == flow.flow_id and _is_yes_or_no(entry):
         _confirm_entry(turn, flow, entry)
     else:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from orchestrator.agent.corrections import ask_what_to_change, correct_flow
 from orchestrator.agent.messages.unknown import be_unsure
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.ambiguity import Level
+from orchestrator.agent.tasks import shown
+from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.understanding import Understanding
+from orchestrator.res.wording import name_slot_of
 
 
 def take_correction(turn: RunningTurn, understood: Understanding) -> None:
@@ -20,7 +22,9 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
     undecided = {
         name for name, m in understood.slots.items() if m.value is None and not m.candidates and not m.invalid
     }
-    if undecided:
+    if len(understood.either) > 1:
+        _ask_which_slot(turn, flow, understood)
+    elif undecided:
         _ask_for_new_value(turn, flow, min(undecided))
     elif understood.slots:
         correct_flow(turn, flow, understood.slots)
@@ -41,6 +45,27 @@ def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | 
     done = reversed(turn.changes.state.completed)
     named = next((flow for flow in done if target in {flow.dact, flow.flow_id}), None)
     return named or active or turn.changes.state.find_completed()
+
+
+def _ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding) -> None:
+    """The value fits several slots: the user says which, nothing is changed before."""
+    value = next(iter(understood.slots.values())).value
+    options = [
+        Option(
+            f"Change the {name_slot_of(flow, name)} to {shown(turn, flow, name, value)}",
+            "fill_slot",
+            {"flow_id": flow.flow_id, "slot": name, "value": value},
+        )
+        for name in understood.either
+    ]
+    turn.changes.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=flow.flow_id,
+        options=options,
+        turn_id=turn.work.turn_id,
+        metadata={"about": "change"},
+    )
+    turn.carry_on = False
 
 
 def _ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:
