@@ -1,6 +1,6 @@
 """Labels on what a session has taken in, and from where: they stay with it across turns and tools (PX-3).
 
-They only grow. What they forbid is decided in PEX.
+They only grow, and a session that steps back keeps them. What they forbid is decided before each call.
 """
 
 from __future__ import annotations
@@ -48,3 +48,11 @@ def add_source(sources: list[LabelSource], new: LabelSource) -> None:
 
 def labels_of(sources: Iterable[LabelSource]) -> frozenset[Label]:
     return frozenset(known.label for known in sources)
+
+
+def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
+    """Give an earlier stored state the labels of the present one: what was taken in is still in the scratchpad."""
+    labels = [LabelSource.from_dict(source) for source in wanted.get("labels", ())]
+    for source in present.get("labels", ()):
+        add_source(labels, LabelSource.from_dict(source))
+    return {**wanted, "labels": [source.serialize() for source in labels]}
