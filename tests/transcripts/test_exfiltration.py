@@ -211,7 +211,9 @@ async def test_a_label_comes_through(system1: System1, passage: str) -> None:
         assert f"text from outside came in ({source}" in turn["reply"]
 
 
-async def test_a_remembered_value_that_fills_a_slot_brings_its_labels_before_the_call(system1: System1) -> None:
+async def test_a_remembered_value_that_fills_a_slot_brings_its_labels_before_the_call(
+    system1: System1,
+) -> None:
     """PX-19: nothing but the call itself stands between the value and the world, in direct mode too."""
     async with mailroom(system1) as (t, service):
         private = Preference("*.recipient", PreferenceKind.RULE, Source.EXPLICIT, "eve", labels=("private",))
