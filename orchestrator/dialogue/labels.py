@@ -55,4 +55,4 @@ def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
     labels = [LabelSource.from_dict(source) for source in wanted.get("labels", ())]
     for source in present.get("labels", ()):
         add_source(labels, LabelSource.from_dict(source))
-    return {**wanted, "labels": [source.serialize() for source in labels]}
+    return {**wanted, "labels": [source.serialize() for source in labels]} if labels else wanted
