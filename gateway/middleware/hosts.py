@@ -16,7 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.problems import problem_of
 from orchestrator.errors import Forbidden
 
-REFUSAL = "This gateway does not authenticate callers, so it answers only to this machine's own names and its own pages."
+REFUSAL = (
+    "This gateway does not authenticate callers, so it answers to this machine's own names and pages only."
+)
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
