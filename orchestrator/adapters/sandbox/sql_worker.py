@@ -11,10 +11,11 @@ import json
 import math
 import os
 import sys
+from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import duckdb
 
@@ -91,9 +92,11 @@ def plain(value: Any) -> Any:
         case bytes():
             return value.hex()
         case list() | tuple():
-            return [plain(one) for one in value]
+            values = cast("Iterable[Any]", value)
+            return [plain(one) for one in values]
         case dict():
-            return {str(key): plain(one) for key, one in value.items()}
+            members = cast("dict[Any, Any]", value)
+            return {str(key): plain(one) for key, one in members.items()}
         case _:
             return str(value)
 
