@@ -23,7 +23,7 @@ PARTS = {
     "orchestrator/client": None,
     "orchestrator": "runtime",
     "orchestrator/testing/scripted_model": "gateway",
-    "orchestrator/adapters/sandbox/sql_worker": "analytics",
+    "orchestrator/adapters/sandbox": "analytics",
     "internal_flows": "runtime",
     "workers": "worker",
     "gateway": "gateway",
