@@ -58,7 +58,7 @@ def processes_of(folder: Path) -> list[psutil.Process]:
         process
         for process in psutil.process_iter(["cmdline"])
         if any(str(folder) in word for word in process.info["cmdline"] or [])
-        and Path(process.info["cmdline"][0]).name in {"postgres", "redis-server"}
+        and Path(process.info["cmdline"][0]).name in {"postgres", "valkey-server"}
     ]
 
 
@@ -119,7 +119,7 @@ def test_a_second_start_on_the_same_folder_names_the_first(tmp_path: Path) -> No
 def test_stores_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     with hold_stores(tmp_path):
         children = processes_of(tmp_path)
-        assert {process.name() for process in children} >= {"redis-server", "postgres"}
+        assert {process.name() for process in children} >= {"valkey-server", "postgres"}
 
     wait_until_ended(children)
 
