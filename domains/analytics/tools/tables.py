@@ -6,19 +6,11 @@ from dataclasses import replace
 
 from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.conditions import Condition, parse_condition
-from domains.analytics.statements.measures import among, measure_of, number_of, phrase_of, time_of
 from domains.analytics.statements.parts import Column, Values, invalid, not_found, quote, to_objects
-from domains.analytics.statements.question import Question, column_with, write_question
+from domains.analytics.statements.question import Question, column_with, measure_of, write_question
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import TableService, Workspace
-from domains.analytics.tools.display import (
-    about,
-    answer,
-    describe_columns,
-    describe_rows,
-    show_sheet,
-    show_value,
-)
+from domains.analytics.tools.display import about, answer, describe_rows, show_sheet, show_value
 from orchestrator import Json, JsonObject, ToolCall
 
 MOST_NAMED = 8
@@ -43,9 +35,9 @@ class Tables(TableService):
 
     async def describe(self, *, table: str, call: ToolCall) -> JsonObject:
         workspace, sheet = await self.open(call, table)
-        rows = describe_columns(sheet.columns)
         title = TABLES[sheet.name].title if sheet.name in TABLES else ""
-        return {**about(workspace, sheet), "fields": rows, "row_count": sheet.rows, "title": title}
+        fields: list[JsonObject] = [{"column": one.name, "type": one.kind} for one in sheet.columns]
+        return {**about(workspace, sheet), "fields": fields, "row_count": sheet.rows, "title": title}
 
     async def preview(self, *, table: str, call: ToolCall, limit: int | None = None) -> JsonObject:
         workspace, sheet = await self.open(call, table)
@@ -101,7 +93,7 @@ class Tables(TableService):
             absent = await _absent(workspace, sheet, parse_condition(question.condition, sheet))
             if absent:
                 raise not_found(f"{sheet.name} has no row with {' or '.join(absent)}.")
-        return {**found, "among": among(question.condition, question.value)}
+        return {**found, "among": question.among}
 
     async def aggregate(self, *, table: str, call: ToolCall, **asked: Json) -> JsonObject:
         """Give one number, or one per group, the greatest first (periods in order, unless they are ranked).
@@ -123,8 +115,8 @@ class Tables(TableService):
             "function": function,
             "by": " and ".join(groups),
             "ranked": question.limit is not None and said.by is not None,
-            "what": phrase_of(function, question.column),
-            "among": among(question.condition, question.value),
+            "what": question.measured,
+            "among": question.among,
         }
 
     async def compare(
@@ -144,7 +136,7 @@ class Tables(TableService):
         if first is not None and second is not None:
             group, wanted = quote((await column_with(workspace, sheet, first)).name), [first, second]
         elif first_year is not None and second_year is not None:
-            group, wanted = f"year({quote(time_of(sheet).name)})", [str(first_year), str(second_year)]
+            group, wanted = f"year({quote(sheet.time.name)})", [str(first_year), str(second_year)]
         else:
             raise invalid("Name the two groups, or the two years, that I should compare.")
         values, measure = Values(), measure_of(sheet, function, column)
@@ -161,7 +153,7 @@ class Tables(TableService):
         return {
             **found,
             "function": function,
-            "what": phrase_of(function, column),
+            "what": Question(function=function, column=column).measured,
             "difference": high - low,
             "shown": [show_value(low), show_value(high)],
             "gap": show_value(abs(high - low)),
@@ -189,7 +181,7 @@ class Tables(TableService):
     async def find_duplicates(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Find rows that repeat an earlier one, in all columns or in one."""
         workspace, sheet = await self.open(call, table)
-        keys = quote(sheet.column(column).name) if column else sheet.quoted
+        keys = quote(sheet.column(column).name) if column else quote(*sheet.names)
         sql = f"SELECT {keys}, count(*) AS times FROM in0 GROUP BY {keys} HAVING count(*) > 1 ORDER BY times DESC"  # noqa: S608
         found = await answer(workspace, sql, {}, sheet)
         repeated = f"SELECT coalesce(sum(times - 1), 0)::BIGINT FROM ({sql})"  # noqa: S608
@@ -198,7 +190,7 @@ class Tables(TableService):
     async def find_outliers(self, *, table: str, column: str, call: ToolCall) -> JsonObject:
         """Find rows whose value lies more than one and a half quartile ranges outside of the middle half."""
         workspace, sheet = await self.open(call, table)
-        name = quote(number_of(sheet, column).name)
+        name = quote(sheet.number(column).name)
         quartiles = f"SELECT quantile_cont({name}, 0.25) AS low, quantile_cont({name}, 0.75) AS high FROM in0"  # noqa: S608
         low, high = (await workspace.read(quartiles, {}, sheet)).rows[0]
         if not isinstance(low, int | float) or not isinstance(high, int | float):
@@ -264,8 +256,8 @@ def _profile_of(column: Column) -> str:
 
 
 def _pairs(sheet: Sheet, column: str | None, other: str | None) -> list[tuple[Column, Column]]:
-    first = number_of(sheet, column) if column else None
-    second = number_of(sheet, other) if other else None
+    first = sheet.number(column) if column else None
+    second = sheet.number(other) if other else None
     if first and second:
         return [(first, second)]
     one = first or second
