@@ -129,10 +129,9 @@ async def column_with(workspace: Workspace, sheet: Sheet, value: str) -> Column:
     Raises:
         ToolFailure: validation_error when none has it.
     """
-    texts = [column for column in sheet.columns if column.is_text]
-    for column in texts:
+    for column in sheet.texts:
         sql = f"SELECT count(*) FROM in0 WHERE lower({quote(column.name)}) = lower($v0)"  # noqa: S608
         if await workspace.number(sql, {"v0": value}, sheet):
             return column
-    where = f" Its columns of text are {', '.join(one.name for one in texts)}." if texts else ""
+    where = f" Its columns of text are {', '.join(one.name for one in sheet.texts)}." if sheet.texts else ""
     raise invalid(f"No column of {sheet.name} has the value {value!r}.{where}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
@@ -45,6 +45,14 @@ class Sheet:
     def numbers(self) -> list[Column]:
         return [column for column in self.columns if column.is_number]
 
+    @property
+    def texts(self) -> list[Column]:
+        return [column for column in self.columns if column.is_text]
+
+    @property
+    def has_time(self) -> bool:
+        return any(column.is_time for column in self.columns)
+
     def column(self, said: str) -> Column:
         """Find the column of that name, or of one that people use for it.
 
@@ -55,6 +63,10 @@ class Sheet:
         if found is None:
             raise self.lacks(said)
         return found
+
+    def chosen(self, said: str | None) -> Sequence[Column]:
+        """Give the column that is named, or all."""
+        return [self.column(said)] if said else self.columns
 
     def find(self, said: str) -> Column | None:
         names = {column.name.casefold(): column for column in self.columns}

@@ -126,7 +126,6 @@ def _text_of(sheet: Sheet) -> str:
     Raises:
         ToolFailure: validation_error when there is none.
     """
-    texts = [column.name for column in sheet.columns if column.is_text]
-    if not texts:
+    if not sheet.texts:
         raise invalid("Against which column should I draw it?")
-    return texts[-1]
+    return sheet.texts[-1].name

@@ -205,7 +205,7 @@ def _test(sheet: Sheet, condition: str) -> tuple[str, Values]:
 
 
 def _keys(sheet: Sheet, column: str | None) -> str:
-    return quote(*([sheet.column(column).name] if column else sheet.names))
+    return quote(*(one.name for one in sheet.chosen(column)))
 
 
 def _cleaned(column: Column, case: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.conditions import Condition, parse_condition
@@ -163,25 +164,29 @@ class Tables(TableService):
     async def profile(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Describe each column: how many values, missing and different ones, and their range."""
         workspace, sheet = await self.open(call, table)
-        chosen = [sheet.column(column)] if column else list(sheet.columns)
+        chosen = sheet.chosen(column)
         found = await answer(workspace, " UNION ALL ".join(map(_profile_of, chosen)), {}, sheet)
         return {**found, "row_count": len(chosen), "total": sheet.rows}
 
     async def find_missing(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         workspace, sheet = await self.open(call, table)
-        chosen = [sheet.column(column)] if column else list(sheet.columns)
+        chosen = sheet.chosen(column)
         counts = ", ".join(f"count(*) - count({quote(c.name)})" for c in chosen)
-        row = (await workspace.read(f"SELECT {counts} FROM in0", {}, sheet)).rows[0]  # noqa: S608
-        gaps = {c.name: int(str(number)) for c, number in zip(chosen, row, strict=True)}
-        rows: list[JsonObject] = [{"column": name, "missing": gap} for name, gap in gaps.items() if gap]
-        rows.sort(key=lambda one: -one["missing"])
+        gaps = (await workspace.read(f"SELECT {counts} FROM in0", {}, sheet)).rows[0]  # noqa: S608
+        rows: list[JsonObject] = [
+            {"column": one.name, "missing": int(str(gap))}
+            for one, gap in zip(chosen, gaps, strict=True)
+            if gap
+        ]
+        rows.sort(key=lambda row: -row["missing"])
+        missing = sum(row["missing"] for row in rows)
         described = describe_rows(["column", "missing"], rows, len(rows))
-        return {**about(workspace, sheet), **described, "missing": sum(gaps.values()), "total": sheet.rows}
+        return {**about(workspace, sheet), **described, "missing": missing, "total": sheet.rows}
 
     async def find_duplicates(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Find rows that repeat an earlier one, in all columns or in one."""
         workspace, sheet = await self.open(call, table)
-        keys = quote(sheet.column(column).name) if column else quote(*sheet.names)
+        keys = quote(*(one.name for one in sheet.chosen(column)))
         sql = f"SELECT {keys}, count(*) AS times FROM in0 GROUP BY {keys} HAVING count(*) > 1 ORDER BY times DESC"  # noqa: S608
         found = await answer(workspace, sql, {}, sheet)
         repeated = f"SELECT coalesce(sum(times - 1), 0)::BIGINT FROM ({sql})"  # noqa: S608
@@ -198,8 +203,7 @@ class Tables(TableService):
         values = Values()
         reach = 1.5 * (high - low)
         fences = values.add(low - reach), values.add(high + reach)
-        others = ", ".join(quote(c.name) for c in sheet.columns if quote(c.name) != name)
-        picked = f"{name}, {others}" if others else name
+        picked = ", ".join(dict.fromkeys([name, *(quote(one.name) for one in sheet.columns)]))
         sql = f"SELECT {picked} FROM in0 WHERE {name} < {fences[0]} OR {name} > {fences[1]} ORDER BY {name} DESC"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
         return {
@@ -217,13 +221,12 @@ class Tables(TableService):
         pairs = _pairs(sheet, column, other_column)
         if not pairs:
             raise invalid(f"{sheet.name} has fewer than two columns of numbers.")
-        parts: list[str] = []
         values = Values()
-        for one, other in pairs:
-            label = values.add(f"{one.name} and {other.name}")
-            parts.append(
-                f"SELECT {label} AS pair, corr({quote(one.name)}, {quote(other.name)}) AS correlation FROM in0"  # noqa: S608
-            )
+        parts = [
+            f"SELECT {values.add(f'{one.name} and {other.name}')} AS pair, "  # noqa: S608
+            f"corr({quote(one.name)}, {quote(other.name)}) AS correlation FROM in0"
+            for one, other in pairs
+        ]
         sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY abs(correlation) DESC NULLS LAST"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
         return {**found, "correlation": found["rows"][0]["correlation"]}
@@ -231,17 +234,12 @@ class Tables(TableService):
 
 async def _absent(workspace: Workspace, sheet: Sheet, condition: Condition) -> list[str]:
     """List the values that a condition names exactly and that its column does not have at all."""
-    named = [
-        (clause.column.name, value)
-        for clause in condition.clauses
-        if clause.operator == "=" and clause.column.is_text
-        for value in clause.values
-    ]
     absent: list[str] = []
-    for name, value in named:
-        sql = f"SELECT count(*) FROM in0 WHERE lower({quote(name)}::VARCHAR) = lower($v0)"  # noqa: S608
-        if not await workspace.number(sql, {"v0": value}, sheet):
-            absent.append(f"{name} {value}")
+    for clause in condition.clauses:
+        for value in clause.values if clause.operator == "=" and clause.column.is_text else ():
+            sql = f"SELECT count(*) FROM in0 WHERE lower({quote(clause.column.name)}) = lower($v0)"  # noqa: S608
+            if not await workspace.number(sql, {"v0": value}, sheet):
+                absent.append(f"{clause.column.name} {value}")
     return absent
 
 
@@ -256,12 +254,9 @@ def _profile_of(column: Column) -> str:
 
 
 def _pairs(sheet: Sheet, column: str | None, other: str | None) -> list[tuple[Column, Column]]:
-    first = sheet.number(column) if column else None
-    second = sheet.number(other) if other else None
-    if first and second:
-        return [(first, second)]
-    one = first or second
-    if one:
-        return [(one, column) for column in sheet.numbers if column != one]
-    numbers = sheet.numbers[:MOST_NAMED]
-    return [(a, b) for index, a in enumerate(numbers) for b in numbers[index + 1 :]]
+    said = [sheet.number(name) for name in (column, other) if name]
+    if len(said) == 2:
+        return [(said[0], said[1])]
+    if said:
+        return [(said[0], one) for one in sheet.numbers if one != said[0]]
+    return list(combinations(sheet.numbers[:MOST_NAMED], 2))
