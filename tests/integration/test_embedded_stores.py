@@ -87,7 +87,9 @@ def test_only_loopback_and_only_with_the_password(stores: Stores) -> None:
         int(url.rpartition("@")[2].split(":")[1].split("/")[0])
         for url in (stores.database_url, stores.redis_url)
     }
-    listening = [c.laddr for c in psutil.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    listening = [
+        c.laddr for c in psutil.net_connections("inet") if c.laddr and c.status == psutil.CONN_LISTEN
+    ]
     assert {address.ip for address in listening if address.port in ports} == {"127.0.0.1"}
 
 

@@ -70,6 +70,7 @@ async def mailroom(
 
 def labels_of(t: Talk) -> set[str]:
     [session] = t.simulator.store.sessions.values()
+    assert session.state is not None
     return {source["label"] for source in orjson.loads(session.state)["labels"]}
 
 

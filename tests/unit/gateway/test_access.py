@@ -58,7 +58,7 @@ async def test_health_is_open() -> None:
 )
 async def test_what_is_no_key_is_refused(header: str) -> None:
     async with guarded_house() as house:
-        answer = await house.http.get("/v1/sessions", headers={"Authorization": header.encode("latin-1")})
+        answer = await house.http.get("/v1/sessions", headers=[(b"Authorization", header.encode("latin-1"))])
         refused(answer, 401, "unauthenticated")
 
 

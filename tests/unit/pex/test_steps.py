@@ -86,7 +86,9 @@ async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
     assert setting.things.calls == []
-    assert setting.context.changes.state.ambiguity.current.slot == "place"
+    question = setting.context.changes.state.ambiguity.current
+    assert question is not None
+    assert question.slot == "place"
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
@@ -121,6 +123,7 @@ def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
     """PX-3: a memory or a summary brings its labels back with it."""
     outward = replace(TAKE, tool_id=ToolId("mail_send"), communicates_externally=True)
     tool = Toolbox({outward.tool_id: outward}, lambda _: {}).find(outward.tool_id)
+    assert tool is not None
     state = make_setting().context.changes.state
     join_labels(state, ["private"], "what you told me in May")
     assert find_cause(outward, [tool], state.intake.labels, {}) is None
