@@ -31,8 +31,8 @@ from orchestrator.types import JsonObject, SessionId, TurnId
 from workers.flower_events import FlowerEvents
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
-from workers.internal.canvas import Canvas
 from workers.internal.catalogue import MakeCatalogue
+from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
 from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh

@@ -13,7 +13,7 @@ from typing import Protocol
 
 from orchestrator.errors import DeadlineExceeded, InvalidInput, LaneLost, ParleyError, TurnCancelled
 from orchestrator.ports.lane import Lane
-from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns import LiveEvents
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.redaction import hide_secrets
 from orchestrator.runtime.endings import Answered, Ending, Failed, HandedBack, Lost, Stopped, stopped_commit

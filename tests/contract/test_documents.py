@@ -15,7 +15,7 @@ from orchestrator.errors import NotFound
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.memory.documents import Chunk, Documents, NewDocument, Owned
-from orchestrator.testing.memory.documents import MemoryDocuments
+from orchestrator.testing.memory import MemoryDocuments
 from orchestrator.types import TenantId, UserId, new_id
 
 BAGGAGE = (

@@ -17,7 +17,7 @@ from orchestrator.ports.memory.preferences import (
     PreferenceStore,
     Source,
 )
-from orchestrator.testing.memory.preferences import MemoryPreferences
+from orchestrator.testing.memory import MemoryPreferences
 from orchestrator.types import TenantId, UserId
 
 ADA, BOB = UserId("ada"), UserId("bob")

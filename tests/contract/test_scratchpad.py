@@ -14,7 +14,7 @@ from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.redis.scratchpad import PREFIX, RedisScratchpad
 from orchestrator.errors import Unavailable
 from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind, Scratchpad
-from orchestrator.testing.memory.scratchpad import MemoryScratchpad
+from orchestrator.testing.memory import MemoryScratchpad
 from orchestrator.types import DEFAULT_TENANT, Epoch, SessionId, TenantId, new_id
 
 

@@ -17,8 +17,8 @@ from gateway.app import create_app
 from gateway.dependencies import Dependencies
 from orchestrator.client import AsyncClient, Client
 from orchestrator.errors import InvalidInput, ParleyError
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.gateway import serve

@@ -30,7 +30,7 @@ from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
 from tests.integration.deploy.manifests import named
 from tests.integration.rabbit import Rabbit, is_installed, rabbit
-from workers.internal.canvas import Canvas
+from workers.internal.dispatch import Canvas
 
 pytestmark = [
     pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),

@@ -20,7 +20,7 @@ from orchestrator.pex.policy import BasePolicy
 from orchestrator.ports.memory.context import Finding, Findings
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.memory.context import MemoryContextGathering
+from orchestrator.testing.memory import MemoryContextGathering
 from orchestrator.testing.scripted_model import Answer, Rule
 from orchestrator.types import Dact, JsonObject
 from tests.transcripts.skilled import answer, finish, talk

@@ -11,19 +11,19 @@ from pathlib import Path
 import pytest
 from celery import Celery
 
-from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
-from orchestrator.adapters.postgres.turns.events import PostgresEventLog
+from orchestrator.adapters.postgres.status import PostgresLoad
+from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
-from workers.internal.canvas import Canvas
+from workers.internal.dispatch import Canvas
 
 
 @pytest.fixture

@@ -20,6 +20,7 @@ from orchestrator.ports.language_model import ChatRole
 from orchestrator.runtime.journal import Journal
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.scripted_model import (
     Answer,
@@ -31,7 +32,6 @@ from orchestrator.testing.scripted_model import (
     Script,
     ScriptedModel,
 )
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from tests.integration.modelled import TAPAS, script_of, understood

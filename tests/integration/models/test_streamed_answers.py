@@ -12,9 +12,9 @@ from orchestrator.res.streaming import count_tokens
 from orchestrator.runtime.journal import Journal
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId

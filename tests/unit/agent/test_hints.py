@@ -9,10 +9,10 @@ import pytest
 from orchestrator.runtime import live_events as hints
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.live_events import TurnHints
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryLiveEvents
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, Json, SessionId

@@ -1,7 +1,8 @@
-"""Events in memory: the durable log of a `MemoryStore`, and live events between tasks of one loop."""
+"""Wake-ups and live events in memory, between tasks of one event loop."""
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -10,6 +11,33 @@ from orchestrator.testing.store import MemoryStore
 from orchestrator.turns.event import ENDINGS, TOKEN, Event
 from orchestrator.turns.subscription import Streamed, Subscription
 from orchestrator.types import SessionId, TenantId
+
+
+class MemoryWakeup:
+    def __init__(self) -> None:
+        self._ready: dict[SessionId, None] = {}
+        self._offered = asyncio.Event()
+
+    async def offer(self, *session_ids: SessionId) -> bool:
+        self._ready.update(dict.fromkeys(session_ids))
+        self._offered.set()
+        return True
+
+    async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
+        if not self._ready:
+            self._offered.clear()
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._offered.wait()
+            except TimeoutError:
+                return []
+        taken = list(self._ready)[:limit]
+        for session_id in taken:
+            del self._ready[session_id]
+        return taken
+
+    async def retire(self, *, force: bool = False) -> bool:
+        return force or not self._ready
 
 
 class MemoryEventLog:
