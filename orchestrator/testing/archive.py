@@ -40,7 +40,7 @@ class MemoryApprovals:
             for tenant, record in self._store.approvals.values()
             if tenant == tenant_id
             and session_id in {None, record.session_id}
-            and status in {None, record.standing(now)}
+            and status in {None, record.status_at(now)}
         ]
         return found[::-1][:limit]
 
@@ -69,7 +69,7 @@ def decide_approval(
         return None
     now = store.clock() if decision.now is None else from_unix(decision.now)
     may = decision.suffices(operator_only=record.operator_only)
-    if may and record.standing(now) is ApprovalStatus.PENDING:
+    if may and record.status_at(now) is ApprovalStatus.PENDING:
         record = replace(
             record,
             status=decision.status,

@@ -33,4 +33,9 @@ def record_of(kind: type[_Record], row: Row[Any], /, **given: Any) -> _Record:
 
 
 def turn_record(row: Row[Any]) -> TurnRecord:
-    return record_of(TurnRecord, row, input=record_of(TurnInput, row))
+    return record_of(
+        TurnRecord,
+        row,
+        input=record_of(TurnInput, row),
+        cancel_requested=row.cancel_requested_at is not None,
+    )

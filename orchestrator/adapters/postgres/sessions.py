@@ -24,9 +24,9 @@ from orchestrator.adapters.postgres.tables import (
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.diff import diff, rebuild
-from orchestrator.errors import InvalidInput, NotFound, SessionBusy
+from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
-from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.turns.turn import IfBusy, SessionRecord, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 
@@ -62,10 +62,7 @@ class PostgresSessions:
             found = await connection.execute(_joined().where(sessions.c.session_id == identifier))
             row = found.one_or_none()  # none: it is there, and belongs to another tenant
         if row is None or row.tenant_id != tenant_id or row.domain != domain:
-            raise InvalidInput(
-                f"The session identifier {identifier!r} is in use elsewhere; choose another.",
-                field="session_id",
-            )
+            raise session_in_use(identifier)
         return record_of(SessionRecord, row)
 
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:

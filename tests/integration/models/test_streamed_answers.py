@@ -18,7 +18,7 @@ from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
-from tests.integration.models.test_models_in_turns import travel
+from tests.integration.models.staging import travel
 
 ALWAYS = 1
 """A threshold that every answer is over."""

@@ -19,7 +19,7 @@ from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import SUBMIT_TURN
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import ROOT, fleet, wait_until
-from tests.integration.rabbit import is_installed, rabbit
+from tests.integration.workers.rabbit import is_installed, rabbit
 
 pytestmark = pytest.mark.timeout(400)
 

@@ -135,7 +135,7 @@ def test_a_real_worker_is_seen_while_it_lives_and_no_longer(
         wait_until(lambda: not seen(), within_s=20, what="doctor sees the worker no more")
 
 
-def test_open_doors_and_known_passwords_are_faults(
+def test_open_stores_and_known_passwords_are_faults(
     environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PARLEY_LEASE_TTL_S", "soon")

@@ -20,9 +20,9 @@ from orchestrator.adapters.redis.worker_registry import RegisteredProcess, Worke
 from parley.diagnosis import database, surroundings
 from parley.main import run
 from parley.roles import QUEUES, Role
-from tests.integration import breakages
-from tests.integration.breakages import ELSEWHERE, NOBODY, Break, Deployment, told
 from tests.integration.chaos.submitting import submitter
+from tests.integration.doctor import breakages
+from tests.integration.doctor.breakages import ELSEWHERE, NOBODY, Break, Deployment, told
 
 TOKENS = {"PARLEY_JWT_AUDIENCE": "parley", "PARLEY_JWT_ISSUER": "https://issuer.example.com"}
 WORKERS = {"queue turns", "queue submissions", "queue internal", "queue urgent"}
@@ -77,7 +77,7 @@ BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
     "Flower open to all": (breakages.open_flower, {"flower"}, "set FLOWER_BASIC_AUTH"),
     "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "with the colon"),
     "no domain": (told(PARLEY_DOMAIN="/nowhere/at-all"), {"domain"}, "name another domain"),
-    "no folder for the pulse": (told(PARLEY_HEARTBEAT_FILE="/nowhere/pulse"), {"folders"}, "mount a writable /tmp"),
+    "no folder for the heartbeat": (told(PARLEY_HEARTBEAT_FILE="/nowhere/beat"), {"folders"}, "mount a writable /tmp"),
 }  # fmt: skip
 
 

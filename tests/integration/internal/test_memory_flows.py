@@ -29,7 +29,7 @@ from orchestrator.testing.scripted_model import Answer, Fail, Rule, Script, Scri
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
 from tests.integration.chaos.fleet import fleet
-from tests.integration.test_housekeeping import House, spoken
+from tests.integration.internal.test_housekeeping import House, spoken
 from workers.internal.tools import make_tools
 
 WITHIN_S = 90

@@ -60,7 +60,7 @@ async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_doe
     database: Database, database_url: str, broker: str, tmp_path: Path
 ) -> None:
     """IF-14: put off, visible as debt of its session, and done when turns run again."""
-    pressure, inbox = PostgresLoad(database), PostgresInbox(database)
+    load, inbox = PostgresLoad(database), PostgresInbox(database)
     session = SessionId(new_id("session"))
     with crew(database_url, broker, tmp_path, PARLEY_DEFER_ABOVE_S="0.2", PARLEY_DEFER_AT_MOST_S="600") as (
         workers,
@@ -69,7 +69,7 @@ async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_doe
         on_workers = make(database)
         turn_id = await let_a_turn_wait(database)
         await asyncio.to_thread(wait_until, is_put_off(workers), within_s=20, what="it stands back")
-        assert await pressure.turn_wait_s() > 0.2
+        assert await load.turn_wait_s() > 0.2
         new_run = on_workers.catalogue.new_run
         put_off = await on_workers.start((new_run("doubling", inputs=(1, 2), session_id=session),))
         urgent = await on_workers.run(new_run("pressing", inputs=(1, 2), session_id=session))
@@ -77,7 +77,7 @@ async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_doe
         assert urgent[-1].status is RunStatus.DONE
         record = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
         assert record.status is RunStatus.READY
-        [debt] = await pressure.housekeeping_debt(DEFAULT_TENANT)
+        [debt] = await load.housekeeping_debt(DEFAULT_TENANT)
         assert (debt.session_id, debt.runs) == (session, 1)
         assert debt.oldest_s > 0
 
@@ -85,7 +85,7 @@ async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_doe
         chain = await on_workers.chain_ended(put_off.runs["doubling"])
 
     assert chain[-1].status is RunStatus.DONE
-    assert await pressure.housekeeping_debt(DEFAULT_TENANT) == []
+    assert await load.housekeeping_debt(DEFAULT_TENANT) == []
 
 
 async def test_housekeeping_ages_and_never_starves(

@@ -63,7 +63,7 @@ class Talk:
         return [sent.payload for sent in self.simulator.store.outbox if sent.kind != NOTES]
 
 
-def standing(turn: JsonObject) -> list[tuple[str, str | None]]:
+def stack_of(turn: JsonObject) -> list[tuple[str, str | None]]:
     return [(flow["dact"], flow["reason"]) for flow in turn["flows"]]
 
 
@@ -102,7 +102,7 @@ async def test_a_flow_that_waits_longer_ends_the_turn_and_goes_on_by_itself() ->
     t = Talk()
     turn = await t.say("fetch part P0001")
 
-    assert standing(turn) == [("fetch_part", "awaiting_context")]
+    assert stack_of(turn) == [("fetch_part", "awaiting_context")]
     assert "come back" in turn["reply"]
     [sent] = t.outbox
     [run_id] = t.gathering.asked
@@ -112,7 +112,7 @@ async def test_a_flow_that_waits_longer_ends_the_turn_and_goes_on_by_itself() ->
 
     assert told["completed"] == ["fetch_part"]
     assert told["tools"][0]["arguments"] == {"part": "P0001", "shelf": "S07"}
-    assert standing(told) == []
+    assert stack_of(told) == []
 
 
 async def test_a_parked_flow_for_which_nothing_is_found_goes_up_the_ladder_by_itself() -> None:
@@ -121,7 +121,7 @@ async def test_a_parked_flow_for_which_nothing_is_found_goes_up_the_ladder_by_it
     told = await t.hand_over(NOTHING)
 
     assert told["reply"] == "Which shelf is it on?"
-    assert standing(told) == [("fetch_part", None)]
+    assert stack_of(told) == [("fetch_part", None)]
     assert t.rungs[-1] == "escalate"
 
 
@@ -130,10 +130,10 @@ async def test_meanwhile_the_user_may_do_other_things_and_is_not_disturbed() -> 
     await t.say("fetch part P0001")
     listed = await t.say("list the shelves")
     assert listed["completed"] == ["list_shelves"]
-    assert standing(listed) == [("fetch_part", "awaiting_context")]
+    assert stack_of(listed) == [("fetch_part", "awaiting_context")]
 
     started = await t.say("put part P0002 on a shelf")
-    assert standing(started) == [("fetch_part", "awaiting_context"), ("store_part", None)]
+    assert stack_of(started) == [("fetch_part", "awaiting_context"), ("store_part", None)]
     silent = await t.hand_over(SHELF)
     assert silent.get("reply") in {None, ""}
     done = await t.say("S03")
@@ -161,7 +161,7 @@ async def test_a_wait_ends_at_its_deadline_whatever_became_of_the_looking() -> N
     t.simulator.now += 60
     turn = await t.say("hello")
 
-    assert standing(turn) == [("fetch_part", None)]
+    assert stack_of(turn) == [("fetch_part", None)]
     assert "Which shelf is it on?" in turn["reply"]
     assert len(t.gathering.asked) == 1
 
@@ -188,7 +188,7 @@ async def test_a_domain_that_waits_only_within_the_turn_never_parks(waits: float
     t = Talk(context_wait_s=1, context_in_turn_s=1 + waits, max_recovery_attempts=0)
     turn = await t.say("fetch part P0001")
 
-    assert standing(turn) == [("fetch_part", None)]
+    assert stack_of(turn) == [("fetch_part", None)]
     assert t.outbox == []
 
 
