@@ -78,18 +78,21 @@ class MemoryLane:
         for turn in session.unfinished():
             if not session.may_run(turn):
                 continue
+            failure = None
             if turn.attempts >= self._max_attempts:
-                error = turn.error or f"its {turn.attempts} attempts ended without a commit"
-                self._store.end(session, turn, TurnStatus.QUARANTINED, error)
+                failure = turn.error or f"its {turn.attempts} attempts ended without a commit"
+            acted = failure is not None and self._had_effects(turn)
+            if failure is not None and (turn.attempts > self._max_attempts or not acted):
+                self._store.end(session, turn, TurnStatus.QUARANTINED, failure, acted=acted)
                 continue
             self._held[session.session_id] = (session.lease_token, turn)
-            return self._start(turn, now)
+            return self._start(turn, now, failure)
         self._release(session)
         waiting = [turn.accepted_at for turn in session.unfinished()]
         session.gap_at = min(waiting) + self._gap_timeout if waiting else None
         return None
 
-    def _start(self, turn: MemoryTurn, now: datetime) -> Work:
+    def _start(self, turn: MemoryTurn, now: datetime, failure: str | None) -> Work:
         turn.status, turn.attempts = TurnStatus.RUNNING, turn.attempts + 1
         turn.deadline_at = turn.deadline_at or now + self._deadline
         turn.started_at = turn.started_at or now
@@ -101,7 +104,8 @@ class MemoryLane:
             deadline_s=(turn.deadline_at - now).total_seconds(),
             cancelled=turn.cancel_requested,
             waited_s=(now - turn.accepted_at).total_seconds(),
-            steps=() if turn.attempts == 1 else tuple(turn.steps.values()),
+            steps=tuple(turn.steps.values()),
+            failure=failure,
         )
 
     def _release(self, session: MemorySession) -> None:

@@ -258,11 +258,21 @@ class MemoryStore:
         self._open = {turn_id: turn for turn_id, turn in self._open.items() if not turn.finished}
         return sum(turn.merged_into is None for turn in self._open.values())
 
-    def end(self, session: MemorySession, turn: MemoryTurn, status: TurnStatus, error: str | None) -> None:
+    def end(
+        self,
+        session: MemorySession,
+        turn: MemoryTurn,
+        status: TurnStatus,
+        error: str | None,
+        *,
+        acted: bool = False,
+    ) -> None:
         """End a turn without an answer, and those merged into it."""
         require_transition(turn.status, status)
         for row in (turn, *session.merged(turn)):
-            result = unanswered(row.session_id, row.turn_id, row.seq, session.epoch, status, row.input.text)
+            result = unanswered(
+                row.session_id, row.turn_id, row.seq, session.epoch, status, row.input.text, acted=acted
+            )
             if row is not turn:
                 result["merged_into"] = turn.turn_id
             row.status, row.error, row.result, row.finished_at = status, error, result, self.clock()

@@ -52,6 +52,7 @@ class Crasher:
 class CrashingSteps:
     steps: Journal
     crasher: Crasher
+    stopped: bool = False
 
     async def call(
         self,
