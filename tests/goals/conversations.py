@@ -15,7 +15,7 @@ from random import Random
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.runtime.lane import LaneRunner
+from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import START, Simulator
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.store import MemoryStore
@@ -107,7 +107,8 @@ class Talk:
         await runner.run(self.session)
         return turn_object(await inbox.turn(self.tenant, receipt.turn_id))
 
-    async def _agent(self, domain: str) -> object:
+    async def _agent(self, domain: str) -> TurnAgent:
+        assert self.simulator.agent is not None
         return self.simulator.agent
 
 

@@ -119,8 +119,11 @@ class World(Protocol):
 
     grammar: Grammar
     folder: str
-    invented: Sequence[str]
-    """Slots that a model makes up values for."""
+
+    @property
+    def invented(self) -> Sequence[str]:
+        """Slots that a model makes up values for."""
+        ...
 
     def invent_goal(self, chance: Random) -> list[Wish]: ...
 

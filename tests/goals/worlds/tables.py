@@ -22,13 +22,16 @@ _CONDITION = re.compile(r"where (?P<column>\w+) is (?:(?P<side>over|under) )?(?P
 
 @cache
 def rows_of(table: str) -> Sequence[Mapping[str, Any]]:
+    """Read a table from its file; one that was made in a conversation has none."""
+    if table not in _FILES:
+        return ()
     text = (files("vega_datasets") / "_data" / _FILES[table]).read_text(encoding="utf-8")
     read = csv.DictReader(text.splitlines()) if _FILES[table].endswith("csv") else json.loads(text)
     return [{_NAMES.get(name, name): _number(value) for name, value in row.items()} for row in read]
 
 
 def columns_of(table: str) -> list[str]:
-    return list(rows_of(table)[0])
+    return list(next(iter(rows_of(table)), {}))
 
 
 def _number(value: Any) -> Any:
