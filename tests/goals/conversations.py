@@ -115,7 +115,7 @@ class Talk:
 async def converse(simulator: Simulator, listener: Listener | None, world: World, seed: int) -> Verdict:
     """Hold one conversation; all chance comes from its seed."""
     chance = Random(seed)
-    wishes = world.invent_goal(chance)
+    wishes = await world.invent_goal(chance)
     user = User(world, wishes, chance)
     simulator.now, simulator.store = START.timestamp(), MemoryStore()
     simulator.signals.clear()

@@ -66,7 +66,7 @@ class Analytics:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
 
-    def invent_goal(self, chance: Random) -> list[Wish]:
+    async def invent_goal(self, chance: Random) -> list[Wish]:
         kinds = chance.choices(
             ("drop_column", "deduplicate", "filter", "delete_rows", "rename", "sort", "ask", "count"),
             (3, 1, 3, 3, 2, 2, 3, 1), k=chance.choice([1, 2, 2]),

@@ -41,7 +41,7 @@ class Notes:
         self.grammar = grammar
         self.folder = scaffolded()
 
-    def invent_goal(self, chance: Random) -> list[Wish]:
+    async def invent_goal(self, chance: Random) -> list[Wish]:
         wishes = [Wish("add_note", {"topic": chance.choice(TOPICS), "body": chance.choice(BODIES)})
                   for _ in range(chance.choice([1, 1, 2]))]  # fmt: skip
         if chance.random() < 0.4:

@@ -35,8 +35,8 @@ class Travel:
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
 
-    def invent_goal(self, chance: Random) -> list[Wish]:
-        return invent_goal(chance)
+    async def invent_goal(self, chance: Random) -> list[Wish]:
+        return await invent_goal(chance)
 
     # Words
 

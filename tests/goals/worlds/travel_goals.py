@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
+from functools import cache
 from random import Random
 
-from domains.travel.airports import find
-from domains.travel.timetable import make_timetable
+from domains.travel.timetable import Timetable
+from orchestrator.simulator import START
+from orchestrator.testing.memory.records import MemoryRecords
 from tests.goals.goal import Values, Wish
 from tests.goals.worlds.travel_reading import airline_names
 
@@ -24,25 +26,25 @@ AT_QUESTION = ("aside", "premature", "stop")
 WHEN_DONE = ("correct", "again", "thanks")
 
 
-def invent_goal(chance: Random) -> list[Wish]:
+async def invent_goal(chance: Random) -> list[Wish]:
     scene = chance.choices(("book", "pick", "trip", "after", "several"), (35, 20, 15, 15, 15))[0]
     match scene:
         case "book":
-            wishes = [_flight(chance)]
+            wishes = [await _flight(chance)]
         case "pick":
-            wishes = [_pick(chance)]
+            wishes = [await _pick(chance)]
         case "trip":
-            wishes = [_trip(chance)]
+            wishes = [await _trip(chance)]
         case "after":
-            wishes = _booked_and_more(chance)
+            wishes = await _booked_and_more(chance)
         case _:
-            wishes = [_flight(chance), (_trip if chance.random() < 0.6 else _flight)(chance)]
+            wishes = [await _flight(chance), await (_trip if chance.random() < 0.6 else _flight)(chance)]
     for wish in wishes:
         wish.twists = _twists(wish, chance)
     return wishes
 
 
-def _flight(chance: Random) -> Wish:
+async def _flight(chance: Random) -> Wish:
     while True:
         origin, destination = chance.sample(sorted(CITIES), 2)
         day = TODAY + timedelta(days=chance.randrange(1, 40))
@@ -53,29 +55,30 @@ def _flight(chance: Random) -> Wish:
             values["cabin"] = "business"
         if chance.random() < 0.15:
             values["time_of_day"] = chance.choice(["morning", "afternoon", "evening"])
-        if can_be_booked(values):
+        if await can_be_booked(values):
             return Wish("book", values)
 
 
-def _pick(chance: Random) -> Wish:
-    wish = _flight(chance)
+async def _pick(chance: Random) -> Wish:
+    wish = await _flight(chance)
     wish.values |= USUAL
     wish.values.pop("time_of_day", None)
     by = chance.choice(["ordinal", "ordinal", "last", "cheapest", "airline", "time", "number"])
-    return Wish("pick", wish.values, choice=by) if can_be_booked(wish.values) else _pick(chance)
+    return Wish("pick", wish.values, choice=by) if await can_be_booked(wish.values) else await _pick(chance)
 
 
-def _trip(chance: Random) -> Wish:
+async def _trip(chance: Random) -> Wish:
     while True:
-        values = {slot: value for slot, value in _flight(chance).values.items() if slot != "time_of_day"}
+        values = (await _flight(chance)).values
+        values.pop("time_of_day", None)
         back = date.fromisoformat(values["date"]) + timedelta(days=chance.randrange(2, 9))
         values["return_date"] = back.isoformat()
-        if can_be_booked(values) and can_be_booked(way_back(values)):
+        if await can_be_booked(values) and await can_be_booked(way_back(values)):
             return Wish("trip", values)
 
 
-def _booked_and_more(chance: Random) -> list[Wish]:
-    flight = _flight(chance)
+async def _booked_and_more(chance: Random) -> list[Wish]:
+    flight = await _flight(chance)
     kind = chance.choice(["cancel", "bags", "seat", "bookings"])
     more: Values = {"cancel": {}, "bookings": {}, "bags": {"bags": chance.randrange(2, 4)},
                     "seat": {"seat": chance.choice(["window", "aisle", "middle"])}}[kind]  # fmt: skip
@@ -107,12 +110,19 @@ def in_hours(departs: str, time_of_day: str) -> bool:
     return first <= departs <= last
 
 
-def can_be_booked(values: Values) -> bool:
-    """Whether the timetable has every flight of that day free for so many."""
-    origin, destination = find(values["origin"]), find(values["destination"])
-    assert origin is not None
-    assert destination is not None
-    flights = make_timetable(origin, destination, date.fromisoformat(values["date"]), airline_names())
-    fitting = [one for one in flights if in_hours(one["departs"], values.get("time_of_day", ""))]
-    seats = [one["seats"][values.get("cabin", "economy")] for one in fitting]
-    return bool(seats) and min(seats) >= values.get("passengers", 1)
+async def can_be_booked(values: Values) -> bool:
+    """Whether every flight of that day is free for so many."""
+    route = (values["origin"], values["destination"], values["date"])
+    cabin, hours = values.get("cabin", "economy"), values.get("time_of_day", "any")
+    flown, fitting = [
+        await _timetable().search(
+            *route, now=START.timestamp(), cabin=cabin, passengers=people, time_of_day=hours
+        )
+        for people in (1, values.get("passengers", 1))
+    ]
+    return 0 < len(flown) == len(fitting)
+
+
+@cache
+def _timetable() -> Timetable:
+    return Timetable(MemoryRecords(), airline_names())
