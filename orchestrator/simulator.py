@@ -26,15 +26,11 @@ from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.telemetry import Signal
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.memory.documents import MemoryDocuments
-from orchestrator.testing.memory.preferences import MemoryPreferences
-from orchestrator.testing.memory.records import MemoryRecords
-from orchestrator.testing.memory.scratchpad import MemoryScratchpad
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
+from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.tools.guardrails.apply import GuardedPython
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts

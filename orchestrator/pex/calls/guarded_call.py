@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from orchestrator.pex.calls.approval import hold_for_approval
-from orchestrator.pex.calls.candidate import Candidate, ask_to_confirm, drop_candidate
+from orchestrator.pex.calls.candidate import (
+    Candidate,
+    ask,
+    ask_to_confirm,
+    drop_candidate,
+    make_candidate,
+)
 from orchestrator.pex.calls.effects import note_effect
 from orchestrator.pex.calls.unknown_outcome import find_out
 from orchestrator.pex.choices import Choices
@@ -15,7 +21,7 @@ from orchestrator.tools.guardrails.sql import SqlRules
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
 from orchestrator.tools.trifecta import find_bound_exceeded
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
 GuardedAnswer: TypeAlias = ToolAnswer | Rejected | NeedsInput | Parked
@@ -78,6 +84,8 @@ async def _call(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, again: bool
 ) -> ToolAnswer | NeedsInput:
     result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
+    if isinstance(result, NotBegun):
+        return ask(run, make_candidate(run, policy, tool, arguments, again=again), policy, about="stopped")
     if isinstance(result, UnknownOutcome):
         result = await find_out(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):
