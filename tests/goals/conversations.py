@@ -15,14 +15,8 @@ from random import Random
 
 from orchestrator.adapters.domains.folder import LoadedDomain
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.runtime.lane import LaneRunner, TurnAgent
-from orchestrator.simulator import START, Simulator
-from orchestrator.testing.lane import MemoryLane
+from orchestrator.simulator import START, Conversation, Simulator
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
-from orchestrator.turns.result import turn_object
-from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import JsonObject, SessionId, TenantId
 from tests.goals.goal import Move, Store, Wish, World
 from tests.goals.readers import Listener, Reader, simulate
@@ -83,44 +77,22 @@ def _reason(verdict: Verdict) -> str:
     return re.sub(r"[{:].*|\b(?=\w*\d)[A-Z0-9]{6}\b", "…", text)[:70]
 
 
-@dataclass
-class Talk:
-    """One session over a tenant of its own, so that its store holds nothing but its own deeds."""
-
-    simulator: Simulator
-    tenant: TenantId
-    session: SessionId
-
-    async def take(self, move: Move) -> JsonObject:
-        given = TurnInput(text=move.text) if move.action is None else TurnInput(
-            action={"name": move.action["name"], "payload": move.action["payload"]}
-        )  # fmt: skip
-        simulator = self.simulator
-        simulator.now += simulator.pace_s
-        inbox = MemoryInbox(simulator.store)
-        name = simulator.loaded.domain.name
-        submission = Submission(
-            session_id=self.session, input=given, tenant_id=self.tenant, create_session=True, domain=name
-        )
-        receipt = await inbox.submit(submission)
-        runner = LaneRunner(MemoryLane(simulator.store), simulator.live, MemoryWakeup(), self._agent)
-        await runner.run(self.session)
-        return turn_object(await inbox.turn(self.tenant, receipt.turn_id))
-
-    async def _agent(self, domain: str) -> TurnAgent:
-        assert self.simulator.agent is not None
-        return self.simulator.agent
+async def take(talk: Conversation, move: Move) -> JsonObject:
+    """Say or click something."""
+    if move.action is None:
+        return await talk.say(move.text)
+    return await talk.act(move.action["name"], move.action["payload"])
 
 
 async def converse(simulator: Simulator, listener: Listener | None, world: World, seed: int) -> Verdict:
-    """Hold one conversation; all chance comes from its seed."""
+    """Hold one conversation; all chance comes from its seed. Its tenant's store holds nothing but its own deeds."""
     chance = Random(seed)
     wishes = await world.invent_goal(chance)
     user = User(world, wishes, chance)
     simulator.now, simulator.store = START.timestamp(), MemoryStore()
     simulator.signals.clear()
     tenant = TenantId(f"tenant_{seed}")
-    talk = Talk(simulator, tenant, SessionId(f"session_{seed}"))
+    talk = Conversation(simulator, SessionId(f"session_{seed}"), tenant_id=tenant)
     verdict = Verdict(seed, transcript=[_describe(wish) for wish in wishes], label=wishes[-1].kind)
     if listener is not None:
         listener.chance = Random(seed)
@@ -130,7 +102,7 @@ async def converse(simulator: Simulator, listener: Listener | None, world: World
         if listener is not None:
             listener.expect(move)
         doing = user.current
-        turn = await talk.take(move)
+        turn = await take(talk, move)
         verdict.turns += 1
         verdict.transcript += [
             f"> {move.text or _show_click(move)}",

@@ -8,7 +8,7 @@ from random import Random
 
 from domains.travel.timetable import Timetable
 from orchestrator.simulator import START
-from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.memory import MemoryRecords
 from tests.goals.goal import Values, Wish
 from tests.goals.worlds.travel_reading import airline_names
 
