@@ -152,11 +152,15 @@ class Simulator:
 
 @dataclass(slots=True)
 class Conversation:
-    """One session of a simulator; `user_id` is whose preferences are known in it."""
+    """One session of a simulator; `user_id` is whose preferences are known in it.
+
+    Tools work on the records of the session's tenant.
+    """
 
     simulator: Simulator
     session_id: SessionId
     user_id: UserId | None = None
+    tenant_id: TenantId = DEFAULT_TENANT
 
     async def say(self, text: str) -> JsonObject:
         """Say something; gives the turn object."""
@@ -175,7 +179,7 @@ class Conversation:
             Submission(
                 session_id=self.session_id,
                 input=given,
-                tenant_id=DEFAULT_TENANT,
+                tenant_id=self.tenant_id,
                 create_session=True,
                 domain=simulator.loaded.domain.name,
                 user_id=self.user_id,
@@ -183,7 +187,7 @@ class Conversation:
         )
         runner = LaneRunner(MemoryLane(simulator.store), simulator.live, MemoryWakeup(), self._find_agent)
         await runner.run(self.session_id)
-        return turn_object(await inbox.turn(DEFAULT_TENANT, receipt.turn_id))
+        return turn_object(await inbox.turn(self.tenant_id, receipt.turn_id))
 
     async def _find_agent(self, domain: str) -> TurnAgent:
         del domain
