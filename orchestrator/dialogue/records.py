@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
+from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
 
@@ -104,6 +105,11 @@ class EffectNote:
     """Its place in the session's ledger."""
 
     @property
+    def is_done(self) -> bool:
+        """Whether it was done for certain, and not undone."""
+        return self.status is EffectStatus.FINISHED
+
+    @property
     def stands(self) -> bool:
         """Whether the outside world may still be as the call left it."""
         return self.status is not EffectStatus.COMPENSATED
@@ -168,6 +174,14 @@ def add_source(sources: list[LabelSource], new: LabelSource) -> None:
 
 def labels_of(sources: Iterable[LabelSource]) -> frozenset[Label]:
     return frozenset(known.label for known in sources)
+
+
+def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
+    """Give an earlier stored state the labels of the present one: what was taken in is still in the scratchpad."""
+    labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
+    for source in present.get("labels", ()):
+        add_source(labels, load(LabelSource, source))
+    return {**wanted, "labels": [dump(source) for source in labels]} if labels else wanted
 
 
 @dataclass(slots=True)
