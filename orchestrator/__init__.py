@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "dialogue.ambiguity": ("Level", "Option"),
     "dialogue.flow": ("PlanFlow",),
-    "dialogue.frame": ("Frame",),
+    "dialogue.records": ("Frame",),
     "dialogue.remark": ("RemarkKind",),
     "dialogue.slots": ("SlotSource",),
     "domain.reader": ("Heard", "Mention", "Read"),

@@ -76,8 +76,6 @@ class NluContext:
     today: date
     active: FlowSpec | None = None
     values: Mapping[str, Json] = field(default_factory=dict[str, Json])
-    recent: frozenset[str] = frozenset()
-    shown: Shown | None = None
     question: OpenQuestion = NOTHING_ASKED
     interrupted: tuple[PastFlow, ...] = ()
     completed: tuple[PastFlow, ...] = ()
@@ -86,6 +84,8 @@ class NluContext:
     plan: PlanFlow | None = None
     tasks: tuple[BaseFlow, ...] = ()
     history: ContextCoordinator = NOTHING_SAID
+    recent: frozenset[str] = frozenset()
+    shown: Shown | None = None
 
     @property
     def intent(self) -> str | None:

@@ -29,7 +29,7 @@ from orchestrator.nlu.linear import Fit, FitOnce, TrainedModels, fit
 from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.readings import Case, read
+from orchestrator.nlu.readers.readings import Case, read
 from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.types import Dact, ToolId
 
