@@ -7,7 +7,6 @@ from orchestrator.agent.plan.progress import tell_progress
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import shown
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
@@ -59,7 +58,7 @@ def _help(turn: RunningTurn) -> None:
 
 
 def _tell_status(turn: RunningTurn) -> None:
-    plan = current_plan(turn.changes.state.stack)
+    plan = turn.changes.state.stack.plan
     if plan is not None and plan.steps:
         tell_progress(turn, plan)
     active = turn.changes.state.stack.active

@@ -10,7 +10,6 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
-from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.plan_step import BOUND
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
@@ -23,7 +22,7 @@ async def look_after_plan(turn: RunningTurn, modules: Modules, going: bool) -> b
     """Take in what has ended and make the replanning check. Whether another flow is to be carried out now."""
     ended = turn.changes.finished[turn.plan.seen :]
     turn.plan.seen = len(turn.changes.finished)
-    plan = current_plan(turn.changes.state.stack)
+    plan = turn.changes.state.stack.plan
     if plan is None:
         return going
     own = [flow for flow in ended if flow.plan_id == plan.flow_id and plan.step_of(flow.flow_id) is not None]
