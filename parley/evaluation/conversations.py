@@ -86,30 +86,38 @@ async def evaluate(
 
 
 async def go_through(conversation: ConversationEntry, evaluated: Evaluated) -> list[TurnOutcome]:
-    """Take every turn of a conversation; one that goes wrong does not end it."""
-    begins = datetime.fromisoformat(conversation.now).replace(tzinfo=UTC) if conversation.now else START
+    """Take every turn of a conversation, over stores of its own."""
     simulator = Simulator.of(
         evaluated.loaded,
         sections=merge_sections(conversation.config, evaluated.sections),
         models=evaluated.models,
         system1=evaluated.system1,
-        at=begins,
+        at=beginning_of(conversation),
     )
-    talk = simulator.converse()
     try:
-        remembered: dict[str, str] = {}
-        outcomes: list[TurnOutcome] = []
-        for entry in conversation.turns:
-            seen = len(simulator.signals)
-            said = insert(entry.user or "", remembered) if entry.action is None else str(entry.action["name"])
-            turn = await _take(talk, said, entry.action)
-            observed = observe(turn, simulator.signals[seen:])
-            faults = list(find_faults(entry.expect, observed))
-            outcomes.append(TurnOutcome(said, entry.expect, observed, faults))
-            remembered |= _values_of(turn)
-        return outcomes
+        return await take_turns(conversation, simulator)
     finally:
         await simulator.close()
+
+
+def beginning_of(conversation: ConversationEntry) -> datetime:
+    return datetime.fromisoformat(conversation.now).replace(tzinfo=UTC) if conversation.now else START
+
+
+async def take_turns(conversation: ConversationEntry, simulator: Simulator) -> list[TurnOutcome]:
+    """Take every turn of a conversation; one that goes wrong does not end it."""
+    talk = simulator.converse()
+    remembered: dict[str, str] = {}
+    outcomes: list[TurnOutcome] = []
+    for entry in conversation.turns:
+        seen = len(simulator.signals)
+        said = insert(entry.user or "", remembered) if entry.action is None else str(entry.action["name"])
+        turn = await _take(talk, said, entry.action)
+        observed = observe(turn, simulator.signals[seen:])
+        faults = list(find_faults(entry.expect, observed))
+        outcomes.append(TurnOutcome(said, entry.expect, observed, faults))
+        remembered |= _values_of(turn)
+    return outcomes
 
 
 async def _take(talk: Conversation, said: str, action: JsonObject | None) -> JsonObject:

@@ -125,7 +125,7 @@ def find_regressions(run: JsonObject, earlier: JsonObject) -> Iterator[str]:
         now = run["figures"].get(name)
         if before is not None and now is not None and now < before - TOLERANCE:
             yield f"{name} fell from {before:.3f} to {now:.3f}"
-    faults = {name: found for name, found in _faults_by_turn(run)}
+    faults = dict(_faults_by_turn(run))
     for name, before in _faults_by_turn(earlier):
         if not before and faults.get(name):
             yield f"{name}: {faults[name][0]}"
