@@ -62,9 +62,9 @@ def evaluate_domain_or_dialogues(
     folds: Annotated[int, typer.Option(help="Parts of the cross-validation.", min=2, max=20)] = 5,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Measure a domain on its conversations, or System 1 on annotated dialogues.
+    """Measure a domain on its conversations.
 
-    Conversations go through the real Agent; the run is kept, beside an HTML report. A folder with schema.json and dialogues.jsonl is measured as annotated dialogues, by System 1 alone.
+    They go through the real Agent; the run is kept, beside an HTML report. A folder with schema.json and dialogues.jsonl is measured as annotated dialogues, by System 1 alone.
     """
     from parley.evaluation.domains import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
 

@@ -20,7 +20,10 @@ def explain_sentence(
     model: Annotated[str | None, typer.Option(help="Let this model read what System 1 is unsure of.")] = None,
     json: AsJson = False,
 ) -> None:
-    """Show what each reader makes of a sentence, who decides, and the values that were found."""
+    """Show how a sentence is understood.
+
+    What each reader makes of it, who decides, and the values that were found.
+    """
     from parley.evaluation.domains import explain_sentence as explain  # noqa: PLC0415  # slow to import
 
     found = asyncio.run(explain(sentence, domain, model))

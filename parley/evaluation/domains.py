@@ -12,7 +12,7 @@ from orchestrator.adapters.models.pool import ModelPool, read_endpoints
 from orchestrator.domain.schema import ConversationEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.settings import load_settings
+from orchestrator.settings import NO_STORES, read_settings
 from orchestrator.types import JsonObject
 from parley.evaluation.conversations import Evaluated, evaluate, read_file
 from parley.evaluation.explain import explain
@@ -112,7 +112,7 @@ async def _open_model(model: str | None) -> AsyncGenerator[ModelPool | None]:
     if model is None:
         yield None
         return
-    endpoints = read_endpoints(load_settings())
+    endpoints = read_endpoints(read_settings(**NO_STORES))
     if not endpoints:
         raise InvalidInput("A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL.", field="model")
     pool = ModelPool(endpoints, model=model)
