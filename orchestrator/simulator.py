@@ -12,7 +12,7 @@ from pathlib import Path
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.sandbox import PythonSandbox, SqlSandbox
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.modules import AgentPorts, MemoryPorts
@@ -26,16 +26,12 @@ from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.telemetry import Signal
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.memory.documents import MemoryDocuments
-from orchestrator.testing.memory.preferences import MemoryPreferences
-from orchestrator.testing.memory.records import MemoryRecords
-from orchestrator.testing.memory.scratchpad import MemoryScratchpad
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
+from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
-from orchestrator.tools.guardrails.apply import GuardedPython
+from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
@@ -127,7 +123,7 @@ class Simulator:
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
         """Service instances per tenant, each tenant with records of its own."""
         rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
-        python = GuardedPython(PythonSandbox(), rules)
+        python, sql = GuardedPython(PythonSandbox(), rules), GuardedSql(SqlSandbox())
         memory = UserMemory(self.preferences, self.loaded.domain.flows)
         made: dict[TenantId, Mapping[str, object]] = {}
 
@@ -136,7 +132,7 @@ class Simulator:
                 records = self.records.setdefault(tenant_id, MemoryRecords())
                 config = self.loaded.domain.config.services
                 own = {
-                    name: service(ServiceContext(records, dict(config.get(name, {})), python, memory))
+                    name: service(ServiceContext(records, dict(config.get(name, {})), python, memory, sql))
                     for name, service in self.loaded.services.items()
                 }
                 made[tenant_id] = {**own, **stand_ins}
@@ -156,11 +152,15 @@ class Simulator:
 
 @dataclass(slots=True)
 class Conversation:
-    """One session of a simulator; `user_id` is whose preferences are known in it."""
+    """One session of a simulator; `user_id` is whose preferences are known in it.
+
+    Tools work on the records of the session's tenant.
+    """
 
     simulator: Simulator
     session_id: SessionId
     user_id: UserId | None = None
+    tenant_id: TenantId = DEFAULT_TENANT
 
     async def say(self, text: str) -> JsonObject:
         """Say something; gives the turn object."""
@@ -179,7 +179,7 @@ class Conversation:
             Submission(
                 session_id=self.session_id,
                 input=given,
-                tenant_id=DEFAULT_TENANT,
+                tenant_id=self.tenant_id,
                 create_session=True,
                 domain=simulator.loaded.domain.name,
                 user_id=self.user_id,
@@ -187,7 +187,7 @@ class Conversation:
         )
         runner = LaneRunner(MemoryLane(simulator.store), simulator.live, MemoryWakeup(), self._find_agent)
         await runner.run(self.session_id)
-        return turn_object(await inbox.turn(DEFAULT_TENANT, receipt.turn_id))
+        return turn_object(await inbox.turn(self.tenant_id, receipt.turn_id))
 
     async def _find_agent(self, domain: str) -> TurnAgent:
         del domain

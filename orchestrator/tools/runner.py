@@ -37,7 +37,7 @@ from orchestrator.tools.toolbox import (
 )
 from orchestrator.tools.trifecta import carry_labels
 from orchestrator.turns.effect import Effect
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject
 
 # What ends a turn from outside is never turned into a tool's error.
@@ -101,7 +101,7 @@ class ToolRunner:
             idempotent=tool.spec.idempotent,
             effect=effect,
         )
-        if isinstance(answer, UnknownOutcome):
+        if isinstance(answer, UnknownOutcome | NotBegun):
             return answer
         carry_labels(context.changes.state, tool.spec, flow_id)  # its words may be in an error as well
         result = read_envelope(answer)
@@ -169,6 +169,8 @@ def _record(
             status = category.value
         case UnknownOutcome():
             status = "unknown"
+        case NotBegun():
+            return
     tool_id = tool.spec.tool_id
     context.log.tools.append(ToolUsed(tool_id, arguments, status))
     context.log.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)

@@ -125,7 +125,9 @@ class AskData(TablePolicy):
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         """Say, where there is no model, what can be asked without one."""
         if failure.check == "model_available":
-            simple = "Without one I take simple questions: “average mpg by origin”, “cars where mpg is over 40”."
+            simple = (
+                "Without one I take simple questions: “average mpg by origin”, “cars where mpg is over 40”."
+            )
             failure = replace(failure, message=f"{failure.message} {simple}")
         return await super().recover(run, failure)
 

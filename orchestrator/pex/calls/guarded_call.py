@@ -5,7 +5,13 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from orchestrator.pex.calls.approval import hold_for_approval
-from orchestrator.pex.calls.candidate import Candidate, ask_to_confirm, drop_candidate
+from orchestrator.pex.calls.candidate import (
+    Candidate,
+    ask,
+    ask_to_confirm,
+    drop_candidate,
+    make_candidate,
+)
 from orchestrator.pex.calls.effects import note_effect
 from orchestrator.pex.calls.unknown_outcome import find_out
 from orchestrator.pex.choices import Choices
@@ -14,8 +20,8 @@ from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.sql import SqlRules
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
-from orchestrator.tools.trifecta import find_bound_exceeded
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.tools.trifecta import find_cause
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
 GuardedAnswer: TypeAlias = ToolAnswer | Rejected | NeedsInput | Parked
@@ -42,9 +48,9 @@ async def call_guarded(
             return ask_to_confirm(run, policy, tool, arguments)
     if not tool.spec.idempotent and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
-    cause = run.to_approve.get(tool.spec.tool_id)
-    if cause is None:
-        cause = find_bound_exceeded(tool.spec, {**run.data, **arguments})
+    labels = run.context.changes.state.intake.labels
+    tools = run.tools.find_all(run.flow.spec.tools)
+    cause = find_cause(tool.spec, tools, labels, {**run.data, **arguments})
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
     return await _call(run, policy, tool, arguments, again=confirmed is not None and confirmed.again)
@@ -78,6 +84,8 @@ async def _call(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, again: bool
 ) -> ToolAnswer | NeedsInput:
     result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
+    if isinstance(result, NotBegun):
+        return ask(run, make_candidate(run, policy, tool, arguments, again=again), policy, about="stopped")
     if isinstance(result, UnknownOutcome):
         result = await find_out(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):

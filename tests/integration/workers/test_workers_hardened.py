@@ -1,0 +1,239 @@
+"""Workers obey nobody who reaches the broker, load JSON only, and live on after messages that are none (RT-22)."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+import psycopg
+import pytest
+import redis
+from celery import Celery
+from celery.exceptions import NotRegistered
+from kombu.simple import SimpleQueue
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.ports.tasks import SUBMIT_TURN
+from tests.integration.chaos.counting import EFFECTS
+from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
+
+SAID = "xylophone"
+"""In every message that is dropped, and nowhere in a log."""
+PICKLED = {"content_type": "application/x-python-serialize", "content_encoding": "binary"}
+
+
+@pytest.fixture(scope="module")
+def database(database_url: str) -> str:
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        connection.execute(EFFECTS)
+    return database_url
+
+
+@pytest.fixture
+def crew(database: str, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    with fleet(database, redis_url, tmp_path) as crew:
+        yield crew
+
+
+@pytest.fixture
+def sender(redis_url: str) -> Iterator[Celery]:
+    with Celery(set_as_current=False, broker=redis_url, backend=redis_url) as app:
+        yield app
+
+
+def answered(sender: Celery, session: str) -> bool:
+    arguments = {"session_id": session, "text": "say", "domain": "counting", "wait": 20}
+    sent = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions")
+    return sent.get(timeout=30, interval=0.05)["status"] == "done"
+
+
+def put(sender: Celery, message: Any, **properties: Any) -> None:
+    with sender.connection_for_write() as connection:
+        queue = SimpleQueue(connection, "submissions")
+        queue.put(message, **properties)
+        queue.close()
+
+
+class Exploit:
+    """Unpickling this makes a folder."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (os.mkdir, (str(self.path),))
+
+
+def test_a_pickled_message_is_refused_without_being_loaded(
+    crew: Fleet, sender: Celery, tmp_path: Path
+) -> None:
+    (worker,) = crew.start(1)
+    trace = tmp_path / "loaded"
+    payload = pickle.dumps([[], {"text": SAID, "x": Exploit(trace)}, {}])
+    put(sender, payload, headers={"task": SUBMIT_TURN, "id": "p2"}, **PICKLED)
+    put(sender, pickle.dumps({"task": SUBMIT_TURN, "id": "p1", "args": [Exploit(trace)]}), **PICKLED)
+    put(sender, pickle.dumps(Exploit(trace)), headers={"task": "nothing.of_ours", "id": "p0"}, **PICKLED)
+
+    assert answered(sender, "after-pickle")
+    assert not trace.exists()
+    assert worker.log.read_text().count("was dropped.") == 3
+    pickle.loads(payload)  # what is sent would do it
+    assert trace.exists()
+
+
+SHAPES: dict[str, tuple[Any, dict[str, Any]]] = {
+    "no task": ({"text": SAID}, {}),
+    "a list": ([SAID], {}),
+    "no JSON": (f"{{{SAID}", {"content_type": "application/json", "content_encoding": "utf-8"}),
+    "no JSON in a task": (
+        f"{{{SAID}",
+        {
+            "content_type": "application/json",
+            "content_encoding": "utf-8",
+            "headers": {"task": SUBMIT_TURN, "id": "a"},
+        },
+    ),
+    "of no known type": (SAID, {"content_type": "text/x-nothing", "content_encoding": "utf-8"}),
+    "an unknown task": ([[], {"text": SAID}, {}], {"headers": {"task": "nothing.of_ours", "id": "b"}}),
+    "an unknown task without an identifier": (
+        [[], {"text": SAID}, {}],
+        {"headers": {"task": "nothing.of_ours"}},
+    ),
+    "a task that is no name": ([[], {"text": SAID}, {}], {"headers": {"task": {"a": SAID}, "id": "c"}}),
+    "no identifier": ([[], {"text": SAID}, {}], {"headers": {"task": SUBMIT_TURN}}),
+    "a body that is no list": ({"text": SAID}, {"headers": {"task": SUBMIT_TURN, "id": "d"}}),
+    "a body that is too short": ([[SAID]], {"headers": {"task": SUBMIT_TURN, "id": "e"}}),
+    "a number for a body": (7, {"headers": {"task": SUBMIT_TURN, "id": "f"}}),
+    "arguments that are none": ([SAID, [SAID], {}], {"headers": {"task": SUBMIT_TURN, "id": "g"}}),
+    "a time that is none": (
+        [[], {"text": SAID}, {}],
+        {"headers": {"task": SUBMIT_TURN, "id": "h", "eta": SAID}},
+    ),
+    "an end that is none": (
+        [[], {"text": SAID}, {}],
+        {"headers": {"task": SUBMIT_TURN, "id": "i", "expires": [SAID]}},
+    ),
+    "limits that are none": (
+        [[], {"text": SAID}, {}],
+        {"headers": {"task": SUBMIT_TURN, "id": "j", "timelimit": 1}},
+    ),
+    "compressed as nobody can": ([SAID], {"headers": {"task": SUBMIT_TURN, "id": "k", "compression": SAID}}),
+}
+
+
+def test_messages_that_are_none_are_dropped_and_the_worker_lives_on(crew: Fleet, sender: Celery) -> None:
+    """One worker takes them all, and is the same afterwards; none of them comes again."""
+    (worker,) = crew.start(1)
+    for number, (message, properties) in enumerate(SHAPES.values()):
+        put(sender, message, **properties)
+        assert answered(sender, f"after-{number}"), list(SHAPES)[number]
+        assert worker.process.poll() is None
+    log = worker.log.read_text()
+    assert log.count("was dropped.") >= 10
+    assert "Unrecoverable" not in log
+    assert SAID not in log
+
+
+ENVELOPE: dict[str, Any] = {
+    "body": "W10=",
+    "content-type": "application/json",
+    "content-encoding": "utf-8",
+    "headers": {"task": SUBMIT_TURN, "id": "x", "note": SAID},
+    "properties": {
+        "delivery_tag": "tag",
+        "body_encoding": "base64",
+        "delivery_info": {"exchange": "", "routing_key": "submissions"},
+    },
+}
+
+
+def changed(**properties: Any) -> dict[str, Any]:
+    return {**ENVELOPE, "properties": {**ENVELOPE["properties"], **properties}}
+
+
+ENVELOPES: dict[str, Any] = {
+    "no object": [SAID],
+    "nothing": None,
+    "no properties": {"body": SAID},
+    "properties that are none": {**ENVELOPE, "properties": SAID},
+    "a body's encoding that is a number": changed(body_encoding=7),
+    "a body's encoding that nobody knows": changed(body_encoding=SAID),
+    "a tag that is an object": changed(delivery_tag={}),
+    "a tag that is a list": changed(delivery_tag=[SAID]),
+    "no place": changed(delivery_info=None),
+    "a place that is a list": changed(delivery_info=[SAID]),
+    "a priority that is none": changed(priority=SAID),
+    "headers that are a list": {**ENVELOPE, "headers": [SAID]},
+    "a body that is an object": {**ENVELOPE, "body": {"text": SAID}},
+    "a body that is no base64": {**ENVELOPE, "body": "x"},
+    "a type that is a list": {**ENVELOPE, "content-type": [SAID]},
+}
+BYTES = [
+    *(b"", b"\xff\xfe", SAID.encode(), b"{", b"[" * 100_000, b"NaN", b'"' + SAID.encode() + b'"'),
+    b'{"__type__": "uuid", "__value__": 7}',
+]
+
+
+def test_envelopes_that_are_none_are_dropped_and_the_worker_lives_on(
+    crew: Fleet, sender: Celery, redis_url: str
+) -> None:
+    """What a sender puts past Celery's client, straight into the queue."""
+    (worker,) = crew.start(1)
+    written = [*(orjson.dumps(envelope) for envelope in ENVELOPES.values()), *BYTES]
+    with redis.Redis.from_url(redis_url) as queues:
+        for item in written:
+            queues.lpush("submissions", item)
+
+    assert answered(sender, "after-envelopes")
+    assert worker.process.poll() is None
+    log = worker.log.read_text()
+    assert log.count("A message that is none was dropped.") == len(written)
+    assert SAID not in log
+    with redis.Redis.from_url(redis_url) as queues:
+        assert queues.hlen("unacked") == 0
+
+
+def test_who_waits_for_a_task_that_does_not_exist_is_told(crew: Fleet, sender: Celery) -> None:
+    crew.start(1)
+    with pytest.raises(NotRegistered):
+        sender.send_task("orchestrator.submit_turns", queue="submissions").get(timeout=20, interval=0.05)
+
+
+def ask_to_stop(sender: Celery, worker: Worker) -> None:
+    """As `celery control shutdown` does, to everybody and by name; and what else stops work."""
+    name = f"{worker.log.stem}-"
+    sender.control.shutdown()
+    for command in ("shutdown", "cancel_consumer", "pool_shrink", "rate_limit", "revoke", "terminate"):
+        arguments = {
+            "queue": "submissions",
+            "n": 8,
+            "task_name": SUBMIT_TURN,
+            "rate_limit": "1/d",
+            "task_id": "x",
+        }
+        sender.control.broadcast(command, arguments=arguments, pattern=f"{name}*", matcher="glob")
+
+
+def test_remote_control_through_the_broker_does_nothing(crew: Fleet, sender: Celery) -> None:
+    (worker,) = crew.start(1)
+    ask_to_stop(sender, worker)
+    assert sender.control.inspect(timeout=1).ping() is None
+    for number in range(3):
+        assert answered(sender, f"controlled-{number}")
+    assert worker.process.poll() is None
+
+
+def test_remote_control_does_stop_a_worker_that_is_told_to_obey(
+    database: str, redis_url: str, sender: Celery, tmp_path: Path
+) -> None:
+    """The test above would pass with commands that reach nobody."""
+    with fleet(database, redis_url, tmp_path, {"PARLEY_REMOTE_CONTROL": "true"}) as crew:
+        (worker,) = crew.start(1)
+        wait_until(lambda: sender.control.inspect(timeout=1).ping(), within_s=20, what="the worker answers")
+        ask_to_stop(sender, worker)
+        wait_until(lambda: worker.process.poll() is not None, within_s=40, what="the worker stops")
