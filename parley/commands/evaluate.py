@@ -64,7 +64,8 @@ def evaluate_domain_or_dialogues(
 ) -> None:
     """Measure a domain on its conversations.
 
-    They go through the real Agent; the run is kept, beside an HTML report. A folder with schema.json and dialogues.jsonl is measured as annotated dialogues, by System 1 alone.
+    They go through the real Agent; the run is kept, beside an HTML report. A folder with schema.json and
+    dialogues.jsonl is measured as annotated dialogues, by System 1 alone.
     """
     from parley.evaluation.domains import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
 
