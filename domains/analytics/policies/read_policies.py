@@ -75,6 +75,17 @@ class Aggregate(Reading):
         return ending
 
 
+class Chart(Reading):
+    dact: ClassVar[str | None] = "chart"
+
+    async def review(self, run: Execution) -> Ending | None:
+        """A scatter plot is of two columns: which ones is for the user to say."""
+        ending = await super().review(run)
+        if ending is not None or run.value("kind") != "scatter":
+            return ending
+        return next((ask(run, slot) for slot in ("column", "by") if run.value(slot) is None), None)
+
+
 class Compare(Reading):
     dact: ClassVar[str | None] = "compare"
 
