@@ -28,7 +28,9 @@ _TRAINED = "PARLEY_TRAINED_FOLDER"
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give all processes of this run one folder for what is trained: the first that makes it brings it."""
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each process of a test compiles all code for itself
+    os.environ.pop(
+        "PYTHONDONTWRITEBYTECODE", None
+    )  # else each process of a test compiles all code for itself
     config.pluginmanager.register(Reporting())
     if _TRAINED not in os.environ:
         folder = tempfile.mkdtemp(prefix="parley-trained-")

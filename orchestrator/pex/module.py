@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.pex.calls.compensate import undo_first
+from orchestrator.pex.calls.compensate import UNDO, undo_first
 from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.pex.steps.check import find_work
@@ -27,7 +27,8 @@ class PEX:
         flow, policy = work
         close_answered_questions(context, flow)
         run = Execution(flow, context, self._tools)
-        ending = await undo_first(run) or await policy.execute(run)
+        ending = await undo_first(run) if UNDO in flow.notes else None
+        ending = ending or await policy.execute(run)
         keep_latest_question(context, flow)
         return ending
 

@@ -18,6 +18,15 @@ class BasePolicy(Choices):
     dact: ClassVar[str | None] = None
     """The flow that a domain's policy is for; a flow may also name its policy in its YAML."""
 
+    check = steps.check
+    review = steps.review
+    check_slots = steps.check_slots
+    invoke = steps.invoke
+    results = steps.results
+    complete = steps.complete
+    verify = steps.verify
+    recover = steps.recover
+
     async def execute(self, run: Execution) -> Ending:
         """Take the steps in their order; the last one, `recover`, chooses what is to be done about a failure."""
         for step in steps.STEPS[:-1]:
@@ -27,29 +36,3 @@ class BasePolicy(Choices):
             if ending is not None:
                 return ending
         return Completed() if run.warning is None else Partial(run.warning)
-
-    async def check(self, run: Execution) -> Ending | None:
-        return steps.check(run)
-
-    async def review(self, run: Execution) -> Ending | None:
-        return await steps.review(run)
-
-    async def check_slots(self, run: Execution) -> Ending | None:
-        return steps.check_slots(run)
-
-    async def invoke(self, run: Execution) -> Ending | None:
-        return await steps.invoke(run, self)
-
-    async def results(self, run: Execution) -> Ending | None:
-        return await steps.results(run, self)
-
-    async def complete(self, run: Execution) -> Ending | None:
-        await steps.complete(run, self)
-        return None
-
-    async def verify(self, run: Execution) -> Ending | None:
-        steps.verify(run)
-        return None
-
-    async def recover(self, run: Execution, failure: Failed) -> Ending:
-        return steps.recover(run, self, failure)

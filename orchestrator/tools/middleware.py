@@ -9,10 +9,11 @@ import asyncio
 import hashlib
 import math
 import random
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import orjson
 
@@ -24,7 +25,6 @@ from orchestrator.errors import FailureCategory
 from orchestrator.ports.tools import RateLimits, ToolCache, ToolTransport
 from orchestrator.telemetry import get_logger
 from orchestrator.tools.in_process import InProcessCache, InProcessRateLimits, SharedStore
-from orchestrator.tools.orphaned_calls import OrphanedCalls
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError
 from orchestrator.types import JsonObject, ToolId
 
@@ -52,6 +52,40 @@ class ToolPorts:
     transport: ToolTransport | None = None
     limits: RateLimits = field(default_factory=InProcessRateLimits)
     cache: ToolCache = field(default_factory=InProcessCache)
+
+
+ORPHANS_PER_TOOL = 8
+
+
+class OrphanedCalls:
+    """Counts the calls of each tool that were given up and have not ended."""
+
+    def __init__(self) -> None:
+        self._running: Counter[ToolId] = Counter()
+        self._futures: set[asyncio.Future[Any]] = set()
+
+    def too_many(self, tool_id: ToolId) -> bool:
+        return self._running[tool_id] >= ORPHANS_PER_TOOL
+
+    def add(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
+        """Count a given-up call until it ends, without waiting for it; log how it ended."""
+        if future.done():
+            self._log_failure(tool_id, future)
+            return
+        self._running[tool_id] += 1
+        if self._running[tool_id] == ORPHANS_PER_TOOL:
+            _log.error("Too many given-up calls of a tool hang: it is not called for now.", tool=tool_id)
+        self._futures.add(future)
+        future.add_done_callback(lambda _: self._forget(tool_id, future))
+
+    def _forget(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
+        self._futures.discard(future)
+        self._running[tool_id] -= 1
+        self._log_failure(tool_id, future)
+
+    def _log_failure(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
+        if not future.cancelled() and (error := future.exception()) is not None:
+            _log.warning("A tool that nobody waited for broke.", tool=tool_id, error=error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,12 +19,12 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.telemetry import SignalType, get_logger
-from orchestrator.telemetry.metrics import TOOL_SECONDS, labelled
+from orchestrator.telemetry.metrics import TOOL_SECONDS
 from orchestrator.telemetry.traces import note_failure, span
 from orchestrator.tools.effects import make_effect
 from orchestrator.tools.guardrails.python_code import PythonRules
-from orchestrator.tools.middleware import CallSetting, ToolPorts, ToolRequest, wrap_calls
-from orchestrator.tools.orphaned_calls import OrphanedCalls, ToolThreads
+from orchestrator.tools.middleware import CallSetting, OrphanedCalls, ToolPorts, ToolRequest, wrap_calls
+from orchestrator.tools.threads import ToolThreads
 from orchestrator.tools.toolbox import (
     Tool,
     ToolAnswer,
@@ -117,7 +117,7 @@ class ToolRunner:
             result = await self._handle(ToolRequest(tool, arguments, call))
             if isinstance(result, ToolError):
                 note_failure(result.category.value)
-        labelled(TOOL_SECONDS, tool.spec.tool_id).observe(time.perf_counter() - began)
+        TOOL_SECONDS.labels(tool.spec.tool_id).observe(time.perf_counter() - began)
         return {**write_envelope(result), "idempotency_key": key}
 
     async def _send(self, request: ToolRequest) -> ToolAnswer:

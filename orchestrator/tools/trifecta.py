@@ -1,7 +1,7 @@
 """Keeps private data, untrusted text and a way out from meeting without an approval: the lethal trifecta (PX-3).
 
 The three are joined over the tools of a flow and over the labels that the session carries, whichever
-turn or tool brought them in. Asking for the approval is in `pex/calls/approval.py`.
+turn or tool brought them in. Asking for the approval is in `pex/calls/consent.py`.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.corrections import correct_flow
+from orchestrator.agent.messages.correction import correct_flow
+from orchestrator.agent.messages.task import fill
 from orchestrator.agent.open_question import answer_open, nothing_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import fill
 from orchestrator.dialogue.ambiguity import Ambiguity, Level
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.pex.calls.candidate import confirm_candidate
+from orchestrator.pex.calls.consent import confirm_candidate
 
 
 def confirm(turn: RunningTurn, understood: Understanding) -> None:

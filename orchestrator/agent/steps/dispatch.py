@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.approvals import expire_approvals, take_decision
-from orchestrator.agent.corrections import DECISIONS, decide
+from orchestrator.agent.approvals import DECIDING, expire_approvals, take_decision
 from orchestrator.agent.messages import MESSAGES
+from orchestrator.agent.messages.correction import DECISIONS, decide
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import leave_open, reject
 from orchestrator.agent.running import RunningTurn
@@ -19,7 +19,8 @@ CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, Messa
 async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     """Let the message act on the stack; `turn.carry_on` says whether PEX has something to do."""
     _abandon_stale(turn)
-    expire_approvals(turn)
+    if turn.changes.state.approvals:
+        expire_approvals(turn)
     understood = turn.understanding
     if understood is None:
         leave_open(turn)
@@ -32,7 +33,7 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
         decide(turn, understood.target)
         return
-    if await take_decision(turn, understood):
+    if understood.kind in DECIDING and await take_decision(turn, understood):
         return
     _drop_loose_questions(turn, understood)
     for why in understood.assumed:

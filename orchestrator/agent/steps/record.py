@@ -1,4 +1,4 @@
-"""The turn object's part that the Agent knows (the rest is the lane's): what `--json` and HTTP show."""
+"""End a turn: the commit, and the part of the turn object that the Agent knows (the rest is the lane's)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer
 from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE
-from orchestrator.turns.event import Event
 from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
@@ -93,7 +92,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     return TurnCommit(
         status=TurnStatus.DONE,
         state=raw,
-        diff=orjson.dumps(diff(turn.prior_state, after)),
+        diff=orjson.dumps(diff(turn.context.world.prior_state, after)),
         snapshot=_wants_snapshot(turn, modules),
         result=result,
         utterances=_utterances(turn, answer.message),
@@ -103,10 +102,10 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
             for frame in context.changes.frames.values()
         ),
         plans=tuple(_keep_plan(plan) for plan in _worked_on(turn)),
-        plan_revisions=tuple(context.changes.plan_log),
-        events=_events(turn),
+        plan_revisions=tuple(context.changes.plans.log),
+        events=tuple(context.log.events),
         approvals=tuple(context.changes.approvals.asked),
-        closed_approvals=close_approvals(turn) if turn.prior_state.get("approvals") or _touched(turn) else (),
+        closed_approvals=close_approvals(turn) if _touches_approvals(turn) else (),
         outbox=_outbox(turn),
         signals=tuple(context.log.signals),
     )
@@ -120,8 +119,9 @@ def _tell_answer(context: TurnContext, reply: str, frame: JsonObject | None) -> 
     context.log.event("answer", reply=reply)
 
 
-def _touched(turn: RunningTurn) -> bool:
-    return bool(turn.changes.approvals.asked or turn.changes.approvals.closed)
+def _touches_approvals(turn: RunningTurn) -> bool:
+    changes = turn.changes.approvals
+    return bool(turn.context.world.prior_state.get("approvals") or changes.asked or changes.closed)
 
 
 def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
@@ -143,7 +143,7 @@ def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
 
 def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
     """Plans that this turn made, changed or ended."""
-    changed = {revision.plan_id for revision in turn.changes.plan_log}
+    changed = {revision.plan_id for revision in turn.changes.plans.log}
     stacked = [flow for flow in turn.changes.state.stack.flows if flow.flow_id in changed]
     plans = {flow.flow_id: flow for flow in (*stacked, *turn.changes.finished) if isinstance(flow, PlanFlow)}
     return [plan for plan in plans.values() if plan.noted]
@@ -164,7 +164,8 @@ def _keep_plan(plan: PlanFlow) -> PlanRecord:
 def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
     """After several completed flows, and at regular distances (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
-    return not turn.prior_state or len(turn.changes.completed) > 1 or (turn.lease.epoch + 1) % distance == 0
+    first, due = not turn.context.world.prior_state, (turn.lease.epoch + 1) % distance == 0
+    return first or due or len(turn.changes.completed) > 1
 
 
 def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
@@ -200,7 +201,3 @@ def _long_enough(state: DialogueState, covered: int) -> bool:
             before += len(message.text)
     bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
     return before // bound != (before + latest) // bound
-
-
-def _events(turn: RunningTurn) -> tuple[Event, ...]:
-    return tuple(turn.context.log.events)

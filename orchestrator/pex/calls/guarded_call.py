@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from orchestrator.pex.calls.approval import hold_for_approval
-from orchestrator.pex.calls.candidate import Candidate, ask_to_confirm, drop_candidate
-from orchestrator.pex.calls.effects import note_effect
-from orchestrator.pex.calls.unknown_outcome import find_out
+from orchestrator.pex.calls.consent import Candidate, ask_to_confirm, drop_candidate, hold_for_approval
+from orchestrator.pex.calls.effects import find_out, note_effect
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.tools.guardrails.apply import apply_guardrails

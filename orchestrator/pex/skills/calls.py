@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from orchestrator.models.structured import ToolRequest
-from orchestrator.pex.calls.candidate import (
+from orchestrator.pex.calls.consent import (
     Candidate,
     drop_candidate,
     make_candidate,

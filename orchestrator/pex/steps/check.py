@@ -1,4 +1,4 @@
-"""Makes the checks before anything is spent on a flow (PX-2); those on slots after their review, in `check_slots`."""
+"""Makes the checks before anything is spent on a flow (PX-2); those on slots come after their review."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.execution import Execution, Failed
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.tools.trifecta import tools_to_approve
 from orchestrator.types import Dact, FlowId
 
@@ -29,12 +30,12 @@ def find_work(context: TurnContext, policies: Mapping[Dact, Policy]) -> tuple[Ba
     return flow, policy
 
 
-def check(run: Execution) -> Failed | None:
+async def check(_policy: Choices, run: Execution) -> Ending | None:
     """Make the checks on the flow's tools; the first that does not hold ends the execution."""
-    return first_failure(run, TOOL_CHECKS)
+    return _first_failure(run, TOOL_CHECKS)
 
 
-def first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
+def _first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
     for find_fault in checks:
         fault = find_fault(run)
         if fault is not None:
@@ -81,3 +82,8 @@ SLOT_CHECKS: tuple[Check, ...] = (required_slots, elective_slots)
 
 # All seven, by their names; the first two find the flow and its policy.
 CHECKS = ("active_flow", "policy_registered", *(one.__name__ for one in (*TOOL_CHECKS, *SLOT_CHECKS)))
+
+
+async def check_slots(_policy: Choices, run: Execution) -> Ending | None:
+    """Make the checks on the flow's slots, once they have been reviewed."""
+    return _first_failure(run, SLOT_CHECKS)

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.dialogue.specification import Family, ToolUse
-from orchestrator.pex.calls.candidate import confirm_candidate
+from orchestrator.pex.calls.consent import confirm_candidate
 from orchestrator.pex.execution import (
     ENDINGS,
     Completed,
