@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import orjson
 
-from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
@@ -82,23 +81,37 @@ class Journal:
         if known is not None:
             self._check_same(known, step.request_hash)
             return await self._replay(known, step)
-        if effect is not None:
-            earlier = await self._lane.find_effect(self._lease, effect.fingerprint)
-            if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
-                return earlier.result
-            if earlier is not None and earlier.status in OPEN:
-                step.idempotency_key = earlier.idempotency_key
-                if not effect.again:
-                    return UnknownOutcome(key, earlier.idempotency_key)
+        if effect is not None and (earlier := await self._done_before(step, effect)) is not None:
+            return earlier
         if not idempotent:
             await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
-        if kind != "tool" or not is_object(request):
-            return await self._run(step, run)
-        named: JsonObject = {"tool_id": request.get("tool_id")}
-        self._tell("tool_started", named)
-        result = await self._run(step, run)
-        self._tell("tool_finished", named)
+        named: JsonObject | None = {"tool_id": request["tool_id"]} if kind == "tool" else None
+        if named is not None:
+            self._tell("tool_started", named)
+        try:
+            result = await run(step.idempotency_key)
+        except UNDECIDED:
+            raise
+        except ParleyError as error:
+            if not idempotent:
+                failure = {"code": error.code, "message": str(error)}
+                await self._record(step, StepStatus.FAILED, failure)
+            raise
+        await self._record(step, StepStatus.FINISHED, result)
+        if named is not None:
+            self._tell("tool_finished", named)
         return result
+
+    async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
+        """Look the effect up in the ledger; None: it is to be had now, with the step's idempotency key."""
+        earlier = await self._lane.find_effect(self._lease, effect.fingerprint)
+        if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
+            return earlier.result
+        if earlier is not None and earlier.status in OPEN:
+            step.idempotency_key = earlier.idempotency_key
+            if not effect.again:
+                return UnknownOutcome(step.key, earlier.idempotency_key)
+        return None
 
     async def settle(
         self,
@@ -115,19 +128,6 @@ class Journal:
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
         """Decide a pending approval, once; a later attempt finds what the first one decided."""
         return await self._lane.decide_approval(self._lease, approval_id, decision)
-
-    async def _run(self, step: _Call, run: Callable[[str], Awaitable[Json]]) -> Json:
-        try:
-            result = await run(step.idempotency_key)
-        except UNDECIDED:
-            raise
-        except ParleyError as error:
-            if not step.idempotent:
-                failure = {"code": error.code, "message": str(error)}
-                await self._record(step, StepStatus.FAILED, failure)
-            raise
-        await self._record(step, StepStatus.FINISHED, result)
-        return result
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
         effect = step.effect

@@ -10,7 +10,7 @@ import hashlib
 import math
 import random
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, TypeAlias
@@ -99,17 +99,26 @@ class CallSetting:
 
 
 class Middleware(Protocol):
+    def wants(self, spec: ToolSpec) -> bool:
+        """Say whether calls of this tool pass here at all."""
+        ...
+
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         """Answer the request, usually by handing it to `inner`."""
         ...
 
 
-def wrap_calls(transport: Handler, setting: CallSetting) -> Handler:
-    """Put the middleware around what makes one attempt."""
-    handler = transport
-    for middleware in reversed(MIDDLEWARE):
-        handler = partial(middleware(setting), inner=handler)
-    return handler
+def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpec]) -> dict[ToolId, Handler]:
+    """Put the middleware that each tool wants around what makes one attempt."""
+    made = [make(setting) for make in MIDDLEWARE]
+    handlers: dict[ToolId, Handler] = {}
+    for spec in tools:
+        handler = transport
+        for middleware in reversed(made):
+            if middleware.wants(spec):
+                handler = partial(middleware, inner=handler)
+        handlers[spec.tool_id] = handler
+    return handlers
 
 
 class Cache:
@@ -123,10 +132,11 @@ class Cache:
         self._domain_name = setting.domain_name
         self._store = SharedStore("tool cache", "every call goes out")
 
+    def wants(self, spec: ToolSpec) -> bool:
+        return spec.idempotent and spec.cache_ttl_ms > 0
+
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
-        if not spec.idempotent or not spec.cache_ttl_ms:
-            return await inner(request)
         if spec.accesses_private_data and request.call.user_id is None:
             return await inner(request)
         key = self._key(request)
@@ -157,9 +167,12 @@ class Retry:
     def __init__(self, setting: CallSetting) -> None:
         self._resilience = setting.config.resilience
 
+    def wants(self, spec: ToolSpec) -> bool:
+        return spec.idempotent and spec.max_retries > 0
+
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         outcome = await inner(request)
-        for number in range(request.spec.max_retries if request.spec.idempotent else 0):
+        for number in range(request.spec.max_retries):
             if not (isinstance(outcome, ToolError) and outcome.retryable):
                 break
             pause_s = self._pause_s(number, outcome.retry_after_s)
@@ -183,10 +196,12 @@ class RateLimit:
         self._domain_name = setting.domain_name
         self._store = SharedStore("rate limits", "each process counts for itself")
 
+    def wants(self, spec: ToolSpec) -> bool:
+        return spec.rate_limit_rpm is not None
+
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         rpm = request.spec.rate_limit_rpm
-        if rpm is None:
-            return await inner(request)
+        assert rpm is not None
         key = f"{self._domain_name}:{request.spec.tool_id}"
         wait_s = await self._store.ask(
             lambda: self._limits.take(key, per_minute=rpm),
@@ -211,6 +226,10 @@ class TimeOut:
 
     def __init__(self, setting: CallSetting) -> None:
         self._orphans = setting.orphans
+
+    def wants(self, spec: ToolSpec) -> bool:
+        del spec
+        return True
 
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
@@ -238,6 +257,10 @@ class OutputCheck:
 
     def __init__(self, setting: CallSetting) -> None:
         self._max_bytes = setting.config.network.max_output_bytes
+
+    def wants(self, spec: ToolSpec) -> bool:
+        del spec
+        return True
 
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         outcome = await inner(request)

@@ -48,7 +48,8 @@ async def _execute(turn: RunningTurn, modules: Modules) -> Ending:
             if active.spec.freshness is not None:
                 await ensure_fresh(turn, modules, active)
         turn.phases.enter("execute")
-        ending = await modules.pex.execute(turn.context)
+        work = modules.pex.find_work(turn.context)
+        ending = work if isinstance(work, Failed) else await work[0].execute(work[1])
         if isinstance(ending, Partial):
             show_part(turn)
         if not isinstance(ending, Failed | Recover):

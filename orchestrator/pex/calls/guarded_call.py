@@ -45,7 +45,17 @@ async def call_guarded(
         cause = find_bound_exceeded(tool.spec, {**run.data, **arguments})
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
-    return await _call(run, policy, tool, arguments, again=confirmed is not None and confirmed.again)
+    again = confirmed is not None and confirmed.again
+    result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
+    if isinstance(result, UnknownOutcome):
+        result = await find_out(run, policy, tool, arguments, result)
+    if isinstance(result, ToolData):
+        run.answers.append((tool, result.data))
+        run.data.update(result.data)
+        if not tool.spec.idempotent:
+            drop_candidate(run.flow)
+            note_effect(run, policy, tool, arguments, result.data)
+    return result
 
 
 def _guard_arguments(
@@ -70,18 +80,3 @@ def _guard_arguments(
             return verdict
         guarded[one.name] = verdict.code
     return guarded
-
-
-async def _call(
-    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, again: bool
-) -> ToolAnswer | NeedsInput:
-    result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
-    if isinstance(result, UnknownOutcome):
-        result = await find_out(run, policy, tool, arguments, result)
-    if isinstance(result, ToolData):
-        run.answers.append((tool, result.data))
-        run.data.update(result.data)
-        if not tool.spec.idempotent:
-            drop_candidate(run.flow)
-            note_effect(run, policy, tool, arguments, result.data)
-    return result

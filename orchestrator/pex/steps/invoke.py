@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.json_values import is_object
-from orchestrator.dialogue.specification import Mode, ToolUse
+from orchestrator.dialogue.specification import Mode
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.calls.consent import Candidate, read_candidate
-from orchestrator.pex.calls.guarded_call import call_guarded
+from orchestrator.pex.calls.consent import read_candidate
+from orchestrator.pex.calls.guarded_call import GuardedAnswer, call_guarded
 from orchestrator.pex.choices import Arguments, Choice, Choices, NothingFound, Skills, Unfed
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Parked
 from orchestrator.pex.skill_outcome import Failure, Interrupted, Success, Uncertain
@@ -28,26 +28,21 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
         assert tool is not None
         if confirmed is not None and use.tool_id != confirmed.tool_id and tool.spec.idempotent:
             continue  # it ran when the candidate was made
-        ending = await _use(run, policy, use, tool, confirmed)
+        agreed = confirmed if confirmed is not None and confirmed.tool_id == use.tool_id else None
+        gathered = Arguments(agreed.arguments) if agreed is not None else policy.arguments(run, use, tool)
+        if not isinstance(gathered, Arguments):
+            return _without_arguments(run, policy, gathered)
+        ending = _end(tool, await call_guarded(run, policy, tool, gathered.values, agreed))
         if ending is not None:
             return ending
-        if confirmed is not None and use.tool_id == confirmed.tool_id:
+        if agreed is not None:
             confirmed = None
     return None
 
 
-async def _use(
-    run: Execution, policy: Choices, use: ToolUse, tool: Tool, confirmed: Candidate | None
-) -> Ending | None:
-    agreed = confirmed if confirmed is not None and confirmed.tool_id == use.tool_id else None
-    if agreed is not None:
-        arguments = agreed.arguments
-    else:
-        gathered = policy.arguments(run, use, tool)
-        if not isinstance(gathered, Arguments):
-            return _without_arguments(run, policy, gathered)
-        arguments = gathered.values
-    match await call_guarded(run, policy, tool, arguments, agreed):
+def _end(tool: Tool, answer: GuardedAnswer) -> Ending | None:
+    """Read the end of the execution from what a call came to; None to go on with the next tool."""
+    match answer:
         case ToolData():
             return None
         case ToolError() as error:
