@@ -57,7 +57,7 @@ class WorkerParts:
         self.heartbeat.beat()
 
     async def announce(self) -> None:
-        await WorkerRegistry(self.ports.redis).announce(self.presence)
+        await WorkerRegistry(self.ports.shared.redis).announce(self.presence)
 
 
 @dataclass(frozen=True, slots=True)
