@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from orchestrator.dialogue.json_values import copy_json, is_list, is_object
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.types import FlowId, Json, JsonObject, TurnId
 
@@ -37,13 +37,6 @@ class Option:
     action_name: str
     payload: JsonObject = field(default_factory=JsonObject)
 
-    def serialize(self) -> JsonObject:
-        return {"label": self.label, "action_name": self.action_name, "payload": copy_json(self.payload)}
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> Option:
-        return cls(body["label"], body["action_name"], copy_json(body["payload"]))
-
 
 @dataclass(slots=True)
 class Ambiguity:
@@ -62,33 +55,6 @@ class Ambiguity:
     options: list[Option] = field(default_factory=list[Option])
     metadata: JsonObject = field(default_factory=JsonObject)
     """Evidence for re-routing (NL-5): what failed and why."""
-
-    def serialize(self) -> JsonObject:
-        return {
-            "level": self.level.value,
-            "flow_id": self.flow_id,
-            "slot": self.slot,
-            "candidates": copy_json(self.candidates),
-            "question": self.question,
-            "asked": self.asked,
-            "turn_id": self.turn_id,
-            "options": [option.serialize() for option in self.options],
-            "metadata": copy_json(self.metadata),
-        }
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> Ambiguity:
-        return cls(
-            Level(body["level"]),
-            body["flow_id"],
-            body["slot"],
-            copy_json(body["candidates"]),
-            body["question"],
-            body["asked"],
-            body["turn_id"],
-            [Option.from_dict(option) for option in body["options"]],
-            copy_json(body["metadata"]),
-        )
 
 
 class QuestionKind(StrEnum):
@@ -128,15 +94,15 @@ def show_value(value: Json) -> str:
 class AmbiguityHandler:
     """The unresolved questions, latest last, and how often each level was declared."""
 
-    stack: FlowStack
+    stack: FlowStack = field(default_factory=FlowStack)
     open: list[Ambiguity] = field(default_factory=list[Ambiguity])
     counts: dict[Level, int] = field(default_factory=lambda: dict.fromkeys(Level, 0))
 
     @property
     def current(self) -> Ambiguity | None:
         """The latest question that concerns the top flow, or no flow in particular."""
-        top = self.stack.top
-        concerned = {None, None if top is None else top.flow_id}
+        flows = self.stack.flows
+        concerned = {None, flows[-1].flow_id if flows else None}
         return next((entry for entry in reversed(self.open) if entry.flow_id in concerned), None)
 
     def declare(
@@ -223,19 +189,6 @@ class AmbiguityHandler:
     def blocks(self, flow_id: str) -> bool:
         """Whether a flow has an unresolved question, so that no lasting effect may happen (AM-3)."""
         return any(entry.flow_id == flow_id for entry in self.open)
-
-    def serialize(self) -> JsonObject:
-        return {
-            "open": [entry.serialize() for entry in self.open],
-            "counts": {level.value: count for level, count in self.counts.items() if count},
-        }
-
-    @classmethod
-    def from_dict(cls, body: JsonObject, stack: FlowStack) -> AmbiguityHandler:
-        """The inverse of `serialize`; which question is current depends on the stack."""
-        handler = cls(stack, [Ambiguity.from_dict(entry) for entry in body["open"]])
-        handler.counts.update((Level(level), count) for level, count in body["counts"].items())
-        return handler
 
 
 def _matches(entry: Ambiguity, flow_id: str | None, slot: str | None, level: Level | None) -> bool:

@@ -7,24 +7,17 @@ parents of the seven families are in `flow`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol, Self, TypeAlias
+from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 from orchestrator.dialogue.json_values import copy_json, same_value
 from orchestrator.dialogue.lifecycle import ACTIVE, FlowState, Reason, Standing, check_transition
-from orchestrator.dialogue.slots import (
-    EVERY_TYPE,
-    Rejected,
-    SlotSource,
-    SlotTypes,
-    SlotValue,
-    Verdict,
-    check_any,
-)
+from orchestrator.dialogue.serialization import dump, load
+from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue, check_any
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.dialogue.validation import show
+from orchestrator.dialogue.validation import Rejected, Valid, Verdict, show
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_id
 
 TURNS_KEPT = 20
@@ -65,54 +58,41 @@ class ValueFinder(Protocol):
     async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> Labels: ...
 
 
+@dataclass(eq=False, repr=False)
 class BaseFlow:
     """One task in progress. Subclasses carry `spec`; slots belong to the instance alone (FS-6).
 
-    Times are unix seconds. `plan_id` is the `flow_id` of the Plan flow that this one serves.
-    `notes` is small scratch space of the flow's policy.
+    A slot holds only what its type accepts. Times are unix seconds. `plan_id` is the `flow_id` of the Plan flow
+    that this one serves. `interruption`: why it was interrupted. `notes` is small scratch space of the flow's policy.
     """
 
-    __slots__ = (
-        "completed_at",
-        "flow_id",
-        "interrupted_at",
-        "interruption",
-        "notes",
-        "outputs",
-        "plan_id",
-        "slots",
-        "standing",
-        "started_at",
-        "turn_ids",
-    )
-
     spec: ClassVar[FlowSpec]
+    dact: ClassVar[Dact]
+    title: ClassVar[str]
+    """The name a user reads."""
     slot_types: ClassVar[SlotTypes] = EVERY_TYPE
 
-    def __init__(self, now: float = 0.0, *, flow_id: str | None = None, plan_id: str | None = None) -> None:
-        self.flow_id = FlowId(flow_id or new_id("flow"))
-        self.standing = ACTIVE
-        self.slots: dict[str, SlotValue] = {}
-        self.outputs: JsonObject = {}
-        self.plan_id = plan_id
-        self.turn_ids: list[TurnId] = []
-        self.started_at = now
-        self.interrupted_at: float | None = None
-        self.interruption: str | None = None
-        self.completed_at: float | None = None
-        self.notes: JsonObject = {}
+    started_at: float = 0.0
+    _: KW_ONLY
+    flow_id: FlowId = field(default_factory=lambda: FlowId(new_id("flow")))
+    plan_id: FlowId | None = None
+    standing: Standing = ACTIVE
+    slots: dict[str, SlotValue] = field(default_factory=dict[str, SlotValue])
+    outputs: JsonObject = field(default_factory=JsonObject)
+    turn_ids: list[TurnId] = field(default_factory=list[TurnId])
+    interrupted_at: float | None = None
+    interruption: str | None = None
+    completed_at: float | None = None
+    notes: JsonObject = field(default_factory=JsonObject)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "spec" in vars(cls):
+            cls.dact = cls.spec.dact
+            cls.title = cls.dact.replace("_", " ")
 
     def __repr__(self) -> str:
         return f"<{self.dact} {self.flow_id}: {self.standing}>"
-
-    @property
-    def dact(self) -> Dact:
-        return self.spec.dact
-
-    @property
-    def title(self) -> str:
-        """The name a user reads."""
-        return self.spec.dact.replace("_", " ")
 
     # Lifecycle
 
@@ -160,7 +140,7 @@ class BaseFlow:
             return cls.slot_types.validate(value, spec)
         if name in cls.spec.inputs and value is not None:
             return check_any(value, SlotSpec(name=name, type=""))
-        return Rejected(f"The task “{cls.spec.dact.replace('_', ' ')}” has no slot {show(name)}.")
+        return Rejected(f"The task “{cls.title}” has no slot {show(name)}.")
 
     def fill_slots_by_label(
         self,
@@ -181,11 +161,9 @@ class BaseFlow:
     def _fill(
         self, name: str, mention: Mention, turn_id: TurnId | None, source: SlotSource
     ) -> SlotProblem | None:
-        problem = self.examine(name, mention)
-        if problem is not None:
-            return problem
-        value = self.judge(name, mention.value)
-        assert not isinstance(value, Rejected)
+        value = self._read(name, mention)
+        if isinstance(value, SlotProblem):
+            return value
         held = self.slots.get(name)
         confirmed = held is not None and held.confirmed and same_value(held.value, value.value)
         self.slots[name] = SlotValue(value.value, source, turn_id, confirmed, mention.text[:200])
@@ -193,6 +171,10 @@ class BaseFlow:
 
     def examine(self, name: str, mention: Mention) -> SlotProblem | None:
         """Why this mention cannot fill the slot; None when it can. Changes nothing."""
+        value = self._read(name, mention)
+        return value if isinstance(value, SlotProblem) else None
+
+    def _read(self, name: str, mention: Mention) -> Valid | SlotProblem:
         text = mention.text[:200]
         if self.slot(name) is None:
             return SlotProblem(
@@ -206,7 +188,7 @@ class BaseFlow:
         verdict = self.judge(name, mention.value)
         if isinstance(verdict, Rejected):
             return SlotProblem(name, ProblemKind.INVALID, verdict.why, (), text)
-        return None
+        return verdict
 
     def take_over(self, old: BaseFlow) -> None:
         """Slot values of another flow whose names match and that fit, and its turns (FS-11).
@@ -243,11 +225,11 @@ class BaseFlow:
         return problems
 
     def holds(self, name: str) -> bool:
-        """Whether the slot has a value, or a default, that passes its type."""
+        """Whether the slot has a value, or a default that passes its type."""
         spec = self.spec.slots.get(name)
-        held = self.slots.get(name)
-        value = held.value if held is not None else spec.default if spec is not None else None
-        return value is not None and not isinstance(self.judge(name, value), Rejected)
+        if name in self.slots or spec is None or spec.default is None:
+            return name in self.slots
+        return not isinstance(self.judge(name, spec.default), Rejected)
 
     def _unsatisfied(self) -> Iterator[tuple[SlotSpec, ...]]:
         groups: dict[str, list[SlotSpec]] = {}
@@ -324,41 +306,16 @@ class BaseFlow:
     def serialize(self) -> JsonObject:
         """As JSON; what is empty is left out. Shares nothing with the flow."""
         state, reason = self.standing
-        body: JsonObject = {
-            "flow_id": self.flow_id,
-            "dact": self.spec.dact,
-            "state": state.value,
-            "started_at": self.started_at,
-            "slots": {name: held.serialize() for name, held in self.slots.items()},
-        }
-        if reason is not None:
-            body["reason"] = reason.value
-        if self.outputs:
-            body["outputs"] = copy_json(self.outputs)
-        if self.plan_id is not None:
-            body["plan_id"] = self.plan_id
-        if self.turn_ids:
-            body["turn_ids"] = self.turn_ids.copy()
-        if self.interrupted_at is not None:
-            body["interrupted_at"] = self.interrupted_at
-        if self.interruption is not None:
-            body["interruption"] = self.interruption
-        if self.completed_at is not None:
-            body["completed_at"] = self.completed_at
-        if self.notes:
-            body["notes"] = copy_json(self.notes)
-        return body
+        body: JsonObject = {"flow_id": self.flow_id, "dact": self.dact, "state": state.value}
+        body |= {"started_at": self.started_at, "slots": {}} | ({"reason": reason.value} if reason else {})
+        return body | dump(self, brief=True, without={"standing": True})
 
     @classmethod
     def from_dict(cls, body: JsonObject) -> Self:
-        """The inverse of `serialize`."""
-        flow = cls(body["started_at"], flow_id=body["flow_id"], plan_id=body.get("plan_id"))
+        """The inverse of `serialize`. A value that the slot's type no longer accepts has to be asked for again."""
+        flow = load(cls, body)
         flow.standing = _STANDINGS[body["state"], body.get("reason")]
-        flow.slots = {name: SlotValue.from_dict(held) for name, held in body["slots"].items()}
-        flow.outputs = copy_json(body.get("outputs", {}))
-        flow.turn_ids = list(body.get("turn_ids", ()))
-        flow.interrupted_at = body.get("interrupted_at")
-        flow.interruption = body.get("interruption")
-        flow.completed_at = body.get("completed_at")
-        flow.notes = copy_json(body.get("notes", {}))
+        for name in [] if flow.is_finished else [name for name in flow.slots if name in flow.spec.slots]:
+            if isinstance(flow.judge(name, flow.slots[name].value), Rejected):
+                del flow.slots[name]
         return flow

@@ -7,15 +7,16 @@ says so and leaves the decision to the user.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import Option, show_value
 from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
 from orchestrator.dialogue.json_values import same_value
 from orchestrator.dialogue.records import EffectNote, EffectStatus
-from orchestrator.dialogue.slots import Rejected, SlotValue
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.types import Json, TurnId
+from orchestrator.dialogue.validation import Rejected
+from orchestrator.types import FlowId, Json, TurnId
 
 REOPENED = "reopened"
 """The note of a flow that is carried out anew, after a correction: the completed flow that it stands for."""
@@ -157,8 +158,7 @@ def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlo
 
     The completed flow stays as it was; it is history.
     """
-    fresh = type(flow)(now, flow_id=flow_id)
-    for name, held in flow.slots.items():
-        fresh.slots[name] = SlotValue.from_dict(held.serialize())
+    fresh = type(flow)(now) if flow_id is None else type(flow)(now, flow_id=FlowId(flow_id))
+    fresh.slots = deepcopy(flow.slots)
     fresh.notes[REOPENED] = flow.flow_id
     return fresh

@@ -6,11 +6,13 @@ What every flow can do is in `base_flow`; here are the families, and how classes
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Self, TypeAlias
+from typing import TypeAlias
 
 from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind, SlotProblem, ValueFinder
 from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.serialization import dump
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.types import Dact, JsonObject
@@ -37,6 +39,7 @@ __all__ = [
 ]
 
 
+@dataclass(eq=False, repr=False)
 class PlanFlow(BaseFlow):
     """Decomposes a request into sub-flows; `revision` grows with every change of the plan.
 
@@ -44,15 +47,11 @@ class PlanFlow(BaseFlow):
     `noted`: how many revisions are on record.
     """
 
-    __slots__ = ("goal", "noted", "revision", "rounds", "steps")
-
-    def __init__(self, now: float = 0.0, *, flow_id: str | None = None, plan_id: str | None = None) -> None:
-        super().__init__(now, flow_id=flow_id, plan_id=plan_id)
-        self.steps: list[PlanStep] = []
-        self.revision = 0
-        self.goal = ""
-        self.rounds = 0
-        self.noted = 0
+    steps: list[PlanStep] = field(default_factory=list[PlanStep])
+    revision: int = 0
+    goal: str = ""
+    rounds: int = 0
+    noted: int = 0
 
     def needs_to_think(self) -> bool:
         """A request that has no steps yet has to be decomposed first."""
@@ -67,38 +66,21 @@ class PlanFlow(BaseFlow):
         return next((step for step in reversed(self.steps) if step.name == name), None)
 
     def serialize(self) -> JsonObject:
-        body = super().serialize()
-        body["revision"] = self.revision
-        body["steps"] = [step.serialize() for step in self.steps]
-        if self.goal:
-            body["goal"] = self.goal
-        if self.rounds:
-            body["rounds"] = self.rounds
-        if self.noted:
-            body["noted"] = self.noted
-        return body
+        """As any flow, with each step's state."""
+        body = super().serialize() | {"revision": self.revision}
+        return body | {"steps": [{**dump(step, brief=True), **_standing_of(step)} for step in self.steps]}
 
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> Self:
-        flow = super().from_dict(body)
-        flow.revision = body.get("revision", 0)
-        flow.steps = [PlanStep.from_dict(step) for step in body.get("steps", ())]
-        flow.goal = body.get("goal", "")
-        flow.rounds = body.get("rounds", 0)
-        flow.noted = body.get("noted", 0)
-        return flow
+
+def _standing_of(step: PlanStep) -> JsonObject:
+    return {"state": step.state.value, "reason": step.reason.value if step.reason else None}
 
 
 class ConverseFlow(BaseFlow):
     """Talk: its results go to the scratchpad (PX-12)."""
 
-    __slots__ = ()
-
 
 class InternalFlow(BaseFlow):
     """Housekeeping: never predicted from a user's words, never shown (PX-12)."""
-
-    __slots__ = ()
 
     def needs_to_think(self) -> bool:
         """Its inputs are given by the system; there is nobody to ask."""
@@ -108,25 +90,17 @@ class InternalFlow(BaseFlow):
 class ReadFlow(BaseFlow):
     """Finds and shows."""
 
-    __slots__ = ()
-
 
 class PrepareFlow(BaseFlow):
     """Gets something ready: books, collects, sets up."""
-
-    __slots__ = ()
 
 
 class TransformFlow(BaseFlow):
     """Changes what is there."""
 
-    __slots__ = ()
-
 
 class ScheduleFlow(BaseFlow):
     """Arranges for later."""
-
-    __slots__ = ()
 
 
 PARENTS: Mapping[Family, type[BaseFlow]] = {
@@ -145,7 +119,7 @@ FlowTypes: TypeAlias = Mapping[Dact, type[BaseFlow]]
 def make_flow_class(spec: FlowSpec, slot_types: SlotTypes = EVERY_TYPE) -> type[BaseFlow]:
     """The class of one dact, a child of its family's parent; ``book_flight`` → ``BookFlightFlow``."""
     name = "".join(part.capitalize() for part in spec.dact.split("_")) + "Flow"
-    body = {"spec": spec, "slot_types": slot_types, "__slots__": (), "__doc__": spec.description}
+    body = {"spec": spec, "slot_types": slot_types, "__doc__": spec.description}
     return type(name, (PARENTS[spec.family],), body)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import Json
 
 
 @dataclass(slots=True)
@@ -27,24 +27,3 @@ class Frame:
     rows: int | None = None
     warning: str | None = None
     error: str | None = None
-
-    def serialize(self) -> JsonObject:
-        """As JSON; shares its data with the frame."""
-        return {
-            "frame_id": self.frame_id,
-            "flow_id": self.flow_id,
-            "data": self.data,
-            "display_type": self.display_type,
-            "display_name": self.display_name,
-            "source": self.source,
-            "code": self.code,
-            "chart_type": self.chart_type,
-            "table_id": self.table_id,
-            "rows": self.rows,
-            "warning": self.warning,
-            "error": self.error,
-        }
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> Frame:
-        return cls(**body)

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from orchestrator.types import JsonObject
-
 MOST_SOURCES = 8
 """Of one label; the first ones are kept, for they were there when the later ones came."""
 
@@ -30,13 +28,6 @@ class LabelSource:
     source: str
     turn: int
     flow_id: str | None = None
-
-    def serialize(self) -> JsonObject:
-        return {"label": self.label.value, "source": self.source, "turn": self.turn, "flow_id": self.flow_id}
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> LabelSource:
-        return cls(Label(body["label"]), body["source"], body["turn"], body["flow_id"])
 
 
 def add_source(sources: list[LabelSource], new: LabelSource) -> None:

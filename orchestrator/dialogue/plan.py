@@ -5,9 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
-from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, PLANNED, PRUNED, FlowState, Standing
+from orchestrator.dialogue.lifecycle import (
+    ACTIVE,
+    CANCELLED,
+    INTERRUPTED,
+    PLANNED,
+    PRUNED,
+    FlowState,
+    Standing,
+)
 from orchestrator.dialogue.plan_step import BOUND, PlanStep
-from orchestrator.dialogue.stack import FlowStack, is_adoptable
+from orchestrator.dialogue.stack import FlowStack
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,14 +31,6 @@ class Progress:
 
     def __str__(self) -> str:
         return f"{self.completed} of {self.total}"
-
-
-def current_plan(stack: FlowStack) -> PlanFlow | None:
-    """The plan that the top flow serves, or is."""
-    top = stack.top
-    if top is None:
-        return None
-    return top if isinstance(top, PlanFlow) else stack.plan_of(top)
 
 
 def read_progress(plan: PlanFlow) -> Progress:
@@ -104,7 +104,7 @@ def _find_flow(
     if existing.plan_id == plan.flow_id and existing.standing == PLANNED and existing not in wanted:
         stack.flows.remove(existing)  # its step comes later now, with a flow made anew
         return _find_flow(stack, plan, step, flow_types, now, wanted)
-    if not is_adoptable(existing):
+    if existing.standing != INTERRUPTED or existing.plan_id is not None or isinstance(existing, PlanFlow):
         return None
     existing.plan_id = plan.flow_id
     step.flow_id = existing.flow_id

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, Reason, Standing
 from orchestrator.types import Dact, FlowId, JsonObject
 
@@ -81,49 +80,4 @@ class PlanStep:
         """The same step, to be carried out by another flow."""
         return replace(
             self, flow_id=flow_id, dact=dact, state=FlowState.PENDING, reason=Reason.PLANNED, note=""
-        )
-
-    def serialize(self) -> JsonObject:
-        """As JSON; what is empty is left out."""
-        reason = None if self.reason is None else self.reason.value
-        body: JsonObject = {
-            "flow_id": self.flow_id,
-            "dact": self.dact,
-            "state": self.state.value,
-            "reason": reason,
-        }
-        if self.name != self.dact:
-            body["name"] = self.name
-        if self.purpose:
-            body["purpose"] = self.purpose
-        if self.slots:
-            body["slots"] = copy_json(self.slots)
-        if self.needs:
-            body["needs"] = list(self.needs)
-        if self.optional:
-            body["optional"] = True
-        if self.tell:
-            body["tell"] = True
-        if self.outputs:
-            body["outputs"] = copy_json(self.outputs)
-        if self.note:
-            body["note"] = self.note
-        return body
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> PlanStep:
-        reason = body["reason"]
-        return cls(
-            body["flow_id"],
-            body["dact"],
-            FlowState(body["state"]),
-            None if reason is None else Reason(reason),
-            name=body.get("name", ""),
-            purpose=body.get("purpose", ""),
-            slots=copy_json(body.get("slots", {})),
-            needs=tuple(body.get("needs", ())),
-            optional=body.get("optional", False),
-            tell=body.get("tell", False),
-            outputs=copy_json(body.get("outputs", {})),
-            note=body.get("note", ""),
         )

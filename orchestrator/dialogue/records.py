@@ -1,6 +1,6 @@
 """Small records of the dialogue state: flags, digression, approvals, effects, messages (ST-1).
 
-Each knows its JSON form. What happens to them is decided elsewhere.
+What happens to them is decided elsewhere.
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.types import FlowId, JsonObject, ToolId, TurnId
 
@@ -27,18 +26,6 @@ class Flags:
     has_plan: bool = False
     natural_birth: bool = True
 
-    def serialize(self) -> JsonObject:
-        return {
-            "keep_going": self.keep_going,
-            "has_issues": self.has_issues,
-            "has_plan": self.has_plan,
-            "natural_birth": self.natural_birth,
-        }
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> Flags:
-        return cls(body["keep_going"], body["has_issues"], body["has_plan"], body["natural_birth"])
-
 
 @dataclass(slots=True)
 class DigressionRecord:
@@ -55,14 +42,6 @@ class DigressionRecord:
     def end(self) -> None:
         """The user is back on the task; the last kind stays on record."""
         self.depth = 0
-
-    def serialize(self) -> JsonObject:
-        return {"depth": self.depth, "last": None if self.last is None else self.last.value}
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> DigressionRecord:
-        last = body["last"]
-        return cls(body["depth"], None if last is None else Digression(last))
 
 
 @dataclass(slots=True)
@@ -91,27 +70,6 @@ class PendingApproval:
 
     def has_expired(self, now: float) -> bool:
         return now >= self.expires_at
-
-    def serialize(self) -> JsonObject:
-        return {
-            "approval_id": self.approval_id,
-            "flow_id": self.flow_id,
-            "tool_id": self.tool_id,
-            "arguments": copy_json(self.arguments),
-            "asked_at": self.asked_at,
-            "expires_at": self.expires_at,
-            "plan_revision": self.plan_revision,
-            "policy_version": self.policy_version,
-            "turn_id": self.turn_id,
-            "question": self.question,
-            "cause": self.cause,
-            "asked_turn": self.asked_turn,
-            **({"operator_only": True} if self.operator_only else {}),
-        }
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> PendingApproval:
-        return cls(**{**body, "arguments": copy_json(body["arguments"])})
 
 
 class EffectStatus(StrEnum):
@@ -148,35 +106,6 @@ class EffectNote:
         """Whether the outside world may still be as the call left it."""
         return self.status is not EffectStatus.COMPENSATED
 
-    def serialize(self) -> JsonObject:
-        return {
-            "tool_id": self.tool_id,
-            "flow_id": self.flow_id,
-            "slots": copy_json(self.slots),
-            "arguments": copy_json(self.arguments),
-            "summary": self.summary,
-            "status": self.status.value,
-            "compensation": self.compensation,
-            "turn_id": self.turn_id,
-            "result": copy_json(self.result),
-            "fingerprint": self.fingerprint,
-        }
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> EffectNote:
-        return cls(
-            body["tool_id"],
-            body["flow_id"],
-            copy_json(body["slots"]),
-            copy_json(body["arguments"]),
-            body["summary"],
-            EffectStatus(body["status"]),
-            body["compensation"],
-            body["turn_id"],
-            copy_json(body["result"]),
-            body["fingerprint"],
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -185,10 +114,3 @@ class Message:
     role: str
     text: str
     turn: int = 0
-
-    def serialize(self) -> JsonObject:
-        return {"role": self.role, "text": self.text, "turn": self.turn}
-
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> Message:
-        return cls(body["role"], body["text"], body["turn"])

@@ -1,35 +1,47 @@
-"""Slots: the values a flow holds, where they came from, and which types judge them (FS-3, FS-4)."""
+"""Slots: the values a flow holds, where they came from, and the types that judge them (FS-3, FS-4).
+
+Twelve types every domain has, five more it may take among its own four. Each says why it turns a value away;
+what the checks share is in `validation`.
+"""
 
 from __future__ import annotations
 
+import re
+from calendar import monthrange
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import StrEnum
+from functools import lru_cache
 
-from orchestrator.dialogue.json_values import copy_json
-from orchestrator.dialogue.library import LIBRARY
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import SlotSpec
-from orchestrator.dialogue.universal import UNIVERSAL
-from orchestrator.dialogue.validation import Rejected, SlotType, Valid, Validator, Verdict, is_bounded_json
-from orchestrator.errors import ConfigurationError, Problem
-from orchestrator.types import Json, JsonObject, TurnId
+from orchestrator.dialogue.validation import (
+    LONGEST_FREE_TEXT,
+    LONGEST_TOKEN,
+    MOST_ITEMS,
+    Rejected,
+    SlotType,
+    Valid,
+    Verdict,
+    as_text,
+    check_bounded,
+    check_line,
+    check_number,
+    choose,
+    is_bounded_json,
+    label,
+    list_choices,
+    show,
+    strip_controls,
+)
+from orchestrator.types import Json, TurnId
 
-__all__ = [
-    "LIBRARY_TYPES",
-    "SLOT_TYPES",
-    "UNIVERSAL_TYPES",
-    "Rejected",
-    "SlotSource",
-    "SlotType",
-    "SlotTypes",
-    "SlotValue",
-    "Valid",
-    "Validator",
-    "Verdict",
-    "validate",
-]
-
-MOST_DOMAIN_TYPES = 4
+_DATE = re.compile(r"(\d{4})-(\d{2})-(\d{2})", re.ASCII)
+_TIME = re.compile(r"(\d{1,2}):(\d{2})(?::00)?", re.ASCII)
+_CURRENCY = re.compile(r"[A-Z]{3}")
+_YES = frozenset({"yes", "true", "y", "on"})
+_NO = frozenset({"no", "false", "n", "off"})
 
 
 class SlotSource(StrEnum):
@@ -43,50 +55,262 @@ class SlotSource(StrEnum):
     TOOL = "tool"
 
 
-_SOURCES = {source.value: source for source in SlotSource}
-
-
 @dataclass(slots=True)
 class SlotValue:
     """`text`: the user's words for it. `confirmed`: the user said yes to this very value."""
 
     value: Json
-    source: SlotSource = SlotSource.USER
+    source: SlotSource
     turn_id: TurnId | None = None
     confirmed: bool = False
     text: str = ""
 
-    def serialize(self) -> JsonObject:
-        body: JsonObject = {
-            "value": copy_json(self.value),
-            "source": self.source.value,
-        }
-        if self.turn_id is not None:
-            body["turn_id"] = self.turn_id
-        if self.confirmed:
-            body["confirmed"] = True
-        if self.text:
-            body["text"] = self.text
-        return body
 
-    @classmethod
-    def from_dict(cls, body: JsonObject) -> SlotValue:
-        return cls(
-            copy_json(body["value"]),
-            _SOURCES[body["source"]],
-            body.get("turn_id"),
-            body.get("confirmed", False),
-            body.get("text", ""),
+def check_base(value: Json, spec: SlotSpec) -> Verdict:
+    """One simple value: a text of one line, a number, or yes and no as they are."""
+    if isinstance(value, bool):
+        return Valid(value)
+    if isinstance(value, int | float):
+        return check_number(value, spec)
+    return check_line(value, spec)
+
+
+def _each(items: list[Json], spec: SlotSpec) -> Verdict:
+    kept: list[Json] = []
+    for item in items:
+        verdict = check_base(item, spec)
+        if isinstance(verdict, Rejected):
+            return verdict
+        if not any(verdict.value == other and type(verdict.value) is type(other) for other in kept):
+            kept.append(verdict.value)
+    return Valid(kept)
+
+
+def check_group(value: Json, spec: SlotSpec) -> Verdict:
+    """Several simple values; one alone counts as a group of one, repeated ones count once."""
+    items = value if is_list(value) else [value]
+    if not items:
+        return Rejected(f"The {label(spec)} is empty; please name at least one value.")
+    if len(items) > MOST_ITEMS:
+        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} values; you gave {len(items)}.")
+    return _each(items, spec)
+
+
+def check_entity(value: Json, spec: SlotSpec) -> Verdict:
+    """The name of one thing that the domain knows; NLU grounds it, here its shape is judged."""
+    if isinstance(value, list | dict):
+        return Rejected(f"The {label(spec)} must be one {spec.entity or 'thing'}, named by a text.")
+    verdict = check_line(value, spec)
+    if isinstance(verdict, Rejected) or not spec.values:
+        return verdict
+    return check_category(verdict.value, spec)
+
+
+def check_removal(value: Json, spec: SlotSpec) -> Verdict:
+    """What is to be taken away: one thing, or a list of them."""
+    return check_group(value, spec) if is_list(value) else check_base(value, spec)
+
+
+def check_free_text(value: Json, spec: SlotSpec) -> Verdict:
+    """Text in the user's own words; control characters are taken out. `maximum` bounds its length."""
+    if not isinstance(value, str):
+        return Rejected(f"The {label(spec)} must be a text, and {show(value)} is none.")
+    longest = int(spec.maximum) if spec.maximum is not None else LONGEST_FREE_TEXT
+    if len(value) > longest:
+        return Rejected(f"The {label(spec)} has {len(value)} characters; at most {longest} are possible.")
+    text = strip_controls(value).strip()
+    return Valid(text) if text else Rejected(f"The {label(spec)} is empty; please write a few words.")
+
+
+def check_level(value: Json, spec: SlotSpec) -> Verdict:
+    """A number between the slot's bounds."""
+    return check_bounded(value, spec)
+
+
+def _read_ends(value: Json) -> tuple[Json, Json] | None:
+    if is_list(value) and len(value) == 2:
+        return value[0], value[1]
+    if is_object(value) and value.keys() <= {"low", "high"} and value:
+        return value.get("low"), value.get("high")
+    return None
+
+
+def check_range(value: Json, spec: SlotSpec) -> Verdict:
+    """`[low, high]` in order; an open end (null) takes the declared bound."""
+    ends = _read_ends(value)
+    if ends is None:
+        return Rejected(f"The {label(spec)} needs two numbers, the lower and the higher one.")
+    numbers: list[Json] = []
+    for end, bound in zip(ends, (spec.minimum, spec.maximum), strict=True):
+        verdict = check_bounded(bound if end is None else end, spec)
+        if isinstance(verdict, Rejected):
+            return verdict
+        numbers.append(verdict.value)
+    low, high = numbers
+    if low > high:
+        return Rejected(
+            f"The {label(spec)} runs backwards: {show(low)} is above {show(high)}; the lower one comes first."
         )
+    return Valid([low, high])
 
+
+@lru_cache(maxsize=256)
+def _compile(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def _describe_exact(spec: SlotSpec) -> str:
+    if spec.values:
+        return f"exactly {list_choices(spec.values)}"
+    example = f" ({spec.description.rstrip('.')})" if spec.description else ""
+    return f"in the form {spec.pattern}{example}" if spec.pattern else "one word without blanks"
+
+
+def check_exact(value: Json, spec: SlotSpec) -> Verdict:
+    """A token to be taken literally: one of `values`, or matching `pattern`, else one word."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = as_text(value)
+    verdict = check_line(value, spec, longest=LONGEST_TOKEN)
+    if isinstance(verdict, Rejected):
+        return verdict
+    token = verdict.value
+    fits = token in spec.values or (
+        bool(_compile(spec.pattern).fullmatch(token))
+        if spec.pattern
+        else not spec.values and " " not in token
+    )
+    if fits:
+        return verdict
+    return Rejected(f"{show(token)} does not fit: the {label(spec)} must be {_describe_exact(spec)}.")
+
+
+def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
+    """Named values: an object of bounded size and depth."""
+    if not is_object(value) or not value:
+        return Rejected(f"The {label(spec)} must be a set of named values, and {show(value)} is none.")
+    if len(value) > MOST_ITEMS:
+        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} names; you gave {len(value)}.")
+    if not is_bounded_json(value):
+        return Rejected(
+            f"The {label(spec)} is too large or too deeply nested; please give fewer, flatter values."
+        )
+    return Valid(value)
+
+
+def check_category(value: Json, spec: SlotSpec) -> Verdict:
+    """One of the declared values; case does not matter and synonyms count."""
+    line = check_line(as_text(value) or value, spec)
+    if isinstance(line, Rejected):
+        return line
+    chosen = choose(line.value, spec)
+    if chosen is not None:
+        return Valid(chosen)
+    return Rejected(f"{show(line.value)} is no possible {label(spec)}; choose {list_choices(spec.values)}.")
+
+
+def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
+    """Some of the declared values, kept in declared order."""
+    items = value if is_list(value) else [value]
+    if not items:
+        return Rejected(f"Please choose at least one {label(spec)}: {list_choices(spec.values)}.")
+    if len(items) > MOST_ITEMS:
+        return Rejected(f"The {label(spec)} can hold at most {MOST_ITEMS} values; you gave {len(items)}.")
+    chosen: set[str] = set()
+    for item in items:
+        verdict = check_category(item, spec)
+        if isinstance(verdict, Rejected):
+            return verdict
+        chosen.add(verdict.value)
+    return Valid([value for value in spec.values if value in chosen])
+
+
+UNIVERSAL = (
+    SlotType("base", check_base, "one simple value"),
+    SlotType("group", check_group, "several simple values"),
+    SlotType("source", check_entity, "the thing something comes from"),
+    SlotType("target", check_entity, "the thing something goes to"),
+    SlotType("removal", check_removal, "what is to be taken away"),
+    SlotType("free_text", check_free_text, "the user's own words"),
+    SlotType("level", check_level, "a number between bounds"),
+    SlotType("range", check_range, "a lower and a higher number"),
+    SlotType("exact", check_exact, "a token taken literally"),
+    SlotType("dictionary", check_dictionary, "named values"),
+    SlotType("category", check_category, "one of the declared values"),
+    SlotType("checklist", check_checklist, "some of the declared values"),
+)
+
+
+def check_date(value: Json, spec: SlotSpec) -> Verdict:
+    """A day of the calendar, `yyyy-mm-dd`."""
+    matched = _DATE.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
+    if matched is None:
+        return Rejected(f"The {label(spec)} must be a day such as 2026-03-31, and {show(value)} is none.")
+    year, month, day = (int(part) for part in matched.groups())
+    if year < 1:
+        return Rejected(f"{show(value)} does not exist: there is no year 0.")
+    if not 1 <= month <= 12:
+        return Rejected(f"{show(value)} does not exist: a year has months 1 to 12.")
+    days = monthrange(year, month)[1]
+    if not 1 <= day <= days:
+        name = date(year, month, 1).strftime("%B")
+        return Rejected(f"{show(value)} does not exist: {name} {year} has days 1 to {days}.")
+    return Valid(matched.group())
+
+
+def check_time(value: Json, spec: SlotSpec) -> Verdict:
+    """A time of day, `HH:MM`, from 00:00 to 23:59."""
+    matched = _TIME.fullmatch(value.strip()) if isinstance(value, str) and len(value) < 40 else None
+    if matched is None:
+        return Rejected(f"The {label(spec)} must be a time such as 09:30, and {show(value)} is none.")
+    hour, minute = int(matched.group(1)), int(matched.group(2))
+    if hour > 23 or minute > 59:
+        return Rejected(f"{show(value)} does not exist: times run from 00:00 to 23:59.")
+    return Valid(f"{hour:02d}:{minute:02d}")
+
+
+def _read_money(value: Json, spec: SlotSpec) -> tuple[Json, Json]:
+    if is_object(value):
+        return value.get("amount"), value.get("currency")
+    return value, spec.values[0] if len(spec.values) == 1 else None
+
+
+def check_money(value: Json, spec: SlotSpec) -> Verdict:
+    """`{amount, currency}`; `values` are the possible currencies, and the only one may go unsaid."""
+    amount, currency = _read_money(value, spec)
+    verdict = check_bounded(amount, spec)
+    if isinstance(verdict, Rejected):
+        return verdict
+    if verdict.value < 0:
+        return Rejected(f"The {label(spec)} must not be below zero, and {show(amount)} is.")
+    code = currency.strip().upper() if isinstance(currency, str) else ""
+    if spec.values and code not in spec.values:
+        return Rejected(f"The {label(spec)} needs a currency: {list_choices(spec.values)}.")
+    if not _CURRENCY.fullmatch(code):
+        return Rejected(f"The {label(spec)} needs a currency of three letters such as EUR.")
+    return Valid({"amount": verdict.value, "currency": code})
+
+
+def check_boolean(value: Json, spec: SlotSpec) -> Verdict:
+    """Yes or no."""
+    if isinstance(value, bool):
+        return Valid(value)
+    word = value.strip().casefold() if isinstance(value, str) else ""
+    if word in _YES or word in _NO:
+        return Valid(word in _YES)
+    return Rejected(f"The {label(spec)} must be yes or no, and {show(value)} is neither.")
+
+
+LIBRARY = (
+    SlotType("date", check_date, "a day of the calendar, yyyy-mm-dd"),
+    SlotType("time", check_time, "a time of day, HH:MM"),
+    SlotType("money", check_money, "an amount with its currency"),
+    SlotType("number", check_bounded, "any number, within bounds when they are declared"),
+    SlotType("boolean", check_boolean, "yes or no"),
+)
 
 UNIVERSAL_TYPES: Mapping[str, SlotType] = {kind.name: kind for kind in UNIVERSAL}
 LIBRARY_TYPES: Mapping[str, SlotType] = {kind.name: kind for kind in LIBRARY}
 SLOT_TYPES: Mapping[str, SlotType] = {**UNIVERSAL_TYPES, **LIBRARY_TYPES}
-
-
-def _canonical(name: str) -> str:
-    return name.strip().replace(" ", "_").replace("-", "_")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,37 +319,14 @@ class SlotTypes:
 
     types: Mapping[str, SlotType]
 
-    @classmethod
-    def of(cls, *own: str | SlotType, place: str = "ontology.yaml: slot_types") -> SlotTypes:
-        """The universal types and the domain's own: names from the library, or types with a validator.
-
-        Raises ConfigurationError with every mistake: more than four, unknown, or a taken name.
-        """
-        problems: list[Problem] = []
-        types = dict(UNIVERSAL_TYPES)
-        if len(own) > MOST_DOMAIN_TYPES:
-            problems.append(Problem(place, f"At most four types are possible; there are {len(own)}."))
-        for entry in own:
-            kind = LIBRARY_TYPES.get(_canonical(entry)) if isinstance(entry, str) else entry
-            if kind is None:
-                known = ", ".join(LIBRARY_TYPES)
-                problems.append(Problem(place, f"The library has no type {entry!r}; it has {known}."))
-            elif kind.name in types:
-                problems.append(Problem(place, f"The type {kind.name!r} exists already."))
-            else:
-                types[kind.name] = kind
-        if problems:
-            raise ConfigurationError(problems)
-        return cls(types)
-
     def find(self, name: str) -> SlotType | None:
         """The type of this name; ``free text`` is the same as ``free_text``."""
-        return self.types.get(name) or self.types.get(_canonical(name))
+        return self.types.get(name) or self.types.get(name.strip().replace(" ", "_").replace("-", "_"))
 
     def validate(self, value: Json, spec: SlotSpec) -> Verdict:
         """Judge `value` for the slot; null is never a value."""
         if value is None:
-            return Rejected(f"The {spec.name.replace('_', ' ')} has no value yet.")
+            return Rejected(f"The {label(spec)} has no value yet.")
         kind = self.find(spec.type)
         if kind is None:
             return Rejected(f"The type {spec.type!r} of {spec.name!r} is not known to this domain.")
@@ -138,11 +339,8 @@ EVERY_TYPE = SlotTypes(SLOT_TYPES)
 
 def check_any(value: Json, spec: SlotSpec) -> Verdict:
     """Any bounded JSON: for inputs that a flow declares without a slot of that name."""
-    if is_bounded_json(value):
-        return Valid(value)
-    return Rejected(f"The {spec.name.replace('_', ' ')} is too large or too deeply nested.")
-
-
-def validate(value: Json, spec: SlotSpec, types: SlotTypes = EVERY_TYPE) -> Verdict:
-    """Judge `value` for the slot that `spec` describes."""
-    return types.validate(value, spec)
+    return (
+        Valid(value)
+        if is_bounded_json(value)
+        else Rejected(f"The {label(spec)} is too large or too deeply nested.")
+    )

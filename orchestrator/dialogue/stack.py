@@ -6,10 +6,10 @@ there by `plan_stacking`. Flows that left are handed out by `pop_finished`.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 
-from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, PlanStep, load_flow
-from orchestrator.dialogue.invariants import check_flows
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow, PlanStep
 from orchestrator.dialogue.lifecycle import (
     ABANDONED,
     ACTIVE,
@@ -26,7 +26,7 @@ from orchestrator.dialogue.lifecycle import (
 )
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed, PushResult
 from orchestrator.errors import IllegalTransition
-from orchestrator.types import Json
+from orchestrator.types import FlowId, new_id
 
 
 @dataclass(slots=True)
@@ -71,6 +71,12 @@ class FlowStack:
         """The Plan flow that this flow serves, while it is on the stack."""
         root = self.get(flow.plan_id) if flow.plan_id is not None else None
         return root if isinstance(root, PlanFlow) else None
+
+    @property
+    def plan(self) -> PlanFlow | None:
+        """The plan at work: the one that the top flow serves, or is."""
+        top = self.top
+        return top if top is None or isinstance(top, PlanFlow) else self.plan_of(top)
 
     def members(self, plan_id: str) -> list[BaseFlow]:
         """Flows that serve this plan, directly or through a plan within it; top last."""
@@ -269,7 +275,7 @@ class FlowStack:
             top.interruption = None
             self.keep_step(top)
 
-    def fall_back(self, target: type[BaseFlow], now: float, *, flow_id: str | None = None) -> BaseFlow:
+    def fall_back(self, target: type[BaseFlow], now: float, *, flow_id: FlowId | None = None) -> BaseFlow:
         """Replace the Active flow by one of `target`, as mispredicted (FS-11).
 
         Values whose slots have the same name and accept them go along, with plan and turns. A flow
@@ -282,20 +288,17 @@ class FlowStack:
         if target.spec.dact == old.dact:
             raise IllegalTransition(f"The flow {old.dact} cannot fall back to itself.")
         waiting = self.find(target.spec.dact)
-        new = waiting or target(now, flow_id=flow_id, plan_id=old.plan_id)
+        new = waiting or target(now, flow_id=flow_id or FlowId(new_id("flow")), plan_id=old.plan_id)
         new.take_over(old)
         self.invalidate(old, MISPREDICTED)
-        self._depart(old)
+        self.flows.remove(old)
+        self.departed.append(old)
         if waiting is not None:
             self.resume(waiting, now)
             return waiting
         self._replace_step(old, new)
         self._enter(new, ACTIVE, now)
         return new
-
-    def _depart(self, flow: BaseFlow) -> None:
-        self.flows.remove(flow)
-        self.departed.append(flow)
 
     # Plans' records
 
@@ -315,21 +318,31 @@ class FlowStack:
             root.steps[place : place + 1] = [known.carried_out_by(new.flow_id, new.dact)]
             root.revision += 1
 
-    # Checking, JSON
+    # Checking
 
     def check(self) -> list[str]:
-        """Sentences about what is wrong with the stack; an empty list when nothing is."""
-        return check_flows(self.flows)
+        """Sentences about what is wrong with the stack (FS-8, FS-10, PL-4); an empty list when nothing is."""
+        return self.check_order() + self.check_repeated()
 
-    def serialize(self) -> list[Json]:
-        return [flow.serialize() for flow in self.flows]
+    def check_order(self) -> list[str]:
+        """Only the top can be Active: it is that or parked, or has just ended; a plan's flows stand above it."""
+        faults = [
+            f"{flow.dact} is Active below the top." for flow in self.flows[:-1] if flow.standing == ACTIVE
+        ]
+        top = self.top
+        if top is not None and not top.is_finished and top.standing not in {ACTIVE, *PARKED}:
+            faults.append(f"The top flow {top.dact} is {top.standing}.")
+        places = {flow.flow_id: place for place, flow in enumerate(self.flows) if isinstance(flow, PlanFlow)}
+        return faults + [
+            f"{flow.dact} serves a plan that is not below it on the stack."
+            for place, flow in enumerate(self.flows)
+            if flow.plan_id is not None and not flow.is_finished and places.get(flow.plan_id, place) >= place
+        ]
 
-    @classmethod
-    def from_list(cls, body: list[Json], flow_types: FlowTypes) -> FlowStack:
-        """The inverse of `serialize`."""
-        return cls([load_flow(flow, flow_types) for flow in body])
-
-
-def is_adoptable(flow: BaseFlow) -> bool:
-    """Whether a plan may make this flow, which waits on the stack, a step of its own."""
-    return flow.standing == INTERRUPTED and flow.plan_id is None and not isinstance(flow, PlanFlow)
+    def check_repeated(self) -> list[str]:
+        """No dact is Pending or Active twice, and no two flows have one identifier."""
+        dacts = Counter(flow.dact for flow in self.live())
+        names = Counter(flow.flow_id for flow in self.flows)
+        return [f"{dact} is on the stack twice." for dact, count in dacts.items() if count > 1] + [
+            f"The identifier {name} is used twice." for name, count in names.items() if count > 1
+        ]

@@ -5,7 +5,7 @@ It holds and bounds; deciding is the business of the modules. What leaves it sta
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
@@ -15,11 +15,13 @@ from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.labels import LabelSource
 from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED, INTERRUPTED
 from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, Message, PendingApproval
-from orchestrator.dialogue.slots import Rejected, SlotSource, SlotValue
+from orchestrator.dialogue.serialization import dump, load
+from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.understanding import FlowScore
 from orchestrator.dialogue.upgrade import SCHEMA_VERSION, upgrade
-from orchestrator.types import Dact, Json, JsonObject, SessionId
+from orchestrator.dialogue.validation import Rejected
+from orchestrator.types import Dact, JsonObject, SessionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,31 +188,17 @@ class DialogueState:
 
     def serialize(self) -> JsonObject:
         """As JSON; shares no container that is changed later."""
-        history, intake = self.history, self.intake
-        body: JsonObject = {
+        body = dump(self, without={"stack": True, "completed": True})
+        parts = {part: body.pop(part) for part in ("prediction", "history", "intake")}
+        flows = {"stack": self.stack.flows, "departed": self.stack.departed, "completed": self.completed}
+        found = {name: parts[part][inner] for name, (part, inner) in _PLACES.items()}
+        return {
             "schema_version": SCHEMA_VERSION,
-            "session": self.session,
-            "turn": self.turn,
-            "predicted_intent": self.prediction.intent,
-            "predicted_flow": self.prediction.flow,
-            "candidates": [{"dact": one.dact, "score": one.score} for one in self.prediction.candidates],
-            "stack": self.stack.serialize(),
-            "departed": [flow.serialize() for flow in self.stack.departed],
-            "flags": self.flags.serialize(),
-            "ambiguity": self.ambiguity.serialize(),
-            "digression": self.digression.serialize(),
-            "approvals": [approval.serialize() for approval in self.approvals],
-            "messages": [message.serialize() for message in history.messages],
-            "trace": history.trace.copy(),
-            "completed": [flow.serialize() for flow in self.completed],
-            "effects": [note.serialize() for note in self.effects],
-            "labels": [source.serialize() for source in intake.labels],
+            **body,
+            **{name: value for name, value in found.items() if value or name not in _SELDOM},
+            **{name: [flow.serialize() for flow in kept] for name, kept in flows.items()},
+            "ambiguity": dump(self.ambiguity, without={"stack": True}),
         }
-        if intake.entities:
-            body["entities"] = {entity: dict(values) for entity, values in intake.entities.items()}
-        if history.summary is not None:
-            body["summary"] = {"text": history.summary.text, "through_turn": history.summary.through_turn}
-        return body
 
     @classmethod
     def from_dict(cls, body: JsonObject, flow_types: FlowTypes) -> DialogueState:
@@ -220,38 +208,33 @@ class DialogueState:
         """
         if body.get("schema_version") != SCHEMA_VERSION:
             body = upgrade(body)
-        stack = FlowStack.from_list(body["stack"], flow_types)
-        stack.departed = _load_flows(body["departed"], flow_types)
-        state = cls(
-            session=body["session"],
-            turn=body["turn"],
-            prediction=Prediction(
-                body["predicted_intent"],
-                body["predicted_flow"],
-                [FlowScore(entry["dact"], entry["score"]) for entry in body["candidates"]],
-            ),
-            flags=Flags.from_dict(body["flags"]),
-            stack=stack,
-            digression=DigressionRecord.from_dict(body["digression"]),
-            approvals=[PendingApproval.from_dict(entry) for entry in body["approvals"]],
-            history=History(
-                [Message.from_dict(entry) for entry in body["messages"]],
-                body["trace"].copy(),
-                Summary(**body["summary"]) if "summary" in body else None,
-            ),
-            completed=_load_flows(body["completed"], flow_types),
-            effects=[EffectNote.from_dict(entry) for entry in body["effects"]],
-            intake=Intake(
-                [LabelSource.from_dict(entry) for entry in body["labels"]],
-                {entity: dict(values) for entity, values in body.get("entities", {}).items()},
-            ),
-        )
-        state.ambiguity = AmbiguityHandler.from_dict(body["ambiguity"], stack)
+        names = ("stack", "departed", "completed")
+        flows, departed, completed = ([load_flow(one, flow_types) for one in body[name]] for name in names)
+        own: JsonObject = {"prediction": {}, "history": {}, "intake": {}}
+        for name, part in body.items():
+            if name not in names:
+                place, inner = _PLACES.get(name, ("", name))
+                (own[place] if place else own)[inner] = part
+        state = load(cls, own)
+        state.stack.flows, state.stack.departed, state.completed = flows, departed, completed
+        asked = load(AmbiguityHandler, body["ambiguity"])
+        state.ambiguity = AmbiguityHandler(state.stack, asked.open, asked.counts)
         return state
 
 
-def _load_flows(bodies: list[Json], flow_types: FlowTypes) -> list[BaseFlow]:
-    return [load_flow(body, flow_types) for body in bodies]
+_PLACES: Mapping[str, tuple[str, str]] = {
+    "predicted_intent": ("prediction", "intent"),
+    "predicted_flow": ("prediction", "flow"),
+    "candidates": ("prediction", "candidates"),
+    "messages": ("history", "messages"),
+    "trace": ("history", "trace"),
+    "summary": ("history", "summary"),
+    "labels": ("intake", "labels"),
+    "entities": ("intake", "entities"),
+}
+"""Where in the state a key of its JSON is."""
+_SELDOM = frozenset({"summary", "entities"})
+"""Not written while there is nothing in them."""
 
 
 def _complete_outputs(flow: BaseFlow) -> None:

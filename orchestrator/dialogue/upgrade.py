@@ -50,17 +50,7 @@ def _question_from_0(body: JsonObject, flows: list[Json]) -> JsonObject:
     slot = body.get("waiting_for_slot")
     if slot is None or not flows:
         return {"open": [], "counts": {}}
-    entry: JsonObject = {
-        "level": "specific",
-        "flow_id": flows[-1]["flow_id"],
-        "slot": slot,
-        "candidates": [],
-        "question": "",
-        "asked": 1,
-        "turn_id": None,
-        "options": [],
-        "metadata": {},
-    }
+    entry: JsonObject = {"level": "specific", "flow_id": flows[-1]["flow_id"], "slot": slot, "asked": 1}
     return {"open": [entry], "counts": {"specific": 1}}
 
 
@@ -77,15 +67,12 @@ def upgrade_from_0(body: JsonObject) -> JsonObject:
         "candidates": [],
         "stack": stacked,
         "departed": [],
-        "flags": {"keep_going": False, "has_issues": False, "has_plan": False, "natural_birth": True},
+        "flags": {},
         "ambiguity": _question_from_0(body, stacked),
-        "digression": {
-            "depth": body.get("digression_depth", 0),
-            "last": body.get("last_digression_type"),
-        },
+        "digression": {"depth": body.get("digression_depth", 0), "last": body.get("last_digression_type")},
         "approvals": [],
         "messages": [
-            {"role": "agent" if m["role"] == "assistant" else m["role"], "text": m["content"], "turn": 0}
+            {"role": "agent" if m["role"] == "assistant" else m["role"], "text": m["content"]}
             for m in body.get("messages", [])
         ],
         "trace": body.get("trace", []),
@@ -100,12 +87,7 @@ def upgrade_from_0(body: JsonObject) -> JsonObject:
 
 def upgrade_from_1(body: JsonObject) -> JsonObject:
     """Version 1 knew no labels, no place of an effect in the ledger, no cause of an approval."""
-    return body | {
-        "schema_version": 2,
-        "effects": [{**note, "fingerprint": ""} for note in body["effects"]],
-        "approvals": [{**approval, "cause": "", "asked_turn": 0} for approval in body["approvals"]],
-        "labels": [],
-    }
+    return body | {"schema_version": 2, "labels": []}
 
 
 UPGRADES: Mapping[int, Callable[[JsonObject], JsonObject]] = {0: upgrade_from_0, 1: upgrade_from_1}

@@ -13,7 +13,6 @@ from functools import lru_cache
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import INTERRUPTED
-from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.context_coordinator import ContextCoordinator
@@ -106,7 +105,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         ),
         previous=next((m.text for m in reversed(state.history.messages) if m.role == "user"), ""),
         own=state.intake.entities,
-        plan=current_plan(stack),
+        plan=stack.plan,
         tasks=tuple(stack.flows),
         history=ContextCoordinator.of(state),
     )

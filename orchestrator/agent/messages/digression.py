@@ -6,7 +6,7 @@ from orchestrator.agent.messages.task import shown
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.plan import current_plan, read_progress
+from orchestrator.dialogue.plan import read_progress
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
@@ -72,7 +72,7 @@ def _help(turn: RunningTurn) -> None:
 
 
 def _tell_status(turn: RunningTurn) -> None:
-    plan = current_plan(turn.changes.state.stack)
+    plan = turn.changes.state.stack.plan
     if plan is not None and plan.steps:
         tell_progress(turn, plan)
     active = turn.changes.state.stack.active

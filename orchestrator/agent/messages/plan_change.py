@@ -6,7 +6,7 @@ from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
-from orchestrator.dialogue.plan import current_plan, drop_step, order_steps
+from orchestrator.dialogue.plan import drop_step, order_steps
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
@@ -16,7 +16,7 @@ from orchestrator.plans.edits import set_back
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:
     """Do what the user wants with the plan's steps; what is done stays done."""
-    plan, change = current_plan(turn.changes.state.stack), understood.plan_change
+    plan, change = turn.changes.state.stack.plan, understood.plan_change
     step = plan.step_named(change.step or "") if plan is not None and change is not None else None
     if plan is None or change is None or step is None or step.is_finished:
         _refuse(turn, plan)

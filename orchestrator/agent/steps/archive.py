@@ -5,7 +5,6 @@ from __future__ import annotations
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.state import StateLimits
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.turns.lease import ArchivedFlow
@@ -22,7 +21,7 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     )
     state = turn.changes.state
     state.archive(turn.changes.finished, limits)
-    state.flags.has_plan = current_plan(state.stack) is not None
+    state.flags.has_plan = state.stack.plan is not None
     if state.stack.top is None:
         state.flags.natural_birth = True
     state.history.trace.append(_trace(turn))

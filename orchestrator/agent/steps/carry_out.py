@@ -6,7 +6,6 @@ from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
-from orchestrator.dialogue.plan import current_plan
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
 from orchestrator.plans.replanning import begin_step, look_after_plan
 from orchestrator.res.module import clear_stack
@@ -25,7 +24,7 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
             stacked = isinstance(await _execute(turn, modules), Stacked)
         clear_stack(context)
         going = state.flags.keep_going or stacked
-        plan = current_plan(state.stack)
+        plan = state.stack.plan
         if plan is not None and await look_after_plan(context, modules.planner, plan):
             going = True
         if not going or state.stack.active is None:

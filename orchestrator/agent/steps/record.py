@@ -15,6 +15,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.serialization import dump
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
@@ -51,7 +52,7 @@ def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
             "streamed": answer.streamed,
         },
         "ambiguity": _show_question(answer.question),
-        "flags": {**state.flags.serialize(), **context.log.flags},
+        "flags": {**dump(state.flags), **context.log.flags},
         "duration_ms": round((time.monotonic() - turn.began) * 1000, 3),
     }
 
@@ -98,7 +99,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         utterances=_utterances(turn, answer.message),
         archived=tuple(as_archived(flow) for flow in context.changes.finished),
         frames=tuple(
-            FrameRecord(frame.frame_id, frame.flow_id, frame.serialize())
+            FrameRecord(frame.frame_id, frame.flow_id, dump(frame))
             for frame in context.changes.frames.values()
         ),
         plans=tuple(_keep_plan(plan) for plan in _worked_on(turn)),

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from orchestrator.dialogue import invariants
 from orchestrator.dialogue.lifecycle import FlowState
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution
 from orchestrator.pex.steps.results import FRAMED
-
-# What a stack must be, but for the one thing that has a verification of its own.
-STRUCTURE = tuple(check for check in invariants.CHECKS if check is not invariants.check_duplicates)
 
 
 async def verify(_policy: Choices, run: Execution) -> Ending | None:
@@ -27,9 +23,7 @@ async def verify(_policy: Choices, run: Execution) -> Ending | None:
 def state_consistent(run: Execution) -> str | None:
     if run.context.changes.state.stack.get(run.flow.flow_id) is not run.flow:
         return "The flow has left the stack while it was carried out."
-    flows = run.context.changes.state.stack.flows
-    broken = (fault for check in STRUCTURE for fault in check(flows))
-    return next(broken, None)
+    return next(iter(run.context.changes.state.stack.check_order()), None)
 
 
 def slots_intact(run: Execution) -> str | None:
@@ -49,8 +43,7 @@ def output_well_formed(run: Execution) -> str | None:
 
 
 def no_duplicate_flows(run: Execution) -> str | None:
-    twice = invariants.check_duplicates(run.context.changes.state.stack.flows)
-    return twice[0] if twice else None
+    return next(iter(run.context.changes.state.stack.check_repeated()), None)
 
 
 def flags_coherent(run: Execution) -> str | None:

@@ -13,6 +13,7 @@ from enum import StrEnum
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.serialization import dump
 from orchestrator.res.answer import Response
 from orchestrator.res.charts import Drawn, draw, find_chart_fault
 from orchestrator.res.markup import to_plain
@@ -53,7 +54,7 @@ async def display(response: Response) -> None:
         "note": frame.warning,
         **_BLOCKS[BlockType(frame.display_type)](frame, context),
     }
-    response.answer.frame = {**frame.serialize(), "block": block}
+    response.answer.frame = {**dump(frame), "block": block}
 
 
 def degrade(frame: Frame, templates: Templates) -> Frame:

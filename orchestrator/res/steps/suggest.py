@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.plan import current_plan
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.res.answer import Response
@@ -24,7 +23,7 @@ async def suggest(response: Response) -> None:
     """Add what the user may want to do with a plan; or, when nothing is open, to do next."""
     context, answer = response.context, response.answer
     most = context.world.domain.config.generation.suggested_replies
-    plan = current_plan(context.changes.state.stack)
+    plan = context.changes.state.stack.plan
     if plan is not None and _speaks_of_plans(context):
         answer.actions += [write_action(option) for option in list(_skips(plan))[:most]]
     elif answer.question is None and not answer.actions and context.changes.state.stack.active is None:

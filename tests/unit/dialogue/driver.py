@@ -12,7 +12,7 @@ from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
-from orchestrator.dialogue.plan import add_steps, current_plan, drop_step, order_steps, stack_steps
+from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, stack_steps
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
@@ -86,12 +86,12 @@ class Driver:
 
     def restack(self, _: int = 0) -> None:
         """What the replanning check does after a step: those that had to wait may come now."""
-        plan = current_plan(self.state.stack)
+        plan = self.state.stack.plan
         if plan is not None:
             self._stack_steps(plan)
 
     def replan(self, number: int) -> None:
-        plan = current_plan(self.state.stack)
+        plan = self.state.stack.plan
         waiting = [] if plan is None else [step for step in plan.steps if step.is_planned]
         if plan is None or not waiting:
             return

@@ -13,7 +13,9 @@ from orchestrator.dialogue.ambiguity import (
     show_value,
 )
 from orchestrator.dialogue.stack import FlowStack
-from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, CHECK_BOOKING, push_all
+from orchestrator.dialogue.state import DialogueState
+from orchestrator.types import SessionId
+from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, CHECK_BOOKING, FLOW_TYPES, push_all
 
 
 def make_handler(*classes: type) -> AmbiguityHandler:
@@ -145,11 +147,13 @@ def test_it_comes_back_from_json() -> None:
     handler.declare(Level.GENERAL, options=[Option("A", "b", {"c": [1]})], metadata={"failed": ["x"]})
     handler.declare(Level.PARTIAL, slot="origin", candidates=[{"name": "San Jose"}])
     handler.ask()
-    again = AmbiguityHandler.from_dict(handler.serialize(), handler.stack)
-    assert again == handler
+    state = DialogueState(SessionId("s"), stack=handler.stack)
+    state.ambiguity = handler
+    again = DialogueState.from_dict(state.serialize(), FLOW_TYPES).ambiguity
+    assert (again.open, again.counts) == (handler.open, handler.counts)
     again.open[1].candidates.append("more")
     again.open[0].options[0].payload["c"].append(2)
-    assert again.serialize() != handler.serialize()
+    assert again.open != handler.open
 
 
 @pytest.mark.parametrize(

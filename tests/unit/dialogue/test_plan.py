@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import MISPREDICTED, PLAN_ABANDONED
-from orchestrator.dialogue.plan import current_plan, drop_step, read_progress
+from orchestrator.dialogue.plan import drop_step, read_progress
 from orchestrator.dialogue.stack import FlowStack
 from tests.unit.dialogue.factories import (
     BOOK_FLIGHT,
@@ -66,8 +66,8 @@ def test_pl4_a_mispredicted_plan_leaves_by_fallback() -> None:
 
 def test_the_current_plan_is_that_of_the_top_flow() -> None:
     stack = FlowStack()
-    assert current_plan(stack) is None
+    assert stack.plan is None
     plan, _ = push_plan(stack, BOOK_FLIGHT)
-    assert current_plan(stack) is plan
+    assert stack.plan is plan
     stack.push(CHAT(0.0), 1.0)
-    assert current_plan(stack) is None
+    assert stack.plan is None

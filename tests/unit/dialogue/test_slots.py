@@ -8,7 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.dialogue.serialization import dump, load
 from orchestrator.dialogue.slots import (
+    EVERY_TYPE,
+    LIBRARY_TYPES,
     SLOT_TYPES,
     UNIVERSAL_TYPES,
     Rejected,
@@ -17,9 +20,7 @@ from orchestrator.dialogue.slots import (
     SlotTypes,
     SlotValue,
     Valid,
-    validate,
 )
-from orchestrator.errors import ConfigurationError
 from tests.unit.dialogue.factories import make_slot
 
 CABIN = {"values": ("economy", "business"), "synonyms": {"cheap": "economy"}}
@@ -130,14 +131,14 @@ def number_cases(cases: list[tuple[str, dict[str, Any], Any, Any]]) -> list[str]
 
 @pytest.mark.parametrize(("kind", "details", "value", "kept"), ACCEPTED, ids=number_cases(ACCEPTED))
 def test_fitting_values_are_kept_in_canonical_form(kind: str, details: Any, value: Any, kept: Any) -> None:
-    verdict = validate(value, make_slot("thing", kind, **details))
+    verdict = EVERY_TYPE.validate(value, make_slot("thing", kind, **details))
     assert verdict == Valid(kept)
     assert type(verdict.value) is type(kept)
 
 
 @pytest.mark.parametrize(("kind", "details", "value", "why"), TURNED_AWAY, ids=number_cases(TURNED_AWAY))
 def test_other_values_are_turned_away_with_a_reason(kind: str, details: Any, value: Any, why: str) -> None:
-    verdict = validate(value, make_slot("thing", kind, **details))
+    verdict = EVERY_TYPE.validate(value, make_slot("thing", kind, **details))
     assert isinstance(verdict, Rejected)
     assert why in verdict.why
     assert verdict.why.endswith((".", "…"))
@@ -147,11 +148,11 @@ def test_deep_nesting_is_turned_away() -> None:
     nested: dict[str, Any] = {}
     for _ in range(30_000):
         nested = {"a": nested}
-    assert isinstance(validate(nested, make_slot("thing", "dictionary")), Rejected)
+    assert isinstance(EVERY_TYPE.validate(nested, make_slot("thing", "dictionary")), Rejected)
 
 
 def test_a_reason_never_repeats_invisible_or_endless_text() -> None:
-    verdict = validate("no\u202e date\x00 " + "x" * 100_000, make_slot("day", "date"))
+    verdict = EVERY_TYPE.validate("no\u202e date\x00 " + "x" * 100_000, make_slot("day", "date"))
     assert isinstance(verdict, Rejected)
     assert "\u202e" not in verdict.why
     assert "\x00" not in verdict.why
@@ -168,9 +169,9 @@ json_values = st.recursive(
 @given(value=json_values, kind=st.sampled_from(sorted(SLOT_TYPES)))
 def test_any_json_is_judged_and_what_was_kept_is_kept_again(value: Any, kind: str) -> None:
     spec = make_slot("thing", kind, values=("EUR", "USD") if kind != "exact" else (), minimum=0, maximum=100)
-    verdict = validate(value, spec)
+    verdict = EVERY_TYPE.validate(value, spec)
     if isinstance(verdict, Valid):
-        assert validate(verdict.value, spec) == verdict
+        assert EVERY_TYPE.validate(verdict.value, spec) == verdict
     else:
         assert verdict.why
 
@@ -181,26 +182,16 @@ def test_twelve_types_are_universal() -> None:
 
 def test_a_domain_brings_its_own_types() -> None:
     even = SlotType("even", lambda value, _: Valid(value) if value % 2 == 0 else Rejected("Odd."))
-    types = SlotTypes.of("date", even)
-    assert validate(4, make_slot("n", "even"), types) == Valid(4)
-    assert validate(3, make_slot("n", "even"), types) == Rejected("Odd.")
-    assert validate("2026-01-01", make_slot("n", "date"), types) == Valid("2026-01-01")
-    assert isinstance(validate("12:00", make_slot("n", "time"), types), Rejected)
-
-
-def test_every_mistake_in_own_types_is_reported() -> None:
-    with pytest.raises(ConfigurationError) as raised:
-        SlotTypes.of("date", "time", "colour", SlotType("level", lambda value, _: Valid(value)), "money")
-    assert [problem.message.split(";")[0] for problem in raised.value.problems] == [
-        "At most four types are possible",
-        "The library has no type 'colour'",
-        "The type 'level' exists already.",
-    ]
+    types = SlotTypes({"even": even, "date": LIBRARY_TYPES["date"]})
+    assert types.validate(4, make_slot("n", "even")) == Valid(4)
+    assert types.validate(3, make_slot("n", "even")) == Rejected("Odd.")
+    assert types.validate("2026-01-01", make_slot("n", "date")) == Valid("2026-01-01")
+    assert isinstance(types.validate("12:00", make_slot("n", "time")), Rejected)
 
 
 def test_a_slot_value_comes_back_from_json() -> None:
     held = SlotValue(["a"], SlotSource.INHERITED, None, confirmed=True, text="an a")
-    body = held.serialize()
-    assert SlotValue.from_dict(body) == held
+    body = dump(held, brief=True)
+    assert load(SlotValue, body) == held
     body["value"].append("b")
     assert held.value == ["a"]
