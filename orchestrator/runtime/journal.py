@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
@@ -85,7 +86,9 @@ class Journal:
             return earlier
         if not idempotent:
             await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
-        named: JsonObject | None = {"tool_id": request["tool_id"]} if kind == "tool" else None
+        named: JsonObject | None = (
+            {"tool_id": request.get("tool_id")} if kind == "tool" and is_object(request) else None
+        )
         if named is not None:
             self._tell("tool_started", named)
         try:
