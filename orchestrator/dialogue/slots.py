@@ -198,7 +198,9 @@ def check_dictionary(value: Json, spec: SlotSpec) -> Verdict:
 
 
 def check_category(value: Json, spec: SlotSpec) -> Verdict:
-    """One of the declared values; case does not matter and synonyms count."""
+    """One of the declared values; case does not matter and synonyms count. Without values, the entity's."""
+    if not spec.values:
+        return check_entity(value, spec)
     line = check_line(as_text(value) or value, spec)
     if isinstance(line, Rejected):
         return line
@@ -221,7 +223,7 @@ def check_checklist(value: Json, spec: SlotSpec) -> Verdict:
         if isinstance(verdict, Rejected):
             return verdict
         chosen.add(verdict.value)
-    return Valid([value for value in spec.values if value in chosen])
+    return Valid([value for value in spec.values or sorted(chosen) if value in chosen])
 
 
 UNIVERSAL = (

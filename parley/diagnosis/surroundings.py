@@ -50,7 +50,7 @@ def examine_models(environment: Mapping[str, str]) -> Iterator[Finding]:
         model = environment.get("PARLEY_MODEL") or _DEFAULT_MODEL
         yield _ask_endpoint("model", url or OPENAI_URL, key, model)
     else:
-        yield note("model", "no OPENAI_API_KEY: System 1 and direct mode only")
+        yield note("model", "OPENAI_API_KEY is not set, so there are System 1 and direct mode only")
     try:
         endpoints = _settings(environment).model_endpoints
     except ConfigurationError:

@@ -49,6 +49,8 @@ ACCEPTED: list[tuple[str, dict[str, Any], Any, Any]] = [
     ("category", CABIN, "BUSINESS", "business"),
     ("category", CABIN, "Cheap", "economy"),
     ("category", {"values": ("1", "2")}, 2, "2"),
+    ("category", {"entity": "job"}, "tyre", "tyre"),  # the entity's values are found by understanding
+    ("checklist", {"entity": "job"}, ["tyre", "brakes", "tyre"], ["brakes", "tyre"]),
     ("checklist", CABIN, ["business", "cheap", "economy"], ["economy", "business"]),
     ("checklist", CABIN, "business", ["business"]),
     ("date", {}, "2028-02-29", "2028-02-29"),

@@ -1,0 +1,138 @@
+"""`docs/tutorial.md`, followed block by block: its files are written, its commands run, its output is what comes."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.acceptance.test_up import free_port
+
+ROOT: Final = Path(__file__).parents[2]
+TUTORIAL: Final = ROOT / "docs" / "tutorial.md"
+_BLOCK: Final = re.compile(
+    r"^```(?P<language>\w+)(?: (?P<title>[^\n]+))?\n(?P<body>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+_ENDED: Final = "-- ended with "
+
+pytestmark = pytest.mark.timeout(300)
+
+
+@dataclass(frozen=True)
+class Command:
+    line: str
+    expected: list[str] = field(default_factory=list[str])
+
+
+def commands(body: str) -> list[Command]:
+    found: list[Command] = []
+    for line in body.splitlines():
+        if line.startswith("$ "):
+            found.append(Command(line.removeprefix("$ ")))
+        else:
+            found[-1].expected.append(line)
+    return found
+
+
+def write(folder: Path, title: str, body: str) -> None:
+    """Write a file, or add to it where the title ends with a plus."""
+    path = folder / title.removesuffix(" +")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    before = path.read_text(encoding="utf-8") + "\n" if title.endswith(" +") else ""
+    path.write_text(before + body, encoding="utf-8")
+
+
+class Shell:
+    """One shell for all commands, as a reader has one, with `up` on a free port and its output in a file."""
+
+    def __init__(self, folder: Path) -> None:
+        hidden = {"DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY", "OPENAI_BASE_URL"}
+        kept = {name: value for name, value in os.environ.items() if name not in hidden}
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        self._port = port
+        self._bash = subprocess.Popen(
+            ["bash", "--noprofile", "--norc"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            cwd=folder,
+            env={**kept, "PATH": path, "PARLEY_URL": url, "COLUMNS": "120"},
+            start_new_session=True,
+        )
+
+    def run(self, command: Command) -> tuple[str, int]:
+        """Return what a command printed, and its exit code."""
+        line = command.line
+        if line.endswith("&"):
+            ready = command.expected[0]
+            line = f"{line.removesuffix('&')} --port {self._port} > up.log 2>&1 &\n"
+            line += f"while kill -0 $! && ! grep --quiet '{ready}' up.log; do sleep 0.1; done; cat up.log"
+        assert self._bash.stdin is not None
+        assert self._bash.stdout is not None
+        self._bash.stdin.write(f"{line}\ncode=$?; echo; echo '{_ENDED}'$code\n")
+        self._bash.stdin.flush()
+        printed: list[str] = []
+        for heard in self._bash.stdout:
+            if heard.startswith(_ENDED):
+                return "".join(printed), int(heard.removeprefix(_ENDED))
+            printed.append(heard)
+        raise AssertionError("".join(printed))
+
+    def close(self) -> None:
+        assert self._bash.stdin is not None
+        self._bash.stdin.write("kill $(jobs -p); wait; exit\n")
+        self._bash.stdin.close()
+        try:
+            self._bash.wait(60)
+        finally:
+            assert self._bash.stdout is not None
+            self._bash.stdout.close()
+            if self._bash.poll() is None:
+                os.killpg(self._bash.pid, signal.SIGKILL)
+
+
+@contextmanager
+def shell(folder: Path) -> Iterator[Shell]:
+    opened = Shell(folder)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def assert_printed(printed: str, command: Command) -> None:
+    """Hold each expected line against the output, in order; “…” stands for anything."""
+    at = 0
+    for line in command.expected:
+        parts = [re.escape(part.strip()) for part in line.split("…") if part.strip()]
+        match = re.compile("[^\n]*".join(parts)).search(printed, at)
+        assert match is not None, f"$ {command.line}\nwas to print {line!r}, and printed\n{printed}"
+        at = match.end()
+
+
+def test_it_can_be_followed() -> None:
+    blocks = [*_BLOCK.finditer(TUTORIAL.read_text(encoding="utf-8"))]
+    assert len(blocks) > 20
+    # Not below pytest's own folder: the path of a socket has to be short.
+    with tempfile.TemporaryDirectory(prefix="tutorial-") as name, shell(Path(name)) as opened:
+        for block in blocks:
+            if block["language"] != "console":
+                write(Path(name), block["title"], block["body"])
+                continue
+            for command in commands(block["body"]):
+                printed, code = opened.run(command)
+                assert code == 0, f"$ {command.line}\nended with {code}:\n{printed}"
+                assert_printed(printed, command)
