@@ -36,13 +36,12 @@ async def call_guarded(
         if isinstance(guarded, Rejected):
             return guarded
         arguments = guarded
-        if run.flow.spec.confirm and not tool.spec.idempotent:
+        if _asks_first(run, tool):
             return ask_to_confirm(run, policy, tool, arguments)
-    if not tool.spec.idempotent and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
+    if tool.spec.has_effect and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
-    cause = run.to_approve.get(tool.spec.tool_id)
-    if cause is None:
-        cause = find_bound_exceeded(tool.spec, {**run.data, **arguments})
+    exceeded = find_bound_exceeded(tool.spec, {**run.data, **arguments})
+    cause = run.to_approve.get(tool.spec.tool_id, exceeded)
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
     again = confirmed is not None and confirmed.again
@@ -52,10 +51,22 @@ async def call_guarded(
     if isinstance(result, ToolData):
         run.answers.append((tool, result.data))
         run.data.update(result.data)
-        if not tool.spec.idempotent:
+        if confirmed is not None or tool.spec.has_effect:
             drop_candidate(run.flow)
+        if tool.spec.has_effect:
             note_effect(run, policy, tool, arguments, result.data)
     return result
+
+
+def _asks_first(run: Execution, tool: Tool) -> bool:
+    """Say whether a yes comes before this call.
+
+    A flow with `confirm` asks before what changes something; where none of its tools does, before the last.
+    """
+    if tool.spec.confirm or not run.flow.spec.confirm:
+        return tool.spec.confirm
+    tools = run.tools.find_all(run.flow.spec.tools)
+    return tool.spec.has_effect or (tool is tools[-1] and not any(one.spec.has_effect for one in tools))
 
 
 def _guard_arguments(

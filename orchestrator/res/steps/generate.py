@@ -33,6 +33,7 @@ LEADING = frozenset(
         RemarkKind.MADE_ROOM,
         RemarkKind.NOT_UNDERSTOOD,
         RemarkKind.NO_SUCH_STEP,
+        RemarkKind.OVER,
         RemarkKind.RESUMED,
         RemarkKind.STAYS,
         RemarkKind.NOT_APPROVED,
