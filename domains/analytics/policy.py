@@ -1,22 +1,29 @@
-"""Share what all policies of the domain do: settle which table is meant, and hand rows over page by page."""
+"""Share what all policies of the domain do: settle which table is meant, ask back with a choice, make frames."""
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from domains.analytics.catalogue import TABLES, tables_with
-from domains.analytics.clarification import ask, names_no_table, offer_choices, own_columns
 from orchestrator import (
     BasePolicy,
     Ending,
     Execution,
     Failed,
+    FailureCategory,
     Frame,
     JsonObject,
+    Level,
     NeedsInput,
+    Option,
     RemarkKind,
     SlotSource,
 )
 
+MOST_OFFERED = 24
 _OF_A_QUESTION = ("column", "by", "condition", "value", "function")
+_OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})
+"""Flows whose column is one of numbers, as far as they ask for it."""
 
 
 class TablePolicy(BasePolicy):
@@ -24,9 +31,9 @@ class TablePolicy(BasePolicy):
 
     async def review(self, run: Execution) -> Ending | None:
         if run.flow.plan_id is None:  # a plan's step has its table from the plan
-            settle_table(run)
+            _settle_table(run)
         ending = await super().review(run)
-        offer_choices(run)
+        _offer_choices(run)
         return ending
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
@@ -39,8 +46,7 @@ class TablePolicy(BasePolicy):
             run.flow.clear("table")
             return ask(run, "table")
         ending = await super().recover(run, failure)
-        if isinstance(ending, NeedsInput):
-            offer_choices(run)
+        _offer_choices(run)
         return ending
 
     def outputs(self, run: Execution) -> JsonObject:
@@ -63,15 +69,62 @@ class TablePolicy(BasePolicy):
         return frame
 
 
-def settle_table(run: Execution) -> None:
+def own_columns(run: Execution) -> Mapping[str, Collection[str]]:
+    """Give the tables that the session has made or changed, with their columns."""
+    registry = run.context.world.registry
+    return {name: registry.tables.get(name, ()) for name in registry.own.get("table", ())}
+
+
+def ask(run: Execution, slot: str) -> NeedsInput:
+    """Make a slot that became necessary the open question."""
+    flow_id, turn_id = run.flow.flow_id, run.context.ids.turn_id
+    run.context.changes.state.ambiguity.declare(Level.SPECIFIC, flow_id=flow_id, slot=slot, turn_id=turn_id)
+    _offer_choices(run)
+    return NeedsInput()
+
+
+def names_no_table(run: Execution, failure: Failed) -> bool:
+    """Check whether a flow failed because nobody knows its table."""
+    table = run.value("table")
+    known = table is None or table in TABLES or table in own_columns(run)
+    return failure.category is FailureCategory.NOT_FOUND and not known
+
+
+def _offer_choices(run: Execution) -> None:
+    """Let the open question of a flow offer the tables, or the columns of its table, by number."""
+    entry = run.context.changes.state.ambiguity.current
+    slot = run.flow.slot(entry.slot) if entry is not None and entry.slot is not None else None
+    if entry is None or slot is None or entry.flow_id != run.flow.flow_id or entry.options:
+        return
+    payload: JsonObject = {"flow_id": run.flow.flow_id, "slot": slot.name}
+    entry.options = [
+        Option(name, "fill_slot", {**payload, "value": [name] if slot.type == "group" else name})
+        for name in _choices(run, slot.entity, slot.name)[:MOST_OFFERED]
+    ]
+
+
+def _choices(run: Execution, entity: str | None, slot: str) -> list[str]:
+    own, table = own_columns(run), run.value("table")
+    if entity == "table":
+        return list(dict.fromkeys([*TABLES, *own]))
+    if entity != "column" or not isinstance(table, str):
+        return []
+    if table in own:
+        return list(own[table])
+    numbers = slot == "column" and run.flow.dact in _OF_NUMBERS
+    columns = TABLES[table].columns if table in TABLES else ()
+    taken = {str(run.flow.value(name)) for name in run.flow.slots}
+    return [one.name for one in columns if (one.is_number or not numbers) and one.name not in taken]
+
+
+def _settle_table(run: Execution) -> None:
     """Choose the table by the columns and values named, when none is said or the last one does not fit.
 
     Only the catalogue's names are judged; a table that the user has changed may have others.
     """
-    if "table" not in run.flow.spec.slots:
-        return
     held = run.flow.slots.get("table")
-    if held is not None and (held.source is not SlotSource.INHERITED or held.value not in TABLES):
+    inherited = held is not None and held.source is SlotSource.INHERITED and held.value in TABLES
+    if "table" not in run.flow.spec.slots or not (held is None or inherited):
         return
     own = {name for columns in own_columns(run).values() for name in columns}
     said = [name for name in _names_said(run) if name not in own]
@@ -86,10 +139,9 @@ def settle_table(run: Execution) -> None:
 
 def _names_said(run: Execution) -> list[str]:
     """List the columns and values that the flow's slots hold."""
-    slots = run.flow.spec.slots.items()
     held = [
         run.flow.value(name)
-        for name, slot in slots
+        for name, slot in run.flow.spec.slots.items()
         if slot.entity in {"column", "group"} and run.flow.holds(name)
     ]
     return [str(one) for value in held for one in (value if isinstance(value, list) else [value])]

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import re
 
-from domains.analytics.language.answers import is_left, read_answer
 from domains.analytics.language.forms import CONTINUATIONS, FORMS, KNOWN_WORDS, matches
 from domains.analytics.language.message import FILLERS, Message, read_message
 from domains.analytics.language.names import Names, names_for
 from domains.analytics.language.request import Unfit, read_form
-from domains.analytics.language.written import read_written
+from domains.analytics.language.written import is_plain_answer, read_answer, read_written
 from domains.analytics.store.sheet import suggest
 from orchestrator import Dact, Heard, Read
 
@@ -70,7 +69,7 @@ def read(heard: Heard) -> Read | None:
         return None
     if heard.asked is not None and heard.active is not None:
         answer = read_answer(heard, heard.active, names)
-        if answer is not None or is_left(heard, message):
+        if answer is not None or is_plain_answer(heard, message):
             return answer
     if corrected and re.fullmatch(r"[TCVN]\d+", message.line):
         return None
@@ -79,36 +78,36 @@ def read(heard: Heard) -> Read | None:
 
 def _read_request(heard: Heard, message: Message, names: Names) -> Read | None:
     """Read a request by its form; refuse it where it has none."""
-    why = ""
+    reasons: list[str] = []
     for candidate in (message, _with_unknown_table(message)):
         if candidate is None:
             continue
         try:
             found = read_written(heard, candidate, names) or _read_forms(heard, candidate, names)
         except Unfit as unfit:
-            why = why or str(unfit)
+            reasons.append(str(unfit))
             continue
         if found is not None:
             return found
-    if not why and not message.names and not _ASKS.search(message.line):
+    if not reasons and not message.names and not _ASKS.search(message.line):
         return None
-    return _refuse(why or _explain(message, names))
+    return _refuse(reasons[0] if reasons else _explain(message, names))
 
 
 def _read_forms(heard: Heard, message: Message, names: Names) -> Read | None:
     """Read the first form that fits. Raises Unfit with the reason of the first that does not."""
-    reason: Unfit | None = None
+    reasons: list[Unfit] = []
     for forms in (CONTINUATIONS, FORMS):
         for flow, parts in matches(forms, message.line):
             try:
                 found = read_form(heard, message, names, flow, parts, continues=forms is CONTINUATIONS)
             except Unfit as unfit:
-                reason = reason or unfit
+                reasons.append(unfit)
                 continue
             if found is not None:
                 return found
-    if reason is not None:
-        raise reason
+    if reasons:
+        raise reasons[0]
     return None
 
 

@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from zoneinfo import ZoneInfo
 
 import airportsdata
 
-from orchestrator import EntityValue
+from orchestrator import EntityValue, FailureCategory, ToolFailure
 
 _EARTH_RADIUS_KM = 6371.0
 _KINDS = (" International Airport", " Regional Airport", " Municipal Airport", " Airport", " Airfield")
@@ -18,7 +19,7 @@ _KINDS = (" International Airport", " Regional Airport", " Municipal Airport", "
 
 @dataclass(frozen=True, slots=True)
 class Airport:
-    """`code`: of IATA. `icao`: its other code. `timezone`: IANA name. `country`: ISO 3166 code."""
+    """`code`: of IATA. `icao`: its other code. `country`: ISO 3166 code."""
 
     code: str
     icao: str
@@ -26,14 +27,21 @@ class Airport:
     city: str
     country: str
     region: str
-    timezone: str
+    zone: ZoneInfo
     latitude: float
     longitude: float
 
 
-def find(code: str) -> Airport | None:
-    """Find the airport of an IATA or ICAO code, in any case."""
-    return all_airports().get(code.upper()) or _by_icao().get(code.upper())
+def find_airport(code: str) -> Airport:
+    """Find the airport of an IATA or ICAO code, in any case.
+
+    Raises:
+        ToolFailure: validation_error when there is none.
+    """
+    airport = all_airports().get(code.upper()) or _by_icao().get(code.upper())
+    if airport is None:
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"I know no airport {code!r}.")
+    return airport
 
 
 @cache
@@ -52,7 +60,7 @@ def all_airports() -> Mapping[str, Airport]:
             city=entry["city"],
             country=entry["country"],
             region=entry["subd"],
-            timezone=entry["tz"],
+            zone=ZoneInfo(entry["tz"]),
             latitude=float(entry["lat"]),
             longitude=float(entry["lon"]),
         )

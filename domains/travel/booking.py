@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
-from domains.travel.rules import check_day, find_airport, fits_hours, zone_of
-from domains.travel.seats import Timetable, free_seats, route_of
-from domains.travel.timetable import CURRENCY, number_from
+from domains.travel.timetable import CURRENCY, Timetable, number_from, route_of
 from orchestrator import FailureCategory, JsonObject, Service, ServiceContext, ToolCall, ToolFailure
 
 COLLECTION = "bookings"
@@ -79,22 +75,23 @@ class Bookings(Service):
     ) -> JsonObject:
         """Say what a change would lead to and cost: the flight nearest in time to the booked one."""
         booking = await self._changeable(booking_ref, call)
-        origin, destination = find_airport(booking["origin"]), find_airport(booking["destination"])
-        day = check_day(new_date or booking["day"], origin, call.now)
         cabin = new_cabin or booking["cabin"]
-        document = await self.timetable.open(origin, destination, day)
-        flights = [
-            flight
-            for flight in document["flights"]
-            if flight["leaves_at"] > call.now
-            and free_seats(document, flight, cabin, without=booking_ref) >= booking["passengers"]
-            and fits_hours(flight["departs"], new_time_of_day or "any")
-        ]
+        flights = await self.timetable.search(
+            booking["origin"],
+            booking["destination"],
+            new_date or booking["day"],
+            now=call.now,
+            cabin=cabin,
+            passengers=booking["passengers"],
+            time_of_day=new_time_of_day or "any",
+            without=booking_ref,
+        )
         if not flights:
             message = "There is no free seat for that change. Another day, time or cabin may work."
             raise ToolFailure(FailureCategory.NOT_FOUND, message)
         same = [flight for flight in flights if flight["flight_number"] == booking["flight_number"]]
-        flight = (same or sorted(flights, key=lambda flight: _gap(flight["departs"], booking["departs"])))[0]
+        flights.sort(key=lambda flight: (_gap(flight["departs"], booking["departs"]), flight["departs"]))
+        flight = (same or flights)[0]
         if (flight["flight_id"], cabin) == (booking["flight_id"], booking["cabin"]):
             raise ToolFailure(FailureCategory.VALIDATION_ERROR, "That is how it is booked already.")
         return _describe_change(booking, flight, cabin)
@@ -222,13 +219,10 @@ def read_offer(offer_id: str) -> tuple[str, str, int]:
 
 def describe(flight: JsonObject, cabin: str, passengers: int) -> JsonObject:
     """Write what a booking says about its flight. Prices are for all passengers."""
-    origin, destination = route_of(flight["flight_id"]).split("-")[:2]
     price = flight["prices"][cabin] * passengers
+    shown = ("flight_id", "flight_number", "origin", "destination", "day", "departs", "arrives", "leaves_at")
     return {
-        **{name: flight[name] for name in ("flight_id", "flight_number", "departs", "arrives", "leaves_at")},
-        "origin": origin,
-        "destination": destination,
-        "day": datetime.fromtimestamp(flight["leaves_at"], zone_of(origin)).date().isoformat(),
+        **{name: flight[name] for name in shown},
         "cabin": cabin,
         "passengers": passengers,
         "price": price,

@@ -6,14 +6,11 @@ Both keep what they own in the records they are given; nothing is held in memory
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, datetime
-from zoneinfo import ZoneInfo
+from datetime import UTC, datetime
 
 from domains.travel.airports import airports
 from domains.travel.booking import Bookings
-from domains.travel.rules import HOURS, check_day, find_airport, fits_hours, show_day, zone_of
-from domains.travel.seats import Timetable, find_flight, free_seats, route_of
-from domains.travel.timetable import CURRENCY, SHORTEST_KM, number_from
+from domains.travel.timetable import CURRENCY, HOURS, Timetable, number_from
 from orchestrator import FailureCategory, JsonObject, Memory, Service, ServiceContext, ToolCall, ToolFailure
 
 __all__ = ["Bookings", "Flights", "Memory", "airports"]
@@ -60,8 +57,16 @@ class Flights(Service):
         max_price: float | None = None,
     ) -> JsonObject:
         """Find the flights that fit, cheapest first; `flight_id` is the cheapest."""
-        rows = await self._find((origin, destination), day, cabin, passengers, call)
-        rows = [row for row in rows if _fits(row, time_of_day, max_price)]
+        flights = await self.timetable.search(
+            origin,
+            destination,
+            day,
+            now=call.now,
+            cabin=cabin,
+            passengers=passengers,
+            time_of_day=time_of_day,
+        )
+        rows = [self._row(one, cabin) for one in flights if max_price is None or one["price"] <= max_price]
         found: JsonObject = {
             "flights": rows,
             "count": len(rows),
@@ -111,15 +116,9 @@ class Flights(Service):
 
     async def _describe(self, flight_id: str, price: float) -> JsonObject:
         """Give what people want to know of a flight."""
-        document = await self.records.get("timetable", route_of(flight_id))
-        flight = find_flight(document or {"flights": []}, flight_id)
-        shown = {name: flight[name] for name in ("flight_number", "departs", "arrives")}
-        return {
-            **shown,
-            "airline": self._airline_of(flight),
-            "day": (document or {}).get("day"),
-            "price": price,
-        }
+        flight = await self.timetable.flight(flight_id)
+        shown = {name: flight[name] for name in ("flight_number", "departs", "arrives", "day")}
+        return {**shown, "airline": self._airline_of(flight), "price": price}
 
     def _airline_of(self, flight: JsonObject) -> str:
         code = flight["flight_number"][:2]
@@ -139,16 +138,19 @@ class Flights(Service):
         flight_id: str | None = None,
     ) -> JsonObject:
         """Choose the one flight to book: the one named, else the cheapest that fits."""
-        rows = await self._find((origin, destination), day, cabin, passengers, call)
-        if flight_number is not None:
-            rows = [row for row in rows if row["flight_number"] == flight_number.replace(" ", "")]
-        else:
-            rows = [row for row in rows if row["flight_id"] == flight_id] or [
-                row for row in rows if _fits(row, time_of_day, None)
-            ]
-        if not rows:
+        number = flight_number.replace(" ", "") if flight_number is not None else None
+        flights = await self.timetable.search(
+            origin, destination, day, now=call.now, cabin=cabin, passengers=passengers
+        )
+        first, last = HOURS.get(time_of_day, ("00:00", "23:59"))
+        fitting = [one for one in flights if first <= one["departs"] <= last]
+        if number is not None:
+            fitting = [one for one in flights if one["flight_number"] == number]
+        named = [one for one in flights if one["flight_id"] == flight_id]
+        chosen = next(iter((named if number is None else []) or fitting), None)
+        if chosen is None:
             raise ToolFailure(FailureCategory.NOT_FOUND, _nothing_to_offer(flight_number, time_of_day, cabin))
-        flight = rows[0]
+        flight = self._row(chosen, cabin)
         return flight | {
             "offer_id": f"{flight['flight_id']}:{cabin}:{passengers}",
             "passengers": passengers,
@@ -168,16 +170,11 @@ class Flights(Service):
             booking = await self.records.get("bookings", booking_ref)
             if booking is None:
                 raise ToolFailure(FailureCategory.NOT_FOUND, f"There is no booking {booking_ref}.")
-            document = await self.records.get("timetable", route_of(booking["flight_id"]))
-            flight = find_flight(document or {"flights": []}, booking["flight_id"])
+            flight = await self.timetable.flight(booking["flight_id"])
         else:
+            today = datetime.fromtimestamp(call.now, UTC).date().isoformat()
             number = (flight_number or "").replace(" ", "")
-            wanted = day or datetime.fromtimestamp(call.now, ZoneInfo("UTC")).date().isoformat()
-            found = await self.timetable.find_number(number, wanted)
-            if found is None:
-                message = f"I know no flight {number} on {show_day(date.fromisoformat(wanted))}."
-                raise ToolFailure(FailureCategory.NOT_FOUND, message)
-            flight = found
+            flight = await self.timetable.find_number(number, day or today)
         return self._report(flight, call.now)
 
     def _report(self, flight: JsonObject, now: float) -> JsonObject:
@@ -191,57 +188,24 @@ class Flights(Service):
             state = "boarding"
         else:
             state = "delayed" if delay and now >= leaves - 86400 else "on time"
-        origin, destination = route_of(flight["flight_id"]).split("-")[:2]
         pier, gate = (number_from(what, flight["flight_id"]) for what in ("pier", "gate"))
+        shown = ("flight_number", "origin", "destination", "day", "departs", "arrives")
         return {
-            **{name: flight[name] for name in ("flight_number", "departs", "arrives")},
-            "origin": origin,
-            "destination": destination,
-            "day": datetime.fromtimestamp(flight["leaves_at"], zone_of(origin)).date().isoformat(),
+            **{name: flight[name] for name in shown},
             "state": state,
             "delay_minutes": delay if state != "on time" else 0,
             "gate": f"{'ABCDE'[pier % 5]}{gate % 40 + 1}",
         }
 
-    async def _find(
-        self, route: tuple[str, str], day: str, cabin: str, passengers: int, call: ToolCall
-    ) -> list[JsonObject]:
-        """Find flights with enough seats that have not left, cheapest first."""
-        departure, arrival = find_airport(route[0]), find_airport(route[1])
-        if departure.code == arrival.code:
-            raise ToolFailure(FailureCategory.VALIDATION_ERROR, "A flight needs two different airports.")
-        date_of_travel = check_day(day, departure, call.now)
-        document = await self.timetable.open(departure, arrival, date_of_travel)
-        if not document["flights"]:
-            message = (
-                f"These airports are less than {SHORTEST_KM} km apart; there are no flights between them."
-            )
-            raise ToolFailure(FailureCategory.NOT_FOUND, message)
-        rows = [
-            self._row(document, flight, cabin)
-            for flight in document["flights"]
-            if flight["leaves_at"] > call.now and free_seats(document, flight, cabin) >= passengers
-        ]
-        return sorted(rows, key=lambda row: (row["price"], row["departs"]))
-
-    def _row(self, document: JsonObject, flight: JsonObject, cabin: str) -> JsonObject:
-        origin, destination = route_of(flight["flight_id"]).split("-")[:2]
-        shown = ("flight_id", "flight_number", "departs", "arrives", "arrival_day", "minutes")
+    def _row(self, flight: JsonObject, cabin: str) -> JsonObject:
+        shown = ("flight_id", "flight_number", "origin", "destination", "day", "departs", "arrives")
         return {
-            **{name: flight[name] for name in shown},
+            **{name: flight[name] for name in (*shown, "arrival_day", "minutes", "price")},
             "airline": self._airline_of(flight),
-            "origin": origin,
-            "destination": destination,
-            "day": document["day"],
             "cabin": cabin,
-            "price": flight["prices"][cabin],
             "currency": CURRENCY,
-            "seats": free_seats(document, flight, cabin),
+            "seats": flight["free"],
         }
-
-
-def _fits(row: JsonObject, time_of_day: str, max_price: float | None) -> bool:
-    return fits_hours(row["departs"], time_of_day) and (max_price is None or row["price"] <= max_price)
 
 
 def _nothing_to_offer(flight_number: str | None, time_of_day: str, cabin: str) -> str:

@@ -1,21 +1,152 @@
-"""Make up which flights leave on a day, when and at which price; always the same."""
+"""Know which flights leave on a day, and keep the seats that bookings hold in them.
+
+The flights are made up, and always the same. A document per route and day stores them with their holds.
+"""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, time, timedelta
-from zoneinfo import ZoneInfo
 
-from domains.travel.airports import Airport, distance_km
-from orchestrator import JsonObject
+from domains.travel.airports import Airport, distance_km, find_airport
+from orchestrator import FailureCategory, JsonObject, Records, ToolFailure
 
+COLLECTION = "timetable"
 CABINS: Mapping[str, tuple[float, int]] = {"economy": (1.0, 60), "premium": (1.7, 12), "business": (2.9, 8)}
 """Price factor, and the seats on sale of a flight."""
 CURRENCY = "EUR"
-SHORTEST_KM = 80
+HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
+SALE_DAYS = 360
+"""How far ahead flights are on sale."""
+MOST_ATTEMPTS = 50
+"""Of writing a document that others are writing too."""
+_SHORTEST_KM = 80
 _SPEED_KM_PER_HOUR = 780
 _GROUND_MINUTES = 35
+
+
+class Timetable:
+    """The flights of each route and day. `airlines`: codes by country, and those that fly anywhere by ``*``."""
+
+    def __init__(self, records: Records, airlines: Mapping[str, Sequence[str]]) -> None:
+        self._records = records
+        self._airlines = airlines
+
+    async def search(
+        self,
+        origin: str,
+        destination: str,
+        day: str,
+        *,
+        now: float,
+        cabin: str,
+        passengers: int,
+        time_of_day: str = "any",
+        without: str = "",
+    ) -> list[JsonObject]:
+        """Find the flights with enough seats that have not left, each with `price` and `free`, cheapest first.
+
+        The seats that the booking `without` holds count as free. Flights of a route and day are made and
+        stored when first asked for.
+        """
+        departure, arrival = find_airport(origin), find_airport(destination)
+        if departure.code == arrival.code:
+            raise ToolFailure(FailureCategory.VALIDATION_ERROR, "A flight needs two different airports.")
+        wanted = _check_day(day, departure, now)
+        route = f"{departure.code}-{arrival.code}-{wanted.isoformat()}"
+        document = await self._records.get(COLLECTION, route)
+        if document is None:
+            flights = _make_flights(departure, arrival, wanted, self._airlines)
+            draft = {"route": route, "day": wanted.isoformat(), "flights": flights, "holds": {}, "version": 0}
+            document = await self._records.create(COLLECTION, route, draft)
+        if not document["flights"]:
+            message = (
+                f"These airports are less than {_SHORTEST_KM} km apart; there are no flights between them."
+            )
+            raise ToolFailure(FailureCategory.NOT_FOUND, message)
+        first, last = HOURS.get(time_of_day, ("00:00", "23:59"))
+        rows = [
+            {
+                **flight,
+                "price": flight["prices"][cabin],
+                "free": _free_seats(document, flight, cabin, without),
+            }
+            for flight in document["flights"]
+            if flight["leaves_at"] > now and first <= flight["departs"] <= last
+        ]
+        fitting = [row for row in rows if row["free"] >= passengers]
+        return sorted(fitting, key=lambda row: (row["price"], row["departs"]))
+
+    async def flight(self, flight_id: str) -> JsonObject:
+        """Give a flight that somebody has looked at before.
+
+        Raises:
+            ToolFailure: not_found.
+        """
+        return _find(await self._load(flight_id), flight_id)
+
+    async def find_number(self, flight_number: str, day: str) -> JsonObject:
+        """Find the flight of this number on a day, among those that anyone has looked at.
+
+        Raises:
+            ToolFailure: not_found.
+        """
+        documents = await self._records.find(COLLECTION, {"day": day}, limit=5000)
+        for document in documents:
+            for flight in document["flights"]:
+                if flight["flight_number"] == flight_number:
+                    return flight
+        message = f"I know no flight {flight_number} on {_show_day(date.fromisoformat(day))}."
+        raise ToolFailure(FailureCategory.NOT_FOUND, message)
+
+    async def hold(self, flight_id: str, booking_ref: str, cabin: str, passengers: int) -> JsonObject:
+        """Give seats to a booking, in the place of those it had on this route and day; returns the flight.
+
+        Doing it again changes nothing.
+        """
+        wanted = {"flight_id": flight_id, "cabin": cabin, "passengers": passengers}
+        for _ in range(MOST_ATTEMPTS):
+            document = await self._load(flight_id)
+            flight = _find(document, flight_id)
+            if document["holds"].get(booking_ref) == wanted:
+                return flight
+            if _free_seats(document, flight, cabin, booking_ref) < passengers:
+                several = f"There are no longer {passengers} {cabin} seats"
+                message = f"{several if passengers > 1 else 'The seat is gone'} on {flight['flight_number']}."
+                raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+            if await self._write(document, {**document["holds"], booking_ref: wanted}):
+                return flight
+        raise _crowded()
+
+    async def release(self, flight_id: str, booking_ref: str) -> None:
+        """Take a booking's seats on this flight back; doing it again changes nothing."""
+        for _ in range(MOST_ATTEMPTS):
+            document = await self._load(flight_id)
+            holds = dict(document["holds"])
+            if holds.get(booking_ref, {}).get("flight_id") != flight_id:
+                return
+            del holds[booking_ref]
+            if await self._write(document, holds):
+                return
+        raise _crowded()
+
+    async def _load(self, flight_id: str) -> JsonObject:
+        document = await self._records.get(COLLECTION, route_of(flight_id))
+        if document is None:
+            raise _unknown()
+        return document
+
+    async def _write(self, document: JsonObject, holds: JsonObject) -> bool:
+        """Write the holds unless somebody else has written meanwhile."""
+        changes = {"holds": holds, "version": document["version"] + 1}
+        where = {"version": document["version"]}
+        return await self._records.update(COLLECTION, document["route"], changes, where=where) is not None
+
+
+def route_of(flight_id: str) -> str:
+    """Name the document that has a flight: ``OSL-MAD-2026-11-21`` of ``OSL-MAD-2026-11-21-SK1465``."""
+    return flight_id.rpartition("-")[0]
 
 
 def number_from(*parts: object) -> int:
@@ -24,39 +155,89 @@ def number_from(*parts: object) -> int:
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big")
 
 
-def make_timetable(
+def _find(document: JsonObject, flight_id: str) -> JsonObject:
+    for flight in document["flights"]:
+        if flight["flight_id"] == flight_id:
+            return flight
+    raise _unknown()
+
+
+def _free_seats(document: JsonObject, flight: JsonObject, cabin: str, without: str) -> int:
+    """Count the seats left; those that the booking `without` holds count as free."""
+    held = sum(
+        hold["passengers"]
+        for booking_ref, hold in document["holds"].items()
+        if hold["flight_id"] == flight["flight_id"] and hold["cabin"] == cabin and booking_ref != without
+    )
+    return flight["seats"][cabin] - held
+
+
+def _check_day(day: str, airport: Airport, now: float) -> date:
+    """Check the day of travel: flights are on sale for it; `now` is read in the airport's time zone."""
+    try:
+        wanted = date.fromisoformat(day)
+    except ValueError:
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{day!r} is no day of the calendar.") from None
+    today = datetime.fromtimestamp(now, airport.zone).date()
+    last = today + timedelta(days=SALE_DAYS)
+    if wanted < today:
+        message = f"{_show_day(wanted)} is in the past; please name a day from today on."
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+    if wanted > last:
+        message = f"Flights are on sale until {_show_day(last)}; {_show_day(wanted)} is too far ahead."
+        raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
+    return wanted
+
+
+def _show_day(day: date) -> str:
+    return f"{day:%A} {day.day} {day:%B} {day.year}"
+
+
+def _unknown() -> ToolFailure:
+    return ToolFailure(FailureCategory.NOT_FOUND, "That flight is not in the timetable.")
+
+
+def _crowded() -> ToolFailure:
+    message = "Too many people are booking this flight; please try again."
+    return ToolFailure(FailureCategory.SERVER_ERROR, message)
+
+
+def _make_flights(
     origin: Airport, destination: Airport, day: date, airlines: Mapping[str, Sequence[str]]
 ) -> list[JsonObject]:
-    """Make the flights of one day, first departure first; none where the way is too short to fly.
-
-    `airlines`: their codes by country, and those that fly anywhere by ``*``.
-    """
-    if distance_km(origin, destination) < SHORTEST_KM:
+    """Make the flights of one day, first departure first; none where the way is too short to fly."""
+    length = distance_km(origin, destination)
+    if length < _SHORTEST_KM:
         return []
     at_home, abroad = airlines.get(origin.country, ()), airlines.get(destination.country, ())
     carriers = list(dict.fromkeys([*at_home, *abroad])) or list(airlines["*"])
     count = 3 + number_from("count", origin.code, destination.code) % 3
-    flights = [_make_flight((origin, destination), day, carriers, index, count) for index in range(count)]
+    first, last = 6 * 60 + 10, 21 * 60 + 30
+    slot = (last - first) // count // 5 * 5
+    flights: list[JsonObject] = []
+    for index in range(count):  # spread over the day
+        line = number_from("line", origin.code, destination.code, index)
+        minute = first + slot * index + line // 11 % slot // 5 * 5
+        leaves = datetime.combine(day, time(minute // 60, minute % 60), origin.zone)
+        number = f"{carriers[line % len(carriers)]}{100 + line // 7 % 9800}"
+        flights.append(_make_flight((origin, destination), number, leaves, length, line))
     return sorted(flights, key=lambda flight: (flight["departs"], flight["flight_number"]))
 
 
 def _make_flight(
-    route: tuple[Airport, Airport], day: date, carriers: Sequence[str], index: int, count: int
+    route: tuple[Airport, Airport], flight_number: str, leaves: datetime, length: float, line: int
 ) -> JsonObject:
-    """Make one of the `count` daily flights; they are spread over the day."""
+    """Make one flight; `line`: what its price and its seats are drawn from."""
     origin, destination = route
-    length = distance_km(origin, destination)
-    line = number_from("line", origin.code, destination.code, index)
-    flight_number = f"{carriers[line % len(carriers)]}{100 + line // 7 % 9800}"
-    first, last = 6 * 60 + 10, 21 * 60 + 30
-    slot = (last - first) // count // 5 * 5
-    minute = first + slot * index + line // 11 % slot // 5 * 5
-    leaves = datetime.combine(day, time(minute // 60, minute % 60), ZoneInfo(origin.timezone))
+    day = leaves.date()
     minutes = round((length / _SPEED_KM_PER_HOUR * 60 + _GROUND_MINUTES) / 5) * 5
-    arrives = (leaves.astimezone(UTC) + timedelta(minutes=minutes)).astimezone(ZoneInfo(destination.timezone))
+    arrives = (leaves.astimezone(UTC) + timedelta(minutes=minutes)).astimezone(destination.zone)
     return {
         "flight_id": f"{origin.code}-{destination.code}-{day.isoformat()}-{flight_number}",
         "flight_number": flight_number,
+        "origin": origin.code,
+        "destination": destination.code,
+        "day": day.isoformat(),
         "departs": leaves.strftime("%H:%M"),
         "arrives": arrives.strftime("%H:%M"),
         "arrival_day": arrives.date().isoformat(),

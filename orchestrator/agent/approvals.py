@@ -72,7 +72,7 @@ async def _decide(turn: RunningTurn, approval: PendingApproval, *, granted: bool
 
 
 def _is_decided(record: ApprovalRecord, now: float) -> bool:
-    return record.standing(from_unix(now)) is not ApprovalStatus.PENDING
+    return record.status_at(from_unix(now)) is not ApprovalStatus.PENDING
 
 
 def _act(

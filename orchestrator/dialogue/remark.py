@@ -57,6 +57,8 @@ class RemarkKind(StrEnum):
     ABANDONED = "abandoned"
     FAILED = "failed"
     """A task could not be done; `category` and `message` say why."""
+    STOPPED = "stopped"
+    """The turn was stopped; `done`: what its tools had done by then."""
     UNKNOWN_OUTCOME = "unknown_outcome"
     ESCALATED = "escalated"
     """The same question was asked too often."""

@@ -13,19 +13,27 @@ from pathlib import Path
 
 import yaml
 
+from domains.analytics.statements.parts import words
+
 _declared = yaml.safe_load(Path(__file__).with_name("forms.yaml").read_text(encoding="utf-8"))
 WORDS: Mapping[str, Mapping[str, str]] = {
-    slot: {word: value for value, words in values.items() for word in words}
+    slot: {word: value for value, said in values.items() for word in said}
     for slot, values in _declared["words"].items()
 }
 """What is said for the values of slots."""
+WORDS_OF_CLAUSES: Mapping[str, Mapping[str, str]] = {
+    "direction": {**WORDS["direction"], **WORDS["top"]},
+    "every": {**WORDS["every"], **WORDS["weekday"]},
+}
+"""Slots that several kinds of words are said for."""
+NUMBERS = words("limit size number first_year second_year year fill_value")
 _LIST = r"(?:(?: ,| and| , and) {0})*"
 _PATTERNS: Mapping[str, str] = {
-    **dict.fromkeys(("column", "order", "key", "other_column", "split_by", "day"), r"C\d+"),
-    **dict.fromkeys(("by", "also_by", "across"), r"C\d+|year|month"),
-    **dict.fromkeys(("value", "first", "second"), r"V\d+"),
-    **dict.fromkeys(("limit", "size", "number", "first_year", "second_year", "year", "fill_value"), r"N\d+"),
-    **{slot: "|".join(sorted(words, key=len, reverse=True)) for slot, words in WORDS.items()},
+    **dict.fromkeys(words("column order key other_column split_by day"), r"C\d+"),
+    **dict.fromkeys(words("by also_by across"), r"C\d+|year|month"),
+    **dict.fromkeys(words("value first second"), r"V\d+"),
+    **dict.fromkeys(NUMBERS, r"N\d+"),
+    **{slot: "|".join(sorted(said, key=len, reverse=True)) for slot, said in WORDS.items()},
     "table": r"T\d+|IT",
     "named_table": r"T\d+",
     "other_table": r"T\d+",
@@ -72,23 +80,21 @@ class Form:
 
     flow: str
     pattern: re.Pattern[str]
-    clauses: tuple[str, ...]
-    needs: tuple[str, ...]
+    clauses: frozenset[str]
+    needs: frozenset[str]
 
     def match(self, line: str) -> dict[str, str] | None:
         """Give the parts of a line by slot; None when it is not of this form, as a whole."""
         found: dict[str, str] = {}
         rest = f" {line}"
-        for name in (name for name in _CLAUSES if name in self.clauses):
-            clause = _CLAUSES[name].search(rest)
+        for name, pattern in _CLAUSES.items():
+            clause = pattern.search(rest) if name in self.clauses else None
             if clause is not None:
                 found |= _parts(clause)
                 rest = f"{rest[: clause.start()]}{rest[clause.end() :]}"
         whole = self.pattern.fullmatch(rest.rstrip())
-        if whole is None:
-            return None
-        found |= _parts(whole)
-        return found if all(name in found for name in self.needs) else None
+        found |= _parts(whole) if whole is not None else {}
+        return found if whole is not None and self.needs <= found.keys() else None
 
 
 def _parts(found: re.Match[str]) -> dict[str, str]:
@@ -96,30 +102,16 @@ def _parts(found: re.Match[str]) -> dict[str, str]:
     return {_SLOTS.get(name, name): part for name, part in parts.items()}
 
 
-def _read_forms(name: str) -> tuple[Form, ...]:
-    return tuple(
-        Form(
-            entry["flow"],
-            _compile(entry["form"]),
-            tuple(entry.get("with", "").split()),
-            tuple(entry.get("needs", "").split()),
-        )
-        for entry in _declared[name]
+FORMS, CONTINUATIONS = (
+    tuple(
+        Form(one["flow"], _compile(one["form"]), words(one.get("with", "")), words(one.get("needs", "")))
+        for one in _declared[name]
     )
-
-
-FORMS, CONTINUATIONS = _read_forms("forms"), _read_forms("continuations")
-_ALL = [entry["form"] for name in ("forms", "continuations") for entry in _declared[name]]
-KNOWN_WORDS = frozenset(
-    word
-    for text in (
-        *_ALL,
-        *_declared["parts"].values(),
-        *_declared["clauses"].values(),
-        *map(" ".join, WORDS.values()),
-    )
-    for word in re.findall(r"(?<![{<\w])[a-z]+(?![\w}>])", text)
+    for name in ("forms", "continuations")
 )
+_TEXTS = [one["form"] for name in ("forms", "continuations") for one in _declared[name]]
+_TEXTS += [*_declared["parts"].values(), *_declared["clauses"].values(), *map(" ".join, WORDS.values())]
+KNOWN_WORDS = frozenset(re.findall(r"(?<![{<\w])[a-z]+(?![\w}>])", " | ".join(_TEXTS)))
 
 
 def matches(forms: tuple[Form, ...], line: str) -> Iterator[tuple[str, dict[str, str]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from domains.analytics.catalogue import MEASURES_BY_MONTH, nearest_measure, tables_with
-from domains.analytics.clarification import ask, own_columns
+from domains.analytics.policy import ask, own_columns
 from orchestrator import Ending, Execution, NeedsInput, PlanPolicy, RemarkKind, SlotSource
 
 

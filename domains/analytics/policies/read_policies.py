@@ -4,12 +4,25 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domains.analytics.clarification import ask, names_no_table
-from domains.analytics.policy import TablePolicy
-from domains.analytics.staging import Staging, choose_staging
+from domains.analytics.policy import TablePolicy, ask, names_no_table
 from orchestrator import Dact, Ending, Execution, Failed, FailureCategory, Recover, Recovery
 
 _ABOUT_VALUES = frozenset({FailureCategory.VALIDATION_ERROR, FailureCategory.NOT_FOUND})
+
+
+def choose_staging(sources: int, targets: int, *, columns: bool = True) -> Dact | None:
+    """Choose the change that makes what is missing, by how many tables are at hand and how much is missing.
+
+    Several tables have to become one. In one table, missing rows are inserted; a missing column is derived,
+    and several are split off another. Where nothing is missing: none.
+    """
+    if sources >= 2:
+        return Dact("merge")
+    if not targets:
+        return None
+    if not columns:
+        return Dact("insert_row")
+    return Dact("split_column" if targets >= 2 else "derive_column")
 
 
 class Reading(TablePolicy):
@@ -30,15 +43,9 @@ class Query(Reading):
         """Lead a query whose data do not exist yet to the change that would make them (PX-16)."""
         if failure.category is not FailureCategory.NOT_FOUND or "sources" not in run.data:
             return super().fallback(run, failure)
-        match choose_staging(run.data["sources"], run.data["targets"]):
-            case Staging.MERGE:
-                return Dact("merge")
-            case Staging.SPLIT:
-                return Dact("split_column" if run.data["missing"] else "insert_row")
-            case Staging.INSERT:
-                return Dact("derive_column" if run.data["missing"] else "insert_row")
-            case None:
-                return super().fallback(run, failure)
+        data = run.data
+        change = choose_staging(data["sources"], data["targets"], columns=bool(data["missing"]))
+        return change or super().fallback(run, failure)
 
     async def recover(self, run: Execution, failure: Failed) -> Ending:
         """Hand over, of the columns asked for, only those that are missing: they are to be made."""

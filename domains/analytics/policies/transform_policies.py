@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from domains.analytics.clarification import ask
-from domains.analytics.policy import TablePolicy
+from domains.analytics.policy import TablePolicy, ask
 from orchestrator import Ending, Execution
 
 

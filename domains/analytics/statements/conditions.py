@@ -9,7 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date
+from datetime import datetime
+
+from pydantic import FiniteFloat, TypeAdapter
 
 from domains.analytics.statements.parts import Column, Values, invalid, quote, words
 from domains.analytics.store.sheet import Sheet
@@ -21,10 +23,18 @@ OPERATORS: Mapping[str, str] = {
     "at least": ">=", "since": ">=", ">=": ">=", "at most": "<=", "until": "<=", "up to": "<=", "<=": "<=",
     "equal to": "=", "equals": "=", "=": "=", "==": "=", "!=": "!=", "<>": "!=", "between": "between",
     "contains": "contains", "contain": "contains", "containing": "contains",
-    "starts with": "starts", "starting with": "starts", "ends with": "ends", "ending with": "ends",
+    "starts with": "starts_with", "starting with": "starts_with",
+    "ends with": "ends_with", "ending with": "ends_with",
 }  # fmt: skip
-_OPPOSITES = {">": "<=", "<": ">=", ">=": "<", "<=": ">", "=": "!=", "!=": "="}
-MISSING = frozenset({"missing", "empty", "null"})
+_OPPOSITES = {
+    ">": "<=", "<": ">=", ">=": "<", "<=": ">", "=": "!=", "!=": "=", "contains": "NOT contains",
+}  # fmt: skip
+_OF_TEXT = frozenset({"contains", "NOT contains", "starts_with", "ends_with"})
+_JOINTS = {"between": "and", "=": "or", "!=": "or"}
+"""What further values of an operator are joined by."""
+_PERIODS = {4: "%Y", 7: "%Y-%m", 10: "%Y-%m-%d", 16: "%Y-%m-%d %H:%M"}
+"""How a time is written that is compared with a year, a month, a day or a minute, by the length of that."""
+MISSING = words("missing empty null")
 MONTHS = (
     "january", "february", "march", "april", "may", "june",
     "july", "august", "september", "october", "november", "december",
@@ -41,18 +51,17 @@ _WORDS = "|".join(
     rf"\b{re.escape(word)}\b" if word[0].isalpha() else re.escape(word)
     for word in sorted(OPERATORS, key=len, reverse=True)
 )
-_OPERATOR = (
-    rf"(?:(?P<copula>\b(?:is|are|was|isn't|aren't)\b)\s*)?(?P<denial>\b(?:not|does not|doesn't)\b\s*)?"
-    rf"(?P<operator>{_WORDS})?"
-)
 _VALUE = r"\"[^\"]*\"|'[^']*'|\S+(?:\s+(?!and\b|or\b)\S+)*"
 _INTRODUCTION = re.compile(r"(?:where|whose|with|having)\s+", re.IGNORECASE)
 _CLAUSE = re.compile(
     rf"(?:the\s+)?(?P<column>\w+(?: \w+){{0,4}}?)\s*(?=\b(?:is|are|was|isn't|aren't|not|does|doesn't)\b|{_WORDS})"
-    rf"{_OPERATOR}\s*(?P<value>{_VALUE})",
+    rf"(?:(?P<copula>\b(?:is|are|was|isn't|aren't)\b)\s*)?(?P<denial>\b(?:not|does not|doesn't)\b\s*)?"
+    rf"(?P<operator>{_WORDS})?\s*(?P<value>{_VALUE})",
     re.IGNORECASE,
 )
 _MORE = re.compile(rf"\s+(?P<joint>and|or)\s+(?P<value>{_VALUE})", re.IGNORECASE)
+_FINITE = TypeAdapter[float](FiniteFloat)
+_AND = re.compile(r",?\s+and\s+", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,37 +74,22 @@ class Clause:
 
     def write(self, values: Values) -> str:
         """Write it as a part of a statement."""
-        name, denied = quote(self.column.name), self.operator == "!="
         if not self.values:
-            return f"{name} IS {'NOT ' * denied}NULL"
-        if self.operator == "between":
-            low, high = (
-                self._compare(sign, one, values) for sign, one in zip((">=", "<="), self.values, strict=True)
-            )
-            return f"({low} AND {high})"
-        if self.operator in _TEXT_TESTS:
-            test, mark = _TEXT_TESTS[self.operator], values.add(self.values[0])
-            return f"{test}(lower({name}::VARCHAR), lower({mark}))"
-        joint = " AND " if denied else " OR "
-        return "(" + joint.join(self._compare(self.operator, one, values) for one in self.values) + ")"
+            return f"{quote(self.column.name)} IS {'NOT ' * (self.operator == '!=')}NULL"
+        signs = (">=", "<=") if self.operator == "between" else (self.operator,) * len(self.values)
+        tests = [self._test(sign, one, values) for sign, one in zip(signs, self.values, strict=True)]
+        joint = " AND " if self.operator in {"between", "!="} else " OR "
+        return f"({joint.join(tests)})"
 
-    def _compare(self, sign: str, value: Json, values: Values) -> str:
-        name = quote(self.column.name)
-        period = read_period(str(value)) if self.column.is_time else None
-        if period is not None:
-            return _compare_period(name, sign, period, values)
-        mark = values.add(value)
-        if self.column.is_text:
-            return f"lower({name}::VARCHAR) {sign} lower({mark})"
-        return f"{name} {sign} {mark}::{'TIMESTAMP' if self.column.is_time else 'DOUBLE'}"
-
-
-_TEXT_TESTS = {
-    "contains": "contains",
-    "not contains": "NOT contains",
-    "starts": "starts_with",
-    "ends": "ends_with",
-}
+    def _test(self, sign: str, value: Json, values: Values) -> str:
+        name, mark = quote(self.column.name), values.add(value)
+        if self.column.is_text or sign in _OF_TEXT:
+            name, mark = f"lower({name}::VARCHAR)", f"lower({mark})"
+        elif self.column.is_time:
+            name = f"strftime({name}, '{_PERIODS[len(str(value))]}')"
+        else:
+            mark = f"{mark}::DOUBLE"
+        return f"{sign}({name}, {mark})" if sign in _OF_TEXT else f"{name} {sign} {mark}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +129,7 @@ def parse_condition(text: str, sheet: Sheet) -> Condition:
         clauses.append(clause)
         if position == len(plain):
             return Condition(tuple(clauses))
-        joint = re.compile(r",?\s+and\s+", re.IGNORECASE).match(plain, position)
+        joint = _AND.match(plain, position)
         if joint is None:
             raise _unreadable(plain)
         position = joint.end()
@@ -146,57 +140,29 @@ def _read_clause(found: re.Match[str], sheet: Sheet, text: str) -> tuple[Clause,
     column = sheet.column(found["column"])
     operator = OPERATORS[" ".join(found["operator"].lower().split())] if found["operator"] else "="
     said, end = [found["value"]], found.end()
-    joints = {"between": "and", "=": "or", "!=": "or"}
-    while (more := _MORE.match(text, end)) and more["joint"].lower() == joints.get(operator):
+    while (more := _MORE.match(text, end)) and more["joint"].lower() == _JOINTS.get(operator):
+        if operator == "between" and len(said) == 2:
+            break
         said.append(more["value"])
         end = more.end()
-        if operator == "between":
-            break
-    denied = bool(found["denial"]) or (found["copula"] or "").endswith("n't")
-    if denied:
-        operator = _deny(operator, text)
     if operator == "between" and len(said) != 2:
         raise _unreadable(text)
+    if found["denial"] or (found["copula"] or "").endswith("n't"):
+        if operator not in _OPPOSITES:
+            raise _unreadable(text)
+        operator = _OPPOSITES[operator]
     if len(said) == 1 and said[0].lower() in MISSING and operator in {"=", "!="}:
         return Clause(column, operator), end
-    return Clause(column, operator, tuple(_read_value(one, operator, column, text) for one in said)), end
+    return Clause(column, operator, tuple(_read_said(one, operator, column, text) for one in said)), end
 
 
-def _deny(operator: str, text: str) -> str:
-    if operator == "contains":
-        return "not contains"
-    if operator not in _OPPOSITES:
-        raise _unreadable(text)
-    return _OPPOSITES[operator]
-
-
-def _read_value(said: str, operator: str, column: Column, text: str) -> Json:
+def _read_said(said: str, operator: str, column: Column, text: str) -> Json:
+    """Read a value as it was said, in quotes or of few words."""
     if len(said) > 1 and said[0] == said[-1] and said[0] in "\"'":
-        return read_value(said[1:-1], column) if operator not in _TEXT_TESTS else said[1:-1]
-    parts = said.casefold().split()
-    if len(parts) > MOST_WORDS or not _STOPS.isdisjoint(parts):
+        said = said[1:-1]
+    elif len(said.split()) > MOST_WORDS or not _STOPS.isdisjoint(said.casefold().split()):
         raise _unreadable(text, " Put a value of several words in quotes.")
-    return said if operator in _TEXT_TESTS else read_value(said, column)
-
-
-def read_period(said: str) -> tuple[str, str] | None:
-    """Give the first day of a year or month (2005-03), and of the one that follows; None for anything else."""
-    found = re.fullmatch(r"(\d{4})(?:-(\d{2}))?", said)
-    if found is None or not 1 <= int(found[2] or 1) <= 12:
-        return None
-    year, month = int(found[1]), int(found[2] or 1)
-    following = (year + 1, 1) if found[2] is None or month == 12 else (year, month + 1)
-    return f"{year:04d}-{month:02d}-01", f"{following[0]:04d}-{following[1]:02d}-01"
-
-
-def _compare_period(name: str, sign: str, period: tuple[str, str], values: Values) -> str:
-    """Compare times with a whole year or month."""
-    if sign in {"=", "!="}:
-        first, following = (values.add(day) for day in period)
-        inside = f"({name} >= {first}::TIMESTAMP AND {name} < {following}::TIMESTAMP)"
-        return inside if sign == "=" else f"NOT {inside}"
-    day = values.add(period[1] if sign in {">", "<="} else period[0])
-    return f"{name} {'>=' if sign in {'>', '>='} else '<'} {day}::TIMESTAMP"
+    return said if operator in _OF_TEXT else read_value(said, column)
 
 
 def read_value(said: str, column: Column) -> Json:
@@ -205,31 +171,21 @@ def read_value(said: str, column: Column) -> Json:
     Raises:
         ToolFailure: validation_error when it is none.
     """
-    if column.is_number:
-        return _read_number(said, column)
-    if column.is_time and read_period(said) is None:
-        try:
-            return date.fromisoformat(said[:10]).isoformat() + said[10:]
-        except ValueError:
-            raise _unfit(said, column) from None
-    return said
-
-
-def _read_number(said: str, column: Column) -> Json:
     try:
-        number = float(said.replace(",", "").rstrip("%").lstrip("$€£"))
+        if column.is_time:
+            datetime.strptime(said, _PERIODS.get(len(said), "%Y"))  # noqa: DTZ007 - only its form counts
+        value = _read_number(said) if column.is_number else said
     except ValueError:
-        raise _unfit(said, column) from None
-    if number != number or abs(number) == float("inf"):  # noqa: PLR0124 - the one test for NaN
-        raise _unfit(said, column)
+        wanted = "a number" if column.is_number else "a day such as 2005-06-30"
+        raise invalid(f"{column.name} needs {wanted}, and {said!r} is none.") from None
+    return value
+
+
+def _read_number(said: str) -> float:
+    number = _FINITE.validate_python(said.replace(",", "").rstrip("%").lstrip("$€£"))
     return int(number) if number.is_integer() and abs(number) < 2**53 else number
 
 
 def _unreadable(text: str, hint: str = "") -> ToolFailure:
     message = f"I cannot read the condition {text!r}. Say it like “where horsepower is over 150”.{hint}"
     return invalid(message)
-
-
-def _unfit(said: str, column: Column) -> ToolFailure:
-    wanted = "a number" if column.is_number else "a day such as 2005-06-30"
-    return invalid(f"{column.name} needs {wanted}, and {said!r} is none.")

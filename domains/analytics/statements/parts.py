@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -9,19 +10,14 @@ from math import isfinite
 
 from orchestrator import FailureCategory, Json, JsonObject, ToolFailure
 
-_NUMERIC = (
-    "BIGINT",
-    "INTEGER",
-    "DOUBLE",
-    "FLOAT",
-    "DECIMAL",
-    "HUGEINT",
-    "SMALLINT",
-    "TINYINT",
-    "UBIGINT",
-    "NUMBER",
-)
-_TEMPORAL = ("DATE", "TIMESTAMP", "DATETIME")
+
+def words(text: str) -> frozenset[str]:
+    """Read a list of words."""
+    return frozenset(text.split())
+
+
+_NUMERIC = words("BIGINT INTEGER DOUBLE FLOAT DECIMAL HUGEINT SMALLINT TINYINT UBIGINT NUMBER")
+_TEMPORAL = words("DATE TIMESTAMP DATETIME")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,25 +28,26 @@ class Column:
     type: str
 
     @property
+    def kind(self) -> str:
+        """What people call its type."""
+        known = self.type.upper()
+        if known.startswith(tuple(_NUMERIC)):
+            return "number"
+        if known.startswith(tuple(_TEMPORAL)):
+            return "date"
+        return "yes or no" if known == "BOOLEAN" else "text"
+
+    @property
     def is_number(self) -> bool:
-        return self.type.upper().startswith(_NUMERIC)
+        return self.kind == "number"
 
     @property
     def is_time(self) -> bool:
-        return self.type.upper().startswith(_TEMPORAL)
+        return self.kind == "date"
 
     @property
     def is_text(self) -> bool:
-        return not self.is_number and not self.is_time and self.type.upper() != "BOOLEAN"
-
-    @property
-    def kind(self) -> str:
-        """What people call its type."""
-        if self.is_number:
-            return "number"
-        if self.is_time:
-            return "date"
-        return "yes or no" if self.type.upper() == "BOOLEAN" else "text"
+        return self.kind == "text"
 
 
 @dataclass(slots=True)
@@ -76,35 +73,22 @@ def not_found(message: str) -> ToolFailure:
     return ToolFailure(FailureCategory.NOT_FOUND, message)
 
 
-def words(text: str) -> frozenset[str]:
-    """Read a list of words."""
-    return frozenset(text.split())
-
-
-def quote(name: str) -> str:
-    """Write a name as an identifier that can be nothing else."""
-    return '"' + name.replace('"', '""').replace("\0", "") + '"'
-
-
-def quote_all(names: list[str] | tuple[str, ...]) -> str:
-    return ", ".join(quote(name) for name in names)
+def quote(*names: str) -> str:
+    """Write names as identifiers that can be nothing else, with commas between them."""
+    return ", ".join('"' + name.replace('"', '""').replace("\0", "") + '"' for name in names)
 
 
 def to_json(value: object) -> Json:
     """Give a value of a row as JSON: days and moments as ISO text, no infinite numbers."""
     if value is None or isinstance(value, bool | int | str):
         return value
-    if isinstance(value, Decimal):
-        value = float(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else None
+    if isinstance(value, Decimal | float):
+        return float(value) if isfinite(value) else None
     if isinstance(value, datetime):
         return value.isoformat(sep=" ", timespec="minutes")
-    if isinstance(value, date | time):
-        return value.isoformat()
-    return str(value)
+    return value.isoformat() if isinstance(value, date | time) else str(value)
 
 
-def to_objects(columns: tuple[Column, ...], rows: list[tuple[object, ...]]) -> list[JsonObject]:
+def to_objects(columns: Sequence[Column], rows: Sequence[tuple[object, ...]]) -> list[JsonObject]:
     names = [column.name for column in columns]
     return [dict(zip(names, map(to_json, row), strict=True)) for row in rows]

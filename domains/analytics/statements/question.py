@@ -1,15 +1,29 @@
-"""Write a question about one table as a statement: for its answer, and for what is saved or exported of it."""
+"""Write a question about one table as a statement: rows, or a measure of each group."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from domains.analytics.catalogue import PERIODS
 from domains.analytics.statements.conditions import Clause, Condition, parse_condition
-from domains.analytics.statements.measures import group_of, measure_of
-from domains.analytics.statements.parts import Column, Values, invalid, quote, quote_all
+from domains.analytics.statements.parts import Column, Values, invalid, quote, words
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import Workspace
 from orchestrator import JsonObject
+
+FUNCTIONS: Mapping[str, tuple[str, str]] = {
+    "count": ("count({})", "number of {} values"),
+    "distinct": ("count(DISTINCT {})", "number of different {} values"),
+    "sum": ("sum({})", "total {}"),
+    "average": ("avg({})", "average {}"),
+    "median": ("median({})", "median {}"),
+    "minimum": ("min({})", "lowest {}"),
+    "maximum": ("max({})", "highest {}"),
+    "deviation": ("stddev_samp({})", "standard deviation of {}"),
+}
+"""How each is written, and how it is said."""
+_OF_NUMBERS = words("sum average median deviation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +48,16 @@ class Question:
         kept = {name: value for name, value in said.items() if name in known and value is not None}
         return cls(**{**kept, "columns": tuple(kept.get("columns") or ())})
 
+    @property
+    def measured(self) -> str:
+        """Say what is measured."""
+        return "rows" if self.column is None else FUNCTIONS[self.function or "count"][1].format(self.column)
+
+    @property
+    def among(self) -> str:
+        """Say which rows are looked at, if not all."""
+        return " ".join(part for part in (f"of {self.value}" if self.value else "", self.condition) if part)
+
 
 async def write_question(workspace: Workspace, sheet: Sheet, asked: Question, values: Values) -> str:
     """Write the statement, over `in0`; what was said goes into `values`.
@@ -41,16 +65,19 @@ async def write_question(workspace: Workspace, sheet: Sheet, asked: Question, va
     Raises:
         ToolFailure: not_found for a column that is not there, validation_error for what makes no sense.
     """
-    where = await write_where(workspace, sheet, asked.condition, asked.value, values)
+    clauses = parse_condition(asked.condition, sheet).clauses if asked.condition else ()
+    if asked.value is not None:
+        clauses = (*clauses, Clause(await column_with(workspace, sheet, asked.value), "=", (asked.value,)))
+    where = f" WHERE {Condition(clauses).write(values)}" if clauses else ""
     limit = f" LIMIT {int(asked.limit)}" if asked.limit is not None else ""
     if asked.function is not None:
         return _write_measure(sheet, asked, where) + limit
-    chosen = [sheet.column(name) for name in asked.columns] or list(sheet.columns)
+    chosen = [sheet.column(name).name for name in asked.columns] or sheet.names
     order = ""
     if asked.order is not None:
         way = "DESC" if asked.direction == "descending" else "ASC"
         order = f" ORDER BY {quote(sheet.column(asked.order).name)} {way} NULLS LAST"
-    return f"SELECT {quote_all([c.name for c in chosen])} FROM in0{where}{order}{limit}"  # noqa: S608 - quoted names
+    return f"SELECT {quote(*chosen)} FROM in0{where}{order}{limit}"  # noqa: S608 - quoted names
 
 
 def _write_measure(sheet: Sheet, asked: Question, where: str) -> str:
@@ -63,22 +90,37 @@ def _write_measure(sheet: Sheet, asked: Question, where: str) -> str:
     if not groups:
         return sql
     last = len(groups) + 1
-    ranked = asked.limit is not None or asked.direction is not None
-    way = "ASC" if asked.direction == "ascending" else "DESC"
     places = ", ".join(str(place) for place in range(1, last))
+    ranked = asked.limit is not None or asked.direction is not None
     in_order = not ranked and (groups[0][2] or len(groups) > 1)
-    order = places if in_order else f"{last} {way} NULLS LAST, {places}"
-    return f"{sql} GROUP BY {places} ORDER BY {order}"
+    way = "ASC" if asked.direction == "ascending" else "DESC"
+    return f"{sql} GROUP BY {places} ORDER BY {places if in_order else f'{last} {way} NULLS LAST, {places}'}"
 
 
-async def write_where(
-    workspace: Workspace, sheet: Sheet, condition: str | None, value: str | None, values: Values
-) -> str:
-    """Write the restriction to a condition and to a value that some column of text holds; empty without both."""
-    clauses = parse_condition(condition, sheet).clauses if condition else ()
-    if value is not None:
-        clauses = (*clauses, Clause(await column_with(workspace, sheet, value), "=", (value,)))
-    return f" WHERE {Condition(clauses).write(values)}" if clauses else ""
+def measure_of(sheet: Sheet, function: str, column: str | None) -> str:
+    """Write a function over a column as a part of a statement.
+
+    Raises:
+        ToolFailure: validation_error when the function does not go with the column.
+    """
+    if column is None and function != "count":
+        raise invalid(f"Of which column should I take the {function}? There are {', '.join(sheet.names)}.")
+    if column is None:
+        return "count(*)"
+    found = sheet.column(column)
+    if function in _OF_NUMBERS and not found.is_number:
+        raise invalid(f"{found.name} holds no numbers, so it has no {function}.")
+    return FUNCTIONS[function][0].format(quote(found.name))
+
+
+def group_of(sheet: Sheet, said: str) -> tuple[str, str, bool]:
+    """Write what to group by: expression, its name, and whether it is a period."""
+    found, period = sheet.find(said), fold(said)
+    if period not in PERIODS or (found is not None and not found.is_time):
+        column = sheet.column(said)
+        return quote(column.name), column.name, column.is_time
+    name = quote((found or sheet.time).name)
+    return (f"strftime({name}, '%Y-%m')" if period == "month" else f"year({name})"), period, True
 
 
 async def column_with(workspace: Workspace, sheet: Sheet, value: str) -> Column:
@@ -87,15 +129,9 @@ async def column_with(workspace: Workspace, sheet: Sheet, value: str) -> Column:
     Raises:
         ToolFailure: validation_error when none has it.
     """
-    for column in sheet.columns:
-        if column.is_text:
-            sql = f"SELECT count(*) FROM in0 WHERE lower({quote(column.name)}) = lower($v0)"  # noqa: S608
-            if (await workspace.read(sql, {"v0": value}, sheet)).rows[0][0]:
-                return column
-    raise invalid(_unknown(sheet, value))
-
-
-def _unknown(sheet: Sheet, value: str) -> str:
-    texts = [column.name for column in sheet.columns if column.is_text]
-    where = f" Its columns of text are {', '.join(texts)}." if texts else ""
-    return f"No column of {sheet.name} has the value {value!r}.{where}"
+    for column in sheet.texts:
+        sql = f"SELECT count(*) FROM in0 WHERE lower({quote(column.name)}) = lower($v0)"  # noqa: S608
+        if await workspace.number(sql, {"v0": value}, sheet):
+            return column
+    where = f" Its columns of text are {', '.join(one.name for one in sheet.texts)}." if sheet.texts else ""
+    raise invalid(f"No column of {sheet.name} has the value {value!r}.{where}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from rapidfuzz import fuzz, process
 
 from domains.analytics.catalogue import TABLES
-from domains.analytics.statements.parts import Column, not_found, quote_all
+from domains.analytics.statements.parts import Column, invalid, not_found
+from orchestrator import ToolFailure
 
 BASE = "base:"
 """How nodes of base tables begin."""
@@ -36,6 +37,22 @@ class Sheet:
     columns: tuple[Column, ...]
     rows: int
 
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+    @property
+    def numbers(self) -> list[Column]:
+        return [column for column in self.columns if column.is_number]
+
+    @property
+    def texts(self) -> list[Column]:
+        return [column for column in self.columns if column.is_text]
+
+    @property
+    def has_time(self) -> bool:
+        return any(column.is_time for column in self.columns)
+
     def column(self, said: str) -> Column:
         """Find the column of that name, or of one that people use for it.
 
@@ -43,9 +60,13 @@ class Sheet:
             ToolFailure: not_found, naming the nearest column.
         """
         found = self.find(said)
-        if found is not None:
-            return found
-        raise not_found(f"The table {self.name} has no column {said!r}." + suggest(said, self.names))
+        if found is None:
+            raise self.lacks(said)
+        return found
+
+    def chosen(self, said: str | None) -> Sequence[Column]:
+        """Give the column that is named, or all."""
+        return [self.column(said)] if said else self.columns
 
     def find(self, said: str) -> Column | None:
         names = {column.name.casefold(): column for column in self.columns}
@@ -55,17 +76,32 @@ class Sheet:
             (names[name] for name in (key, *(column for _, column in aliases)) if name in names), None
         )
 
-    @property
-    def names(self) -> list[str]:
-        return [column.name for column in self.columns]
+    def lacks(self, said: str) -> ToolFailure:
+        return not_found(f"The table {self.name} has no column {said!r}." + suggest(said, self.names))
+
+    def number(self, said: str) -> Column:
+        """Find a column of numbers.
+
+        Raises:
+            ToolFailure: not_found, or validation_error when it holds something else.
+        """
+        found = self.column(said)
+        if found.is_number:
+            return found
+        others = ", ".join(column.name for column in self.numbers)
+        raise invalid(f"{found.name} holds no numbers. Columns of numbers are {others}.")
 
     @property
-    def quoted(self) -> str:
-        return quote_all(self.names)
+    def time(self) -> Column:
+        """The first column of dates.
 
-    @property
-    def numbers(self) -> list[Column]:
-        return [column for column in self.columns if column.is_number]
+        Raises:
+            ToolFailure: validation_error when there is none.
+        """
+        for column in self.columns:
+            if column.is_time:
+                return column
+        raise invalid(f"{self.name} has no column of dates.")
 
 
 def base_sheets() -> dict[str, Sheet]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
-from domains.analytics.catalogue import PERIODS
 from domains.analytics.statements.conditions import parse_condition
-from domains.analytics.statements.measures import group_of, measure_of, number_of, time_of
 from domains.analytics.statements.parts import Column, Values, invalid, quote, to_objects
-from domains.analytics.store.sheet import Sheet, fold
+from domains.analytics.statements.question import Question, write_question
+from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService
 from domains.analytics.tools.display import about
 from orchestrator import Json, JsonObject, ToolCall
@@ -18,6 +16,7 @@ SCHEMA = "https://vega.github.io/schema/vega-lite/v6.json"
 MOST_POINTS = 2000
 MOST_BARS = 50
 BINS = 20
+_MARKS = {"bar": "bar", "line": "line", "scatter": "point", "histogram": "bar"}
 
 
 class Charts(TableService):
@@ -36,137 +35,97 @@ class Charts(TableService):
     ) -> JsonObject:
         """Give a specification: `column` is what is measured, `by` what it is shown against."""
         (workspace, sheet), values = await self.open(call, table), Values()
-        where = f" WHERE {parse_condition(condition, sheet).write(values)}" if condition else ""
-        plan = _PLANS[kind](sheet, column, by, function if column else "count")
-        found = await workspace.read(plan.sql.replace("{where}", where), values.named, sheet)
-        rows = to_objects(found.columns, found.rows)
-        if not rows:
+        function = "count" if column is None else function
+        asked = Question(condition=condition, function=function, column=column, by=by)
+        if kind in {"bar", "line"}:
+            against = _text_of(sheet) if kind == "bar" and by is None else by
+            asked = replace(asked, by=sheet.time.name if against is None else against)
+            sql = f"SELECT * FROM ({await write_question(workspace, sheet, asked, values)})"  # noqa: S608
+            sql += f" LIMIT {MOST_BARS}" if kind == "bar" else f" ORDER BY 1 LIMIT {MOST_POINTS}"
+        else:
+            where = f" WHERE {parse_condition(condition, sheet).write(values)}" if condition else ""
+            sql = (_scatter if kind == "scatter" else _histogram)(sheet, column, by, where)
+        found = await workspace.read(sql, values.named, sheet)
+        if not found.rows:
             raise invalid("There are no rows to draw.")
+        x, y = found.columns[0], found.columns[1]
+        measured = asked.measured.replace("_", " ").capitalize()
+        titles = {
+            "scatter": f"{y.name} against {x.name} of {sheet.name}",
+            "histogram": f"{x.name} of {sheet.name}",
+        }
+        title = titles.get(kind, f"{measured} of {sheet.name} by {x.name}")
         return {
             **about(workspace, sheet),
-            "chart": specify(plan, rows),
+            "chart": _specify(kind, title, sheet, (x, y), to_objects(found.columns, found.rows)),
             "chart_kind": kind,
-            "title": plan.title,
+            "title": title,
             "among": condition or "",
-            "points": len(rows),
+            "points": len(found.rows),
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """A chart to be: the question whose rows it shows (``{where}`` is open), its mark and axes."""
-
-    sql: str
-    mark: str
-    x: JsonObject
-    y: JsonObject
-    title: str
-
-
-def specify(plan: Plan, rows: list[JsonObject]) -> JsonObject:
+def _specify(
+    kind: str, title: str, sheet: Sheet, axes: tuple[Column, Column], rows: list[JsonObject]
+) -> JsonObject:
     """Write a Vega-Lite specification that needs nothing from elsewhere."""
-    tooltip: Json = [{"field": axis["field"], "type": axis["type"]} for axis in (plan.x, plan.y)]
+    x, y = axes
+    own = sheet.find(x.name)  # a year or month that is taken from a date is no number of the table's
+    is_number, in_order = own is not None and own.is_number, x.is_time or own is None or own.is_time
+    match kind:
+        case "bar":
+            across = _axis(x, "ordinal" if in_order else "nominal", sort=None)
+        case "line":
+            across = _axis(x, "quantitative" if is_number else "temporal" if x.is_time else "ordinal")
+        case _:
+            across = _axis(x, "quantitative", scale={"zero": False})
+    up = _axis(y, "quantitative", **({"scale": {"zero": False}} if kind == "scatter" else {}))
+    tooltip: Json = [{"field": axis["field"], "type": axis["type"]} for axis in (across, up)]
     return {
         "$schema": SCHEMA,
-        "title": plan.title,
+        "title": title,
         "width": "container",
         "data": {"values": rows},
-        "mark": {"type": plan.mark, "tooltip": True},
-        "encoding": {"x": plan.x, "y": plan.y, "tooltip": tooltip},
+        "mark": {"type": _MARKS[kind], "tooltip": True},
+        "encoding": {"x": across, "y": up, "tooltip": tooltip},
     }
 
 
-def _axis(name: str, kind: str, **more: Json) -> JsonObject:
+def _axis(column: Column, kind: str, **more: Json) -> JsonObject:
     """Write an axis; dots and brackets would be read as paths, so they are escaped."""
-    escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in name)
-    return {"field": escaped, "type": kind, "title": name.replace("_", " "), **more}
+    escaped = "".join(f"\\{char}" if char in ".[]\\" else char for char in column.name)
+    return {"field": escaped, "type": kind, "title": column.name.replace("_", " "), **more}
 
 
-def _bar(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
-    group, name, is_period = group_of(sheet, _first_text(sheet) if by is None else by)
-    order = "1" if is_period else "2 DESC NULLS LAST, 1"
-    x = _axis(name, "ordinal" if is_period else "nominal", sort=None)
-    return _grouped(sheet, "bar", (group, name), x, (function, column), f"{order} LIMIT {MOST_BARS}")
-
-
-def _line(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
-    against = time_of(sheet) if by is None else sheet.find(by)
-    if against is None or (against.is_time and by is not None):
-        group, name, _ = group_of(sheet, by or "")
-    else:
-        group, name = quote(against.name), against.name
-    kind = "ordinal"
-    if against is not None and (by is None or fold(by) not in PERIODS or not against.is_time):
-        kind = "temporal" if against.is_time else "quantitative" if against.is_number else "ordinal"
-    return _grouped(
-        sheet, "line", (group, name), _axis(name, kind), (function, column), f"1 LIMIT {MOST_POINTS}"
-    )
-
-
-def _grouped(
-    sheet: Sheet,
-    mark: str,
-    group: tuple[str, str],
-    x: JsonObject,
-    measured: tuple[str, str | None],
-    order: str,
-) -> Plan:
-    """Plan a chart of a measure by groups."""
-    function, column = measured
-    label = fold(f"{function} {column}") if column else "rows"
-    picked = f"{group[0]} AS {quote(group[1])}, {measure_of(sheet, function, column)} AS {quote(label)}"
-    title = f"{label.replace('_', ' ').capitalize()} of {sheet.name} by {group[1]}"
-    sql = f"SELECT {picked} FROM in0{{where}} GROUP BY 1 ORDER BY {order}"  # noqa: S608
-    return Plan(sql, mark, x, _axis(label, "quantitative"), title)
-
-
-def _scatter(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
-    del function
+def _scatter(sheet: Sheet, column: str | None, by: str | None, where: str) -> str:
     others = [one.name for one in sheet.numbers if one.name != column]
-    first = (others[0] if others else "") if column is None else column
-    second = by if by is not None else next((name for name in others if name != first), "")
+    first = next(iter(others), "") if column is None else column
+    second = next((name for name in others if name != first), "") if by is None else by
     if not first or not second:
         raise invalid("A scatter plot needs two columns of numbers.")
-    x, y = number_of(sheet, second), number_of(sheet, first)
-    sql = f"SELECT {quote(x.name)}, {quote(y.name)} FROM in0{{where}} LIMIT {MOST_POINTS}"  # noqa: S608
-    return Plan(sql, "point", _number(x), _number(y), f"{y.name} against {x.name} of {sheet.name}")
+    names = quote(sheet.number(second).name, sheet.number(first).name)
+    return f"SELECT {names} FROM in0{where} LIMIT {MOST_POINTS}"  # noqa: S608
 
 
-def _histogram(sheet: Sheet, column: str | None, by: str | None, function: str) -> Plan:
-    del function
-    said = column or by
+def _histogram(sheet: Sheet, column: str | None, by: str | None, where: str) -> str:
+    said = by if column is None else column
     if said is None:
         raise invalid("Of which column of numbers should I draw a histogram?")
-    found = number_of(sheet, said)
-    name = quote(found.name)
+    name = quote(sheet.number(said).name)
     width = f"greatest(max({name}) - min({name}), 1e-9) / {BINS}"
-    edges = f"(SELECT min({name}) AS low, {width} AS width FROM in0{{where}})"  # noqa: S608
-    sql = (
+    edges = f"(SELECT min({name}) AS low, {width} AS width FROM in0{where})"  # noqa: S608
+    return (
         f"SELECT low + least(floor(({name} - low) / width), {BINS - 1}) * width AS {name}, count(*) AS rows "  # noqa: S608
-        f"FROM (SELECT * FROM in0{{where}}), {edges} WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 1"
+        f"FROM (SELECT * FROM in0{where}), {edges} WHERE {name} IS NOT NULL GROUP BY 1 ORDER BY 1"
     )
-    return Plan(sql, "bar", _number(found), _axis("rows", "quantitative"), f"{found.name} of {sheet.name}")
 
 
-def _number(column: Column) -> JsonObject:
-    return _axis(column.name, "quantitative", scale={"zero": False})
-
-
-def _first_text(sheet: Sheet) -> str:
+def _text_of(sheet: Sheet) -> str:
     """Choose what to draw against when nobody says it: the last column of text, which names groups most often.
 
     Raises:
         ToolFailure: validation_error when there is none.
     """
-    texts = [column.name for column in sheet.columns if column.is_text]
-    if not texts:
+    if not sheet.texts:
         raise invalid("Against which column should I draw it?")
-    return texts[-1]
-
-
-_PLANS: Mapping[str, Callable[[Sheet, str | None, str | None, str], Plan]] = {
-    "bar": _bar,
-    "line": _line,
-    "scatter": _scatter,
-    "histogram": _histogram,
-}
+    return sheet.texts[-1].name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from domains.analytics.statements.parts import Column, to_json, to_objects
+from domains.analytics.statements.parts import to_json, to_objects
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import PAGE_ROWS, Workspace
 from orchestrator import Json, JsonObject
@@ -98,7 +98,3 @@ def show_code(sql: str, sheets: Sequence[Sheet]) -> str:
     for index, sheet in enumerate(sheets):
         sql = re.sub(rf'(?<!")\bin{index}\b(?!")', lambda _, name=sheet.name: name, sql)
     return sql
-
-
-def describe_columns(columns: Sequence[Column]) -> list[JsonObject]:
-    return [{"column": column.name, "type": column.kind} for column in columns]

@@ -8,7 +8,7 @@ import io
 
 import orjson
 
-from domains.analytics.statements.parts import Values, invalid, not_found, quote, to_objects
+from domains.analytics.statements.parts import Column, Values, invalid, not_found, quote, to_objects
 from domains.analytics.statements.question import Question, write_question
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace, owner_of
@@ -76,13 +76,21 @@ class Exports(TableService):
     async def report(self, *, table: str, call: ToolCall) -> JsonObject:
         """Report size, numbers, groups and gaps of a table, each in a section."""
         workspace, sheet = await self.open(call, table)
-        rows: list[JsonObject] = [
-            {"section": "size", "item": "rows", "value": show_value(sheet.rows)},
-            {"section": "size", "item": "columns", "value": str(len(sheet.columns))},
+        sections = {
+            "size": {"rows": show_value(sheet.rows), "columns": str(len(sheet.columns))},
+            "numbers": {one.name: await _sum_up(workspace, sheet, one) for one in sheet.numbers[:8]},
+            "groups": {one.name: await _count_groups(workspace, sheet, one) for one in sheet.texts[:4]},
+        }
+        parts: list[JsonObject] = [
+            {
+                "section": name,
+                "items": [{"section": name, "item": item, "value": value} for item, value in items.items()],
+            }
+            for name, items in sections.items()
+            if items
         ]
-        rows += await _numbers(workspace, sheet)
-        rows += await _groups(workspace, sheet)
-        return {**about(workspace, sheet), "rows": rows, "sections": _sections(rows), "row_count": len(rows)}
+        rows = [row for part in parts for row in part["items"]]
+        return {**about(workspace, sheet), "rows": rows, "sections": parts, "row_count": len(rows)}
 
 
 def write_text(names: list[str], rows: list[JsonObject], format: str) -> str:  # noqa: A002
@@ -100,30 +108,16 @@ def _harmless(value: object) -> object:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-async def _numbers(workspace: Workspace, sheet: Sheet) -> list[JsonObject]:
-    rows: list[JsonObject] = []
-    for column in sheet.numbers[:8]:
-        name = quote(column.name)
-        sql = f"SELECT avg({name}), min({name}), max({name}), count(*) - count({name}) FROM in0"  # noqa: S608
-        mean, low, high, gaps = (await workspace.read(sql, {}, sheet)).rows[0]
-        text = f"{show_value(mean)} on average, {show_value(low, column.name)} to {show_value(high, column.name)}"
-        text += f", {gaps} missing" if gaps else ""
-        rows.append({"section": "numbers", "item": column.name, "value": text})
-    return rows
+async def _sum_up(workspace: Workspace, sheet: Sheet, column: Column) -> str:
+    name = quote(column.name)
+    sql = f"SELECT avg({name}), min({name}), max({name}), count(*) - count({name}) FROM in0"  # noqa: S608
+    mean, low, high, gaps = (await workspace.read(sql, {}, sheet)).rows[0]
+    reach = f"{show_value(low, column.name)} to {show_value(high, column.name)}"
+    return f"{show_value(mean)} on average, {reach}" + (f", {gaps} missing" if gaps else "")
 
 
-async def _groups(workspace: Workspace, sheet: Sheet) -> list[JsonObject]:
-    rows: list[JsonObject] = []
-    for column in [one for one in sheet.columns if one.is_text][:4]:
-        name = quote(column.name)
-        counted = f"SELECT {name}::VARCHAR, count(*) AS n FROM in0 WHERE {name} IS NOT NULL GROUP BY 1"  # noqa: S608
-        sql = f"{counted} ORDER BY n DESC, 1 LIMIT 3"
-        found = (await workspace.read(sql, {}, sheet)).rows
-        text = ", ".join(f"{show_value(value)} ({show_value(count)})" for value, count in found)
-        rows.append({"section": "groups", "item": column.name, "value": text})
-    return rows
-
-
-def _sections(rows: list[JsonObject]) -> list[JsonObject]:
-    names = dict.fromkeys(str(row["section"]) for row in rows)
-    return [{"section": name, "items": [row for row in rows if row["section"] == name]} for name in names]
+async def _count_groups(workspace: Workspace, sheet: Sheet, column: Column) -> str:
+    name = quote(column.name)
+    counted = f"SELECT {name}::VARCHAR, count(*) AS n FROM in0 WHERE {name} IS NOT NULL GROUP BY 1"  # noqa: S608
+    found = (await workspace.read(f"{counted} ORDER BY n DESC, 1 LIMIT 3", {}, sheet)).rows
+    return ", ".join(f"{show_value(value)} ({show_value(count)})" for value, count in found)

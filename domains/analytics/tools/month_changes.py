@@ -5,15 +5,14 @@ What is found are facts of the table, the most telling first; causes outside of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import median
 
 from domains.analytics.statements.conditions import MONTHS
-from domains.analytics.statements.measures import measure_of, number_of, phrase_of, time_of
-from domains.analytics.statements.parts import Values, invalid, quote
-from domains.analytics.statements.question import column_with, write_where
+from domains.analytics.statements.parts import Values, invalid
+from domains.analytics.statements.question import Question, column_with, write_question
 from domains.analytics.store.sheet import Sheet
 from domains.analytics.store.workspace import TableService, Workspace
 from domains.analytics.tools.display import about, describe_rows, show_value
@@ -63,54 +62,6 @@ class Move:
         return f"{show_value(self.before)} to {show_value(self.after)}{share}"
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a measure is taken from: a function over columns of a table, of the rows with a value if there is one."""
-
-    workspace: Workspace
-    sheet: Sheet
-    function: str
-    value: str | None
-
-    async def measure(self, column: str) -> Series:
-        number_of(self.sheet, column)
-        rows = await self._read([column])
-        return {
-            _month_of(str(month)): float(str(amount))
-            for month, amount in rows
-            if month and amount is not None
-        }
-
-    async def moves_of(self, columns: Sequence[str], months: tuple[int, int]) -> list[Move]:
-        """Compare columns in two months."""
-        found = {str(row[0]): row[1:] for row in (await self._read(columns) if columns else ())}
-        before, after = (found.get(_key(month), (None,) * len(columns)) for month in months)
-        return _pair_up(zip(columns, before, after, strict=True))
-
-    async def moves_by_group(self, column: str, months: tuple[int, int]) -> list[Move]:
-        """Compare the groups of the first text column that has few of them, in two months; the lowest first."""
-        for text in [one.name for one in self.sheet.columns if one.is_text]:
-            rows = await self._read([column], group=text)
-            cells = {(str(name), str(month)): amount for month, name, amount in rows if name is not None}
-            names = sorted({name for name, _ in cells})
-            before, after = ([cells.get((name, _key(month))) for name in names] for month in months)
-            moves = _pair_up(zip(names, before, after, strict=True))
-            if 2 <= len(moves) <= MOST_GROUPS:
-                return sorted(moves, key=lambda move: move.change)
-        return []
-
-    async def _read(self, columns: Sequence[str], group: str = "") -> Sequence[tuple[object, ...]]:
-        """Read the measure of columns by month, and by group if there is one."""
-        values = Values()
-        where = await write_where(self.workspace, self.sheet, None, self.value, values)
-        month = f"strftime({quote(time_of(self.sheet).name)}, '%Y-%m')"
-        keys = [month, *([quote(group)] if group else [])]
-        measures = [measure_of(self.sheet, self.function, name) for name in columns]
-        places = ", ".join(str(place) for place in range(1, len(keys) + 1))
-        sql = f"SELECT {', '.join([*keys, *measures])} FROM in0{where} GROUP BY {places} ORDER BY {places}"  # noqa: S608
-        return (await self.workspace.read(sql, values.named, self.sheet)).rows
-
-
 class MonthChanges(TableService):
     """Compares months, and looks for what a change is made of."""
 
@@ -132,7 +83,8 @@ class MonthChanges(TableService):
             ToolFailure: validation_error when the table has no such months.
         """
         workspace, sheet = await self.open(call, table)
-        series = await Source(workspace, sheet, function, value).measure(column)
+        asked = Question(function=function, column=sheet.number(column).name, value=value)
+        series = await _read_series(workspace, sheet, asked)
         moves, name = _moves_into(series, MONTHS.index(month)), month.capitalize()
         if not moves:
             raise invalid(f"{sheet.name} has no {name} with the month before it, so I cannot compare them.")
@@ -142,11 +94,13 @@ class MonthChanges(TableService):
         move, second = moves[chosen], chosen * 12 + MONTHS.index(month)
         keys = [_key(second - 1), _key(second)]
         rows: list[JsonObject] = [
-            {"month": key, "value": amount}
-            for key, amount in zip(keys, (move.before, move.after), strict=True)
+            {"month": keys[0], "value": move.before},
+            {"month": keys[1], "value": move.after},
         ]
-        place = await column_with(workspace, sheet, value) if value else None
-        what = phrase_of(function, sheet.column(column).name.replace("_", " "))
+        around = f"where {sheet.time.name} is between {_key(second - MONTHS_BEFORE)} and {_key(second + MONTHS_AFTER)}"
+        if value:
+            around += f" and {(await column_with(workspace, sheet, value)).name} is {value}"
+        what = replace(asked, column=str(asked.column).replace("_", " ")).measured
         return {
             **about(workspace, sheet),
             **describe_rows(["month", "value"], rows, 2),
@@ -160,8 +114,7 @@ class MonthChanges(TableService):
             "movement": movement,
             "year_chosen": year is None and len(moves) > 1,
             "years": [min(moves), max(moves)],
-            "condition": f"where {time_of(sheet).name} is between {_key(second - MONTHS_BEFORE)} "
-            f"and {_key(second + MONTHS_AFTER)}" + (f" and {place.name} is {value}" if place else ""),
+            "condition": around,
         }
 
     async def report(
@@ -177,40 +130,65 @@ class MonthChanges(TableService):
     ) -> JsonObject:
         """Report what a change from one month to another (yyyy-mm) is made of."""
         workspace, sheet = await self.open(call, table)
-        source, months = (
-            Source(workspace, sheet, function, value),
-            (_month_of(from_month), _month_of(to_month)),
-        )
-        series = await source.measure(column)
+        months = _month_of(from_month), _month_of(to_month)
+        asked = Question(function=function, column=sheet.number(column).name, value=value)
+        series = await _read_series(workspace, sheet, asked)
         if not all(month in series for month in months):
             raise invalid(f"{sheet.name} lacks {from_month} or {to_month}.")
-        name = sheet.column(column).name
-        move = Move(name, series[months[0]], series[months[1]])
-        groups = [] if value else await source.moves_by_group(name, months)
-        numbers = [one.name for one in sheet.numbers if one.name != name][:MOST_OTHERS]
-        others = await source.moves_of(numbers, months)
+        move = Move(str(asked.column), series[months[0]], series[months[1]])
+        groups = [] if value else await _move_groups(workspace, sheet, asked, months)
+        numbers = [one.name for one in sheet.numbers if one.name != asked.column][:MOST_OTHERS]
+        others = _pair_up(
+            {one: await _read_series(workspace, sheet, replace(asked, column=one)) for one in numbers}, months
+        )
         seasons, month = _moves_into(series, months[1] % 12), MONTHS[months[1] % 12].capitalize()
         told = [*_describe_groups(move, groups), _describe_others(move, others)]
         told += [_describe_season(move, seasons, month), _describe_size(move, series)]
         reasons = [reason for reason in told if reason]
-        sections = (
-            ("groups", {one.name: one for one in groups}),
-            ("other columns", {one.name: one for one in others}),
-            (f"every {month}", {str(year): one for year, one in seasons.items()}),
-        )
         rows: list[JsonObject] = [
             {"section": section, "item": item, "value": one.describe()}
-            for section, moves in sections
-            for item, one in moves.items()
+            for section, moves in (
+                ("groups", [(one.name, one) for one in groups]),
+                ("other columns", [(one.name, one) for one in others]),
+                (f"every {month}", [(str(year), one) for year, one in seasons.items()]),
+            )
+            for item, one in moves
         ]
-        conclusion = reasons[0] if reasons else ""
-        found: JsonObject = {
+        return {
+            **about(workspace, sheet),
             "reasons": [*reasons],
-            "conclusion": conclusion,
+            "conclusion": reasons[0] if reasons else "",
             "rows": rows,
             "row_count": len(rows),
         }
-        return {**about(workspace, sheet), **found}
+
+
+async def _read_series(workspace: Workspace, sheet: Sheet, asked: Question) -> Series:
+    """Read a measure by month."""
+    return (await _read_groups(workspace, sheet, asked)).get("", {})
+
+
+async def _read_groups(
+    workspace: Workspace, sheet: Sheet, asked: Question, group: str | None = None
+) -> dict[str, dict[int, float]]:
+    """Read a measure by month, of each group if there is one."""
+    values, found = Values(), dict[str, dict[int, float]]()
+    sql = await write_question(workspace, sheet, replace(asked, by="month", also_by=group), values)
+    for month, *names, amount in (await workspace.read(sql, values.named, sheet)).rows:
+        if month is not None and amount is not None and None not in names:
+            found.setdefault(str(names[0]) if names else "", {})[_month_of(str(month))] = float(str(amount))
+    return found
+
+
+async def _move_groups(
+    workspace: Workspace, sheet: Sheet, asked: Question, months: tuple[int, int]
+) -> list[Move]:
+    """Compare the groups of the first text column that has few of them, in two months; the lowest first."""
+    for text in [one.name for one in sheet.columns if one.is_text]:
+        moves = _pair_up(await _read_groups(workspace, sheet, asked, text), months)
+        if 2 <= len(moves) <= MOST_GROUPS:
+            return sorted(moves, key=lambda move: (move.change, move.name))
+    return []
 
 
 def _month_of(key: str) -> int:
@@ -227,12 +205,13 @@ def _name(month: int) -> str:
     return f"{MONTHS[month % 12].capitalize()} {month // 12}"
 
 
-def _pair_up(cells: Iterable[tuple[str, object, object]]) -> list[Move]:
+def _pair_up(found: Mapping[str, Series], months: tuple[int, int]) -> list[Move]:
     """Give the moves of those that have a value in both months."""
+    first, second = months
     return [
-        Move(name, float(str(before)), float(str(after)))
-        for name, before, after in cells
-        if before is not None and after is not None
+        Move(name, series[first], series[second])
+        for name, series in found.items()
+        if first in series and second in series
     ]
 
 
@@ -272,16 +251,13 @@ def _describe_groups(move: Move, groups: list[Move]) -> list[str]:
 
 def _describe_others(move: Move, others: list[Move]) -> str:
     """Say which other columns moved along."""
+    count = len(others)
     alike = [other for other in others if other.is_like(move)]
     if not alike:
-        return (
-            f"None of the other {len(others)} columns of numbers {move.verb} with it."
-            if len(others) > 1
-            else ""
-        )
+        return f"None of the other {count} columns of numbers {move.verb} with it." if count > 1 else ""
     alike.sort(key=lambda other: -abs(other.change / other.before) if other.before else 0.0)
     names = _join([f"{other.name} ({other.share})" for other in alike[:3]])
-    many = f"All {len(others)}" if len(alike) == len(others) else f"{len(alike)} of the {len(others)}"
+    many = f"All {count}" if len(alike) == count else f"{len(alike)} of the {count}"
     return f"{many} other columns of numbers {move.verb} as well, first of all {names}."
 
 
@@ -290,10 +266,8 @@ def _describe_season(move: Move, seasons: Mapping[int, Move], month: str) -> str
     years = [year for year, other in seasons.items() if other.is_like(move)]
     if len(seasons) < ENOUGH_YEARS or not years:
         return ""
-    share, found = (
-        len(years) / len(seasons),
-        f"it {move.verb} in {month} in {len(years)} of {len(seasons)} years",
-    )
+    share = len(years) / len(seasons)
+    found = f"it {move.verb} in {month} in {len(years)} of {len(seasons)} years"
     if share >= OFTEN:
         return f"It is the season: {found}."
     if share <= SELDOM:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Sequence
 
 from domains.analytics.statements.formulas import check_name
-from domains.analytics.statements.measures import measure_of
-from domains.analytics.statements.parts import Values, invalid, quote, quote_all
-from domains.analytics.statements.question import Question, write_question
+from domains.analytics.statements.parts import Values, invalid, quote
+from domains.analytics.statements.question import Question, measure_of, write_question
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import Made, TableService, Workspace
 from domains.analytics.tools.steps import Edit, commit, describe_step, once
@@ -71,7 +70,7 @@ class Reshaping(TableService):
         common = [name for name in left.names if name in right.names]
         if not common:
             raise invalid(f"{left.name} and {right.name} have no column in common.")
-        values, picked = Values(), quote_all(common)
+        values, picked = Values(), quote(*common)
         parts = [
             f"SELECT {picked}, {values.add(sheet.name)}::VARCHAR AS origin_table FROM in{index}"  # noqa: S608
             for index, sheet in enumerate((left, right))

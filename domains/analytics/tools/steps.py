@@ -11,7 +11,7 @@ from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.formulas import check_name
 from domains.analytics.statements.parts import Values, invalid
 from domains.analytics.store.sheet import Sheet
-from domains.analytics.store.workspace import Made, Workspace
+from domains.analytics.store.workspace import Made, TableService, Workspace
 from domains.analytics.tools.display import show_sheet
 from orchestrator import Json, JsonObject, Service, ToolCall
 
@@ -39,34 +39,29 @@ def once(change: Tool) -> Tool:
             return await describe_step(workspace, earlier)
         return await change(self, workspace, call=call, **inputs)
 
-    _declare_inputs(attempt, change, without="workspace")
+    # The signature names the inputs that a call takes, by which the manifest is checked.
+    signature = inspect.signature(change)
+    inputs = [one for name, one in signature.parameters.items() if name != "workspace"]
+    attempt.__signature__ = signature.replace(parameters=inputs)  # type: ignore[attr-defined]
     return attempt
 
 
 def edit(write: Callable[..., Edit]) -> Tool:
-    """Make a tool of a function that writes a change of one table."""
+    """Make a tool of a method that writes a change of one table."""
 
     async def change(
         self: Service, workspace: Workspace, *, table: str, call: ToolCall, **inputs: Json
     ) -> JsonObject:
-        del self
         sheet = workspace.sheet(table)
-        return await commit(workspace, call, (sheet,), write(sheet, **inputs))
+        return await commit(workspace, call, (sheet,), write(self, sheet, **inputs))
 
-    tool = once(change)
-    _declare_inputs(tool, write, without="sheet", more=inspect.signature(change))
-    return tool
-
-
-def _declare_inputs(
-    tool: Tool, change: Callable[..., object], *, without: str, more: inspect.Signature | None = None
-) -> None:
-    """Let a tool's signature name the inputs that its change takes, by which the manifest is checked."""
-    inputs = [one for name, one in inspect.signature(change).parameters.items() if name != without]
-    if more is not None:
-        named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in inputs]
-        inputs = [more.parameters["self"], more.parameters["table"], more.parameters["call"], *named]
-    tool.__signature__ = inspect.Signature(inputs)  # type: ignore[attr-defined]
+    own = inspect.signature(change).parameters
+    inputs = [
+        one for name, one in inspect.signature(write).parameters.items() if name not in {"self", "sheet"}
+    ]
+    fixed = [own[name] for name in ("self", "workspace", "table", "call")]
+    change.__signature__ = inspect.Signature([*fixed, *inputs])  # type: ignore[attr-defined]
+    return once(wraps(write)(change))
 
 
 async def commit(workspace: Workspace, call: ToolCall, inputs: tuple[Sheet, ...], change: Edit) -> JsonObject:
@@ -90,3 +85,26 @@ async def describe_step(workspace: Workspace, step: JsonObject) -> JsonObject:
     if name not in workspace.sheets:
         return {"names": workspace.own_names, "rows": [], "row_count": 0, **step["result"]}
     return {**await show_sheet(workspace, workspace.sheet(name)), **step["result"]}
+
+
+class Steps(TableService):
+    """Looks back at the steps that changed tables, and takes the last one back."""
+
+    async def outcome(self, *, idempotency_key: str, call: ToolCall) -> JsonObject:
+        """Look up what became of a call that changes tables: done, or not done as far as anyone will see."""
+        step = (await Workspace.open(self.records, call)).done_by(idempotency_key)
+        return {"status": "not_done"} if step is None else {"status": "done", "data": step["result"]}
+
+    async def undo(self, *, call: ToolCall, step: int | None = None) -> JsonObject:
+        undone = await (await Workspace.open(self.records, call)).undo(call.idempotency_key, step)
+        left = await Workspace.open(self.records, call)
+        table = next((one["name"] for one in undone["makes"] if one["name"] in left.sheets), "")
+        rows = left.sheets[table].rows if table else 0
+        return {"action": undone["action"], "names": left.own_names, "table": table, "row_count": rows}
+
+    async def history(self, *, call: ToolCall) -> JsonObject:
+        """List the steps in force, the latest first."""
+        workspace = await Workspace.open(self.records, call)
+        steps = [step for step in reversed(workspace.steps) if not step["undone_by"]]
+        rows: list[JsonObject] = [{"step": one["number"], "action": one["action"]} for one in steps]
+        return {"rows": rows, "row_count": len(rows), "names": workspace.own_names}

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import combinations
 
 from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.conditions import Condition, parse_condition
-from domains.analytics.statements.measures import among, measure_of, number_of, phrase_of, time_of
 from domains.analytics.statements.parts import Column, Values, invalid, not_found, quote, to_objects
-from domains.analytics.statements.question import Question, column_with, write_question
+from domains.analytics.statements.question import Question, column_with, measure_of, write_question
 from domains.analytics.store.sheet import Sheet, fold
 from domains.analytics.store.workspace import TableService, Workspace
-from domains.analytics.tools.display import (
-    about,
-    answer,
-    describe_columns,
-    describe_rows,
-    show_sheet,
-    show_value,
-)
+from domains.analytics.tools.display import about, answer, describe_rows, show_sheet, show_value
 from orchestrator import Json, JsonObject, ToolCall
 
 MOST_NAMED = 8
@@ -43,9 +36,9 @@ class Tables(TableService):
 
     async def describe(self, *, table: str, call: ToolCall) -> JsonObject:
         workspace, sheet = await self.open(call, table)
-        rows = describe_columns(sheet.columns)
         title = TABLES[sheet.name].title if sheet.name in TABLES else ""
-        return {**about(workspace, sheet), "fields": rows, "row_count": sheet.rows, "title": title}
+        fields: list[JsonObject] = [{"column": one.name, "type": one.kind} for one in sheet.columns]
+        return {**about(workspace, sheet), "fields": fields, "row_count": sheet.rows, "title": title}
 
     async def preview(self, *, table: str, call: ToolCall, limit: int | None = None) -> JsonObject:
         workspace, sheet = await self.open(call, table)
@@ -101,7 +94,7 @@ class Tables(TableService):
             absent = await _absent(workspace, sheet, parse_condition(question.condition, sheet))
             if absent:
                 raise not_found(f"{sheet.name} has no row with {' or '.join(absent)}.")
-        return {**found, "among": among(question.condition, question.value)}
+        return {**found, "among": question.among}
 
     async def aggregate(self, *, table: str, call: ToolCall, **asked: Json) -> JsonObject:
         """Give one number, or one per group, the greatest first (periods in order, unless they are ranked).
@@ -123,8 +116,8 @@ class Tables(TableService):
             "function": function,
             "by": " and ".join(groups),
             "ranked": question.limit is not None and said.by is not None,
-            "what": phrase_of(function, question.column),
-            "among": among(question.condition, question.value),
+            "what": question.measured,
+            "among": question.among,
         }
 
     async def compare(
@@ -144,7 +137,7 @@ class Tables(TableService):
         if first is not None and second is not None:
             group, wanted = quote((await column_with(workspace, sheet, first)).name), [first, second]
         elif first_year is not None and second_year is not None:
-            group, wanted = f"year({quote(time_of(sheet).name)})", [str(first_year), str(second_year)]
+            group, wanted = f"year({quote(sheet.time.name)})", [str(first_year), str(second_year)]
         else:
             raise invalid("Name the two groups, or the two years, that I should compare.")
         values, measure = Values(), measure_of(sheet, function, column)
@@ -161,7 +154,7 @@ class Tables(TableService):
         return {
             **found,
             "function": function,
-            "what": phrase_of(function, column),
+            "what": Question(function=function, column=column).measured,
             "difference": high - low,
             "shown": [show_value(low), show_value(high)],
             "gap": show_value(abs(high - low)),
@@ -171,25 +164,29 @@ class Tables(TableService):
     async def profile(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Describe each column: how many values, missing and different ones, and their range."""
         workspace, sheet = await self.open(call, table)
-        chosen = [sheet.column(column)] if column else list(sheet.columns)
+        chosen = sheet.chosen(column)
         found = await answer(workspace, " UNION ALL ".join(map(_profile_of, chosen)), {}, sheet)
         return {**found, "row_count": len(chosen), "total": sheet.rows}
 
     async def find_missing(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         workspace, sheet = await self.open(call, table)
-        chosen = [sheet.column(column)] if column else list(sheet.columns)
+        chosen = sheet.chosen(column)
         counts = ", ".join(f"count(*) - count({quote(c.name)})" for c in chosen)
-        row = (await workspace.read(f"SELECT {counts} FROM in0", {}, sheet)).rows[0]  # noqa: S608
-        gaps = {c.name: int(str(number)) for c, number in zip(chosen, row, strict=True)}
-        rows: list[JsonObject] = [{"column": name, "missing": gap} for name, gap in gaps.items() if gap]
-        rows.sort(key=lambda one: -one["missing"])
+        gaps = (await workspace.read(f"SELECT {counts} FROM in0", {}, sheet)).rows[0]  # noqa: S608
+        rows: list[JsonObject] = [
+            {"column": one.name, "missing": int(str(gap))}
+            for one, gap in zip(chosen, gaps, strict=True)
+            if gap
+        ]
+        rows.sort(key=lambda row: -row["missing"])
+        missing = sum(row["missing"] for row in rows)
         described = describe_rows(["column", "missing"], rows, len(rows))
-        return {**about(workspace, sheet), **described, "missing": sum(gaps.values()), "total": sheet.rows}
+        return {**about(workspace, sheet), **described, "missing": missing, "total": sheet.rows}
 
     async def find_duplicates(self, *, table: str, call: ToolCall, column: str | None = None) -> JsonObject:
         """Find rows that repeat an earlier one, in all columns or in one."""
         workspace, sheet = await self.open(call, table)
-        keys = quote(sheet.column(column).name) if column else sheet.quoted
+        keys = quote(*(one.name for one in sheet.chosen(column)))
         sql = f"SELECT {keys}, count(*) AS times FROM in0 GROUP BY {keys} HAVING count(*) > 1 ORDER BY times DESC"  # noqa: S608
         found = await answer(workspace, sql, {}, sheet)
         repeated = f"SELECT coalesce(sum(times - 1), 0)::BIGINT FROM ({sql})"  # noqa: S608
@@ -198,7 +195,7 @@ class Tables(TableService):
     async def find_outliers(self, *, table: str, column: str, call: ToolCall) -> JsonObject:
         """Find rows whose value lies more than one and a half quartile ranges outside of the middle half."""
         workspace, sheet = await self.open(call, table)
-        name = quote(number_of(sheet, column).name)
+        name = quote(sheet.number(column).name)
         quartiles = f"SELECT quantile_cont({name}, 0.25) AS low, quantile_cont({name}, 0.75) AS high FROM in0"  # noqa: S608
         low, high = (await workspace.read(quartiles, {}, sheet)).rows[0]
         if not isinstance(low, int | float) or not isinstance(high, int | float):
@@ -206,8 +203,7 @@ class Tables(TableService):
         values = Values()
         reach = 1.5 * (high - low)
         fences = values.add(low - reach), values.add(high + reach)
-        others = ", ".join(quote(c.name) for c in sheet.columns if quote(c.name) != name)
-        picked = f"{name}, {others}" if others else name
+        picked = ", ".join(dict.fromkeys([name, *(quote(one.name) for one in sheet.columns)]))
         sql = f"SELECT {picked} FROM in0 WHERE {name} < {fences[0]} OR {name} > {fences[1]} ORDER BY {name} DESC"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
         return {
@@ -225,13 +221,12 @@ class Tables(TableService):
         pairs = _pairs(sheet, column, other_column)
         if not pairs:
             raise invalid(f"{sheet.name} has fewer than two columns of numbers.")
-        parts: list[str] = []
         values = Values()
-        for one, other in pairs:
-            label = values.add(f"{one.name} and {other.name}")
-            parts.append(
-                f"SELECT {label} AS pair, corr({quote(one.name)}, {quote(other.name)}) AS correlation FROM in0"  # noqa: S608
-            )
+        parts = [
+            f"SELECT {values.add(f'{one.name} and {other.name}')} AS pair, "  # noqa: S608
+            f"corr({quote(one.name)}, {quote(other.name)}) AS correlation FROM in0"
+            for one, other in pairs
+        ]
         sql = f"SELECT * FROM ({' UNION ALL '.join(parts)}) ORDER BY abs(correlation) DESC NULLS LAST"  # noqa: S608
         found = await answer(workspace, sql, values.named, sheet)
         return {**found, "correlation": found["rows"][0]["correlation"]}
@@ -239,17 +234,12 @@ class Tables(TableService):
 
 async def _absent(workspace: Workspace, sheet: Sheet, condition: Condition) -> list[str]:
     """List the values that a condition names exactly and that its column does not have at all."""
-    named = [
-        (clause.column.name, value)
-        for clause in condition.clauses
-        if clause.operator == "=" and clause.column.is_text
-        for value in clause.values
-    ]
     absent: list[str] = []
-    for name, value in named:
-        sql = f"SELECT count(*) FROM in0 WHERE lower({quote(name)}::VARCHAR) = lower($v0)"  # noqa: S608
-        if not await workspace.number(sql, {"v0": value}, sheet):
-            absent.append(f"{name} {value}")
+    for clause in condition.clauses:
+        for value in clause.values if clause.operator == "=" and clause.column.is_text else ():
+            sql = f"SELECT count(*) FROM in0 WHERE lower({quote(clause.column.name)}) = lower($v0)"  # noqa: S608
+            if not await workspace.number(sql, {"v0": value}, sheet):
+                absent.append(f"{clause.column.name} {value}")
     return absent
 
 
@@ -264,12 +254,9 @@ def _profile_of(column: Column) -> str:
 
 
 def _pairs(sheet: Sheet, column: str | None, other: str | None) -> list[tuple[Column, Column]]:
-    first = number_of(sheet, column) if column else None
-    second = number_of(sheet, other) if other else None
-    if first and second:
-        return [(first, second)]
-    one = first or second
-    if one:
-        return [(one, column) for column in sheet.numbers if column != one]
-    numbers = sheet.numbers[:MOST_NAMED]
-    return [(a, b) for index, a in enumerate(numbers) for b in numbers[index + 1 :]]
+    said = [sheet.number(name) for name in (column, other) if name]
+    if len(said) == 2:
+        return [(said[0], said[1])]
+    if said:
+        return [(said[0], one) for one in sheet.numbers if one != said[0]]
+    return list(combinations(sheet.numbers[:MOST_NAMED], 2))

@@ -78,6 +78,12 @@ def drop_candidate(flow: BaseFlow) -> None:
     flow.notes.pop(CANDIDATE, None)
 
 
+def drop_used_candidate(flow: BaseFlow, tool: Tool, confirmed: Candidate | None) -> None:
+    """Let a yes count for one call: after it, and after any call with an effect, nothing is agreed to."""
+    if confirmed is not None or tool.spec.has_effect:
+        drop_candidate(flow)
+
+
 def make_candidate(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
 ) -> Candidate:

@@ -10,7 +10,7 @@ from orchestrator.pex.choices import Choices, is_short
 from orchestrator.pex.execution import Execution, NeedsInput
 from orchestrator.tools.effects import make_effect
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, write_envelope
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, JsonObject
 
 
@@ -91,6 +91,8 @@ async def settle_by_query(
         if answer.get("status") != "not_done":
             return None
         outcome = await run.tools.call(context, flow_id, tool, arguments, again=True, compensates=compensates)
+        if isinstance(outcome, NotBegun):
+            return None
         if not isinstance(outcome, UnknownOutcome):
             return outcome
         unknown = outcome

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from orchestrator.pex.calls.consent import Candidate, ask_to_confirm, drop_candidate, hold_for_approval
+from orchestrator.pex.calls.consent import (
+    Candidate,
+    ask,
+    ask_to_confirm,
+    drop_used_candidate,
+    hold_for_approval,
+    make_candidate,
+)
 from orchestrator.pex.calls.effects import find_out, note_effect
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
@@ -13,7 +20,7 @@ from orchestrator.tools.guardrails.sql import SqlRules
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
 from orchestrator.tools.trifecta import find_bound_exceeded
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
 GuardedAnswer: TypeAlias = ToolAnswer | Rejected | NeedsInput | Parked
@@ -46,13 +53,14 @@ async def call_guarded(
         return parked
     again = confirmed is not None and confirmed.again
     result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
+    if isinstance(result, NotBegun):
+        return ask(run, make_candidate(run, policy, tool, arguments, again=again), policy, about="stopped")
     if isinstance(result, UnknownOutcome):
         result = await find_out(run, policy, tool, arguments, result)
     if isinstance(result, ToolData):
         run.answers.append((tool, result.data))
         run.data.update(result.data)
-        if confirmed is not None or tool.spec.has_effect:
-            drop_candidate(run.flow)
+        drop_used_candidate(run.flow, tool, confirmed)
         if tool.spec.has_effect:
             note_effect(run, policy, tool, arguments, result.data)
     return result

@@ -39,6 +39,7 @@ LEADING = frozenset(
         RemarkKind.NOT_APPROVED,
         RemarkKind.APPROVAL_OVER,
         RemarkKind.UNDONE,
+        RemarkKind.STOPPED,
         RemarkKind.UNKNOWN_OUTCOME,
     }
 )

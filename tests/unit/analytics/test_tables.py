@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from domains.analytics.staging import Staging, choose_staging
+from domains.analytics.policies.read_policies import choose_staging
 from domains.analytics.statements.conditions import parse_condition
 from domains.analytics.statements.parts import Values
 from domains.analytics.store.engine import engine
 from domains.analytics.store.workspace import Workspace
 from orchestrator.domain.services import FailureCategory, ToolFailure
-from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.memory import MemoryRecords
 from tests.unit.analytics.factories import Office, a_call
 
 
@@ -155,20 +155,22 @@ async def test_comparing_groups_that_are_not_there_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sources", "targets", "change"),
+    ("sources", "targets", "columns", "change"),
     [
-        (2, 0, Staging.MERGE),
-        (2, 1, Staging.MERGE),
-        (3, 2, Staging.MERGE),
-        (1, 2, Staging.SPLIT),
-        (1, 5, Staging.SPLIT),
-        (1, 1, Staging.INSERT),
-        (1, 0, None),
+        (2, 0, False, "merge"),
+        (2, 1, True, "merge"),
+        (3, 2, True, "merge"),
+        (1, 2, True, "split_column"),
+        (1, 5, True, "split_column"),
+        (1, 1, True, "derive_column"),
+        (1, 2, False, "insert_row"),
+        (1, 1, False, "insert_row"),
+        (1, 0, False, None),
     ],
 )
-def test_staging_goes_by_counts(sources: int, targets: int, change: Staging | None) -> None:
+def test_staging_goes_by_counts(sources: int, targets: int, columns: bool, change: str | None) -> None:
     """PX-16: the redirect of a query whose data do not exist."""
-    assert choose_staging(sources, targets) is change
+    assert choose_staging(sources, targets, columns=columns) == change
 
 
 @pytest.mark.parametrize(
