@@ -17,7 +17,7 @@ from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.ports.runs.records import NewRun, RunRecord
 from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.contract.internal.graphs import make_nodes, random_shape
-from workers.internal.canvas import Canvas
+from workers.internal.dispatch import Canvas
 
 GRAPHS, NODES = 10, 40
 SHORTEST_S, LONGEST_S = 0.05, 1.0

@@ -12,12 +12,11 @@ from starlette.requests import HTTPConnection
 from gateway.auth.authentication import Access
 from gateway.auth.authorisation import Owners
 from gateway.flows import KnownFlows
+from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.adapters.domains.frame_pages import FramePages
-from orchestrator.adapters.domains.registry import DomainRegistry
 from orchestrator.adapters.event_feed import EventFeed, Leave
-from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.postgres.status import PostgresStatus
+from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
 from orchestrator.errors import Unavailable
 from orchestrator.memory.business_context import BusinessContext
@@ -25,11 +24,7 @@ from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.runs.records import NewRun, Started
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.turns.approvals import Approvals
-from orchestrator.ports.turns.archive import Archive
-from orchestrator.ports.turns.effects import Effects
-from orchestrator.ports.turns.feedback import FeedbackStore
-from orchestrator.ports.turns.inbox import Inbox
+from orchestrator.ports.turns import Approvals, Archive, Effects, FeedbackStore, Inbox
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.telemetry import RecordSignal
 from orchestrator.turns.access import Caller

@@ -18,8 +18,7 @@ from gateway.dependencies import (
 from gateway.flows import KnownFlows
 from orchestrator.adapters.domains.frame_pages import FramePages
 from orchestrator.adapters.postgres.status import PostgresStatus
-from orchestrator.adapters.postgres.turns.archive import PostgresArchive
-from orchestrator.adapters.postgres.turns.feedback import PostgresFeedback
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresFeedback
 from orchestrator.bootstrap import Ports, make_services, open_ports
 from orchestrator.settings import Settings
 from orchestrator.telemetry import log_signal

@@ -1,6 +1,7 @@
-"""Runs the stages of a flow and says how they ended. Scheduling, storing and redoing happen elsewhere.
+"""Runs the stages of a flow and says how they, and with them an item or a run, ended (IF-5).
 
-Both runners, in process and on workers, go through here: what a directive means is written once.
+Both runners, in process and on workers, go through here: what a directive means is written once. Scheduling, storing
+and redoing happen elsewhere.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import orjson
 from pydantic import TypeAdapter, ValidationError
@@ -26,6 +27,9 @@ from internal_flows.directives import (
 )
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import DirectiveError, ParleyError
+from orchestrator.ports.runs.records import Progress
+from orchestrator.ports.runs.status import ItemStatus, RedoStatus, RunStatus
+from orchestrator.ports.runs.work import ItemEnd, RunEnd, RunFacts
 from orchestrator.redaction import hide_secrets
 from orchestrator.telemetry import get_logger
 from orchestrator.types import Json, JsonObject
@@ -195,3 +199,56 @@ def _plain(value: Any, stage: Stage) -> Json:
 
 def _plain_all(values: tuple[Any, ...], stage: Stage) -> tuple[Json, ...]:
     return tuple(_plain(list(values), stage))
+
+
+REDO_AFTER_S: Final = 0.5
+"""Seconds between the end of a run and the start of its rerun."""
+
+
+def end_run(flow: InternalFlow, facts: RunFacts, result: AfterAllResult | Skipped) -> RunEnd:
+    """The end to which the last stage that was entered has led."""
+    match result:
+        case Done(value):
+            return RunEnd(RunStatus.DONE, closing=value)
+        case Skipped(reason):
+            return RunEnd(RunStatus.SKIPPED, reason=reason)
+        case StageFailed(error):
+            return RunEnd(RunStatus.FAILED, error=error)
+        case RedoAsked():
+            return _redo(facts.redo_count, _ceiling(facts, flow))
+
+
+def fail_items(items: Progress) -> RunEnd | None:
+    """The end of a run whose items failed, and whose `after_all` is not entered; None when none did."""
+    if not items.failed:
+        return None
+    return RunEnd(RunStatus.FAILED, error=f"{items.failed} of {items.total} items failed")
+
+
+def end_item(position: int, result: ItemResult) -> ItemEnd:
+    """Make the record of an item."""
+    match result:
+        case Done(value):
+            return ItemEnd(position, ItemStatus.DONE, output=value)
+        case Skipped(reason):
+            return ItemEnd(position, ItemStatus.SKIPPED, reason=reason)
+        case StageFailed(error):
+            return ItemEnd(position, ItemStatus.FAILED, error=error)
+
+
+def _ceiling(facts: RunFacts, flow: InternalFlow) -> int | None:
+    """The ceiling that holds for a flow: its configuration may lift (null) or move it."""
+    ceiling = facts.config.get("redo_ceiling", flow.redo_ceiling)
+    return ceiling if isinstance(ceiling, int) else None
+
+
+def _redo(redo_count: int | None, ceiling: int | None) -> RunEnd:
+    """The end of a run that succeeded and asked for another: the next one, or the ceiling."""
+    following = (redo_count or 0) + 1
+    if ceiling is not None and following > ceiling:
+        return RunEnd(
+            RunStatus.DONE,
+            redo=RedoStatus.CEILING_REACHED,
+            reason=f"It asked for another run, and {ceiling} reruns are its ceiling.",
+        )
+    return RunEnd(RunStatus.DONE, redo=RedoStatus.SCHEDULED, redo_count=following, redo_after_s=REDO_AFTER_S)

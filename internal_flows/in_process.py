@@ -9,10 +9,16 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, dataclass, field, replace
 
-from internal_flows.catalogue import Catalogue
-from internal_flows.execution import Proceed, run_after_all, run_before_all, run_item
-from internal_flows.graph import Graph, make_graph
-from internal_flows.run_end import end_item, end_run, fail_items
+from internal_flows.catalogue import Catalogue, Graph, make_graph
+from internal_flows.execution import (
+    Proceed,
+    end_item,
+    end_run,
+    fail_items,
+    run_after_all,
+    run_before_all,
+    run_item,
+)
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.errors import NotFound, Refused
 from orchestrator.ports.runs.records import ItemRecord, NewRun, Progress, RunRecord

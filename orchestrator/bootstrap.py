@@ -11,16 +11,13 @@ from functools import partial
 from redis.asyncio import Redis
 
 from orchestrator.adapters.context_gathering import RunsContextGathering
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.adapters.domains.registry import DomainRegistry
-from orchestrator.adapters.event_feed import EventFeed
-from orchestrator.adapters.models.embedder import open_embedder
-from orchestrator.adapters.models.pool import ModelPool, read_endpoints
+from orchestrator.adapters.domains.folder import DomainRegistry, LoadedDomain, load_domain
+from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
+from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_endpoints
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
-from orchestrator.adapters.postgres.load import PostgresLoad
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
 from orchestrator.adapters.postgres.memory.records import PostgresRecords
@@ -30,24 +27,28 @@ from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
+from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
 from orchestrator.adapters.postgres.turns.effects import PostgresEffects
-from orchestrator.adapters.postgres.turns.events import PostgresEventLog
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.adapters.postgres.webhooks import PostgresWebhooks
-from orchestrator.adapters.redis.access import RedisRequestLimits, RedisTickets
 from orchestrator.adapters.redis.circuits import RedisCircuits
 from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.events import RedisEvents
 from orchestrator.adapters.redis.scratchpad import RedisScratchpad
-from orchestrator.adapters.redis.spending import RedisSpending
-from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
+from orchestrator.adapters.redis.shared import (
+    RedisRateLimits,
+    RedisRequestLimits,
+    RedisSpending,
+    RedisTickets,
+    RedisToolCache,
+)
 from orchestrator.adapters.redis.wakeup import RedisWakeup
 from orchestrator.adapters.sandbox import PythonSandbox
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.tools.transports import Transports
-from orchestrator.adapters.turn_waiter import TurnWaiter
 from orchestrator.agent.build import build_agent as assemble_agent
 from orchestrator.agent.modules import AgentPorts, MemoryPorts
 from orchestrator.domain.services import ServiceContext

@@ -20,7 +20,7 @@ from orchestrator.memory.notes import Notes, Preferences
 from orchestrator.models.calling import CallContext
 from orchestrator.ports.memory.documents import ContextSearch
 from orchestrator.ports.memory.scratchpad import Scratchpad
-from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns import LiveEvents
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry import RecordSignal, Signal, SignalType
 from orchestrator.telemetry.signals import describe

@@ -176,6 +176,12 @@ class DeadlineExceeded(ParleyError):
     code = "deadline_exceeded"
 
 
+class GaveUp(ParleyError):
+    """A turn's attempts are used up."""
+
+    code = "gave_up"
+
+
 class StepMismatch(ParleyError):
     """A repeated turn asks for something else than its journal says under the same key."""
 

@@ -27,15 +27,11 @@ from orchestrator.ports.memory.context import ContextGathering
 from orchestrator.ports.tools import ToolTransport
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.telemetry import Signal
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.memory.documents import MemoryDocuments
-from orchestrator.testing.memory.preferences import MemoryPreferences
-from orchestrator.testing.memory.records import MemoryRecords
-from orchestrator.testing.memory.scratchpad import MemoryScratchpad
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
+from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.tools.guardrails.apply import GuardedPython
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
@@ -157,11 +153,15 @@ class Simulator:
 
 @dataclass(slots=True)
 class Conversation:
-    """One session of a simulator; `user_id` is whose preferences are known in it."""
+    """One session of a simulator; `user_id` is whose preferences are known in it.
+
+    Tools work on the records of the session's tenant.
+    """
 
     simulator: Simulator
     session_id: SessionId
     user_id: UserId | None = None
+    tenant_id: TenantId = DEFAULT_TENANT
 
     def say(self, text: str) -> Coroutine[Any, Any, JsonObject]:
         """Say something; gives the turn object."""
@@ -180,7 +180,7 @@ class Conversation:
             Submission(
                 session_id=self.session_id,
                 input=given,
-                tenant_id=DEFAULT_TENANT,
+                tenant_id=self.tenant_id,
                 create_session=True,
                 domain=simulator.loaded.domain.name,
                 user_id=self.user_id,
@@ -188,7 +188,7 @@ class Conversation:
         )
         runner = LaneRunner(MemoryLane(simulator.store), simulator.live, MemoryWakeup(), self._find_agent)
         await runner.run(self.session_id)
-        return turn_object(await inbox.turn(DEFAULT_TENANT, receipt.turn_id))
+        return turn_object(await inbox.turn(self.tenant_id, receipt.turn_id))
 
     async def _find_agent(self, domain: str) -> TurnAgent:
         del domain

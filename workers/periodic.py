@@ -42,7 +42,7 @@ class WorkerParts:
     reconciler: Reconciler
     outbox: OutboxSender
     heartbeat: Heartbeat
-    presence: RegisteredProcess
+    registered: RegisteredProcess
     executor: RunExecutor | None
     backpressure: Backpressure | None
     webhooks: WebhookSender | None
@@ -57,7 +57,7 @@ class WorkerParts:
         self.heartbeat.beat()
 
     async def announce(self) -> None:
-        await WorkerRegistry(self.ports.shared.redis).announce(self.presence)
+        await WorkerRegistry(self.ports.shared.redis).announce(self.registered)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,8 +31,8 @@ from orchestrator.types import JsonObject, SessionId, TurnId
 from workers.flower_events import FlowerEvents
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
-from workers.internal.canvas import Canvas
 from workers.internal.catalogue import MakeCatalogue
+from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
 from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
@@ -166,7 +166,7 @@ class WorkerProcess:
             ),
             outbox=outbox,
             heartbeat=self._heartbeat,
-            presence=RegisteredProcess.here("worker", self._queues),
+            registered=RegisteredProcess.here("worker", self._queues),
             executor=executor,
             backpressure=None if executor is None else executor.backpressure,
             webhooks=self._open_webhooks(ports),
@@ -243,7 +243,7 @@ class WorkerProcess:
     async def _leave(self) -> None:
         self._heartbeat.end()
         try:
-            await WorkerRegistry(self._parts.ports.shared.redis).leave(self._parts.presence)
+            await WorkerRegistry(self._parts.ports.shared.redis).leave(self._parts.registered)
         except Unavailable as error:
             _log.warning("This worker is seen for a little longer.", error=error)
 

@@ -15,8 +15,7 @@ from starlette.requests import HTTPConnection
 
 from orchestrator.errors import Unauthenticated, Unavailable
 from orchestrator.ports.access import ApiKeys, RequestLimits, Tickets
-from orchestrator.turns.access import ANYBODY, KEY, Caller
-from orchestrator.turns.keys import PREFIX
+from orchestrator.turns.access import ANYBODY, KEY, PREFIX, Caller
 
 UNKNOWN = "These credentials are not valid, or no longer: use another key or token."
 MISSING = "Say who you are: send a key or token as `Authorization: Bearer …`."

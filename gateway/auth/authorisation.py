@@ -13,8 +13,7 @@ from starlette.requests import HTTPConnection
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.errors import Forbidden
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.turns.approvals import Approvals
-from orchestrator.ports.turns.inbox import Inbox
+from orchestrator.ports.turns import Approvals, Inbox
 from orchestrator.turns.access import Caller
 from orchestrator.types import SessionId, TurnId
 

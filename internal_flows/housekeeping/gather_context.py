@@ -41,26 +41,7 @@ PRIVATE = "private"
 
 _WORD = re.compile(r"\w{3,}")
 _COMMON = frozenset(
-    [
-        "the",
-        "and",
-        "for",
-        "you",
-        "your",
-        "are",
-        "was",
-        "with",
-        "that",
-        "this",
-        "have",
-        "has",
-        "can",
-        "could",
-        "would",
-        "which",
-        "what",
-        "who",
-    ]
+    _WORD.findall("the and for you your are was with that this have has can could would which what who")
 )
 
 Search = Callable[[RunContext, "Question"], Awaitable[list[Finding]]]

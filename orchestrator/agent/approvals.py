@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.messages.task import cancel
+from orchestrator.agent.open_question import is_plain
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
@@ -20,7 +21,8 @@ async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
     """Act on a yes or no that decides an approval; returns whether it does."""
     named = _named(turn)
     approval = _find_approval(turn, understood.target, named)
-    if approval is not None and _may_mean_something_else(turn, approval):
+    plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(turn, understood)
+    if approval is not None and (not plain or _may_mean_something_else(turn, approval)):
         put_to_user(turn.context, approval)
         return True
     if approval is not None:
@@ -70,7 +72,7 @@ async def _decide(turn: RunningTurn, approval: PendingApproval, *, granted: bool
 
 
 def _is_decided(record: ApprovalRecord, now: float) -> bool:
-    return record.standing(from_unix(now)) is not ApprovalStatus.PENDING
+    return record.status_at(from_unix(now)) is not ApprovalStatus.PENDING
 
 
 def _act(

@@ -22,7 +22,7 @@ from orchestrator.ports.memory.documents import ContextSearch
 from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.summary_refresh import SummaryRefresh
-from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns import LiveEvents
 from orchestrator.res.module import RES
 from orchestrator.telemetry import RecordSignal, drop_signal
 from orchestrator.types import JsonObject, SessionId

@@ -102,6 +102,11 @@ class EffectNote:
     """Its place in the session's ledger."""
 
     @property
+    def is_done(self) -> bool:
+        """Whether it was done for certain, and not undone."""
+        return self.status is EffectStatus.FINISHED
+
+    @property
     def stands(self) -> bool:
         """Whether the outside world may still be as the call left it."""
         return self.status is not EffectStatus.COMPENSATED

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import Protocol
 
 from orchestrator.models.templates import encode_data
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import Json
 
 KIND = "model"
@@ -20,7 +20,7 @@ class StepCaller(Protocol):
 
     async def call(
         self, key: str, kind: str, request: Json, run: Callable[[str], Awaitable[Json]], *, idempotent: bool
-    ) -> Json | UnknownOutcome:
+    ) -> Json | UnknownOutcome | NotBegun:
         """Answer from the journal, or run and record the result under `key`."""
         ...
 
@@ -43,5 +43,7 @@ class CallJournal:
         self._asked[name] += 1
         key = f"{name}:{self._asked[name]}"
         answer = await self._steps.call(key, KIND, digest, lambda _key: run(), idempotent=True)
-        assert not isinstance(answer, UnknownOutcome), "an idempotent step is run again, never unknown"
+        assert not isinstance(answer, UnknownOutcome | NotBegun), (
+            "an idempotent step is run again, never unknown"
+        )
         return answer

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from orchestrator.errors import DeadlineExceeded, TurnCancelled
-from orchestrator.turns.event import Event
+from orchestrator.errors import DeadlineExceeded, GaveUp, TurnCancelled
+from orchestrator.turns.event import ENDINGS, Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance
 from orchestrator.turns.result import SAFE_REPLIES
 from orchestrator.turns.turn import TurnStatus
@@ -19,16 +19,9 @@ NO_CHANGE = b"{}"
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The agent decided; `commit` waits to be written."""
+    """It is decided what the turn changes, or has changed when it was stopped; `commit` waits to be written."""
 
     commit: TurnCommit
-
-
-@dataclass(frozen=True, slots=True)
-class Stopped:
-    """Cancelled or out of time: the turn ends, the state stays."""
-
-    error: TurnCancelled | DeadlineExceeded
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,23 +41,47 @@ class Lost:
     """The lane is no longer ours: the work is discarded."""
 
 
-Ending: TypeAlias = Answered | Stopped | Failed | HandedBack | Lost
+Ending: TypeAlias = Answered | Failed | HandedBack | Lost
 
 
-def stopped_commit(lease: Lease, error: TurnCancelled | DeadlineExceeded) -> TurnCommit:
-    """End a turn with a safe message and leave the session's state as it was."""
-    work = lease.work
-    status = TurnStatus.CANCELLED if isinstance(error, TurnCancelled) else TurnStatus.FAILED
-    message = SAFE_REPLIES[status]
-    payload = {"code": error.code, "message": message}
+StopCause: TypeAlias = TurnCancelled | DeadlineExceeded | GaveUp
+"""What ends a turn before it was answered."""
+
+
+def status_of(cause: StopCause) -> TurnStatus:
+    match cause:
+        case TurnCancelled():
+            return TurnStatus.CANCELLED
+        case DeadlineExceeded():
+            return TurnStatus.FAILED
+        case GaveUp():
+            return TurnStatus.QUARANTINED
+
+
+def commit_without_effects(lease: Lease, cause: StopCause) -> TurnCommit:
+    """End a turn that changed nothing: a safe message, and the session's state as it was."""
+    work, status = lease.work, status_of(cause)
     said = (Utterance("user", work.input.form, work.input.text),) if work.input.text else ()
-    return TurnCommit(
+    commit = TurnCommit(
         status=status,
         state=lease.state or FRESH_STATE,
         diff=NO_CHANGE,
         snapshot=False,
-        result={"reply": message},
-        error=f"{error.code}: {error}",
-        utterances=(*said, Utterance("agent", "text", message)),
-        events=(Event(lease.session_id, "failed", work.turn_id, payload),),
+        result={"reply": SAFE_REPLIES[status]},
+        utterances=(*said, Utterance("agent", "text", SAFE_REPLIES[status])),
+    )
+    return as_stopped(lease, commit, cause)
+
+
+def as_stopped(lease: Lease, commit: TurnCommit, cause: StopCause) -> TurnCommit:
+    """Let a commit end its turn as stopped, although there is an answer that tells what was done (RT-25)."""
+    status = status_of(cause)
+    payload = {"code": cause.code, "message": commit.result["reply"]}
+    events = tuple(event for event in commit.events if event.type not in ENDINGS)
+    return replace(
+        commit,
+        status=status,
+        error=f"{cause.code}: {cause}",
+        result={**commit.result, "status": status.value},
+        events=(*events, Event(lease.session_id, "failed", lease.work.turn_id, payload)),
     )

@@ -16,6 +16,7 @@ from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
+    ModelUnavailable,
     ParleyError,
     StepFailed,
     StepMismatch,
@@ -27,8 +28,11 @@ from orchestrator.runtime.live_events import Tell, tell_nobody
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, Work
-from orchestrator.turns.step import Step, StepStatus, UnknownOutcome
-from orchestrator.types import Json, JsonObject, TurnId
+from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
+from orchestrator.types import Json, TurnId
+
+TOOL = "tool"
+"""The kind of a tool's step; the others are of models."""
 
 UNDECIDED = (Unavailable, DeadlineExceeded, TurnCancelled, LaneLost)
 """Named errors that do not tell whether a call had an effect."""
@@ -43,6 +47,15 @@ class Journal:
         self._lease = lease
         self._turn_id = work.turn_id
         self._journal = {step.key: step for step in work.steps}
+        self.stopped = False
+        """The turn was stopped: calls are answered from here, and none is made any more."""
+        self.effects: set[str] = set()
+        """Steps of this turn that had an effect, or may have had one."""
+
+    @property
+    def has_calls(self) -> bool:
+        """Whether a tool was called, in this attempt or an earlier one."""
+        return any(step.kind == TOOL for step in self._journal.values())
 
     @property
     def turn_id(self) -> TurnId:
@@ -61,8 +74,8 @@ class Journal:
         *,
         idempotent: bool,
         effect: Effect | None = None,
-    ) -> Json | UnknownOutcome:
-        """Give the recorded result of this step, or run it and record what it gives.
+    ) -> Json | UnknownOutcome | NotBegun:
+        """Give the recorded result of this step, or run it and record what it gives; in a stopped turn it is not run.
 
         Args:
             key: unique within the turn and the same in every attempt, e.g. ``tool:flight_book:1``.
@@ -76,6 +89,7 @@ class Journal:
             StepMismatch: the journal holds another request under this key.
             StepFailed: the step failed in an earlier attempt.
             LaneLost: the lane was taken over; stop.
+            ModelUnavailable: a stopped turn asks no model.
         """
         step = _Call(key, kind, hash_request(request), idempotent, effect, self.idempotency_key(key))
         known = self._journal.get(key)
@@ -84,13 +98,13 @@ class Journal:
             return await self._replay(known, step)
         if effect is not None and (earlier := await self._done_before(step, effect)) is not None:
             return earlier
+        if self.stopped:
+            if kind == TOOL:
+                return NotBegun()
+            raise ModelUnavailable("The turn was stopped; no model is asked any more.")
         if not idempotent:
             await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
-        named: JsonObject | None = (
-            {"tool_id": request.get("tool_id")} if kind == "tool" and is_object(request) else None
-        )
-        if named is not None:
-            self._tell("tool_started", named)
+        self._tell_tool("tool_started", kind, request)
         try:
             result = await run(step.idempotency_key)
         except UNDECIDED:
@@ -101,9 +115,12 @@ class Journal:
                 await self._record(step, StepStatus.FAILED, failure)
             raise
         await self._record(step, StepStatus.FINISHED, result)
-        if named is not None:
-            self._tell("tool_finished", named)
+        self._tell_tool("tool_finished", kind, request)
         return result
+
+    def _tell_tool(self, event: str, kind: str, request: Json) -> None:
+        if kind == TOOL and is_object(request):
+            self._tell(event, {"tool_id": request.get("tool_id")})
 
     async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
         """Look the effect up in the ledger; None: it is to be had now, with the step's idempotency key."""
@@ -135,6 +152,8 @@ class Journal:
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
         effect = step.effect
         if effect is not None:
+            if known.status is not StepStatus.FAILED:
+                self.effects.add(known.key)
             await self._lane.adopt_effect(
                 self._lease,
                 self._turn_id,

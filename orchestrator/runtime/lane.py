@@ -12,12 +12,21 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
-from orchestrator.errors import DeadlineExceeded, InvalidInput, LaneLost, ParleyError, TurnCancelled
+from orchestrator.errors import DeadlineExceeded, GaveUp, InvalidInput, LaneLost, ParleyError, TurnCancelled
 from orchestrator.ports.lane import Lane
-from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns import LiveEvents
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.redaction import hide_secrets
-from orchestrator.runtime.endings import Answered, Ending, Failed, HandedBack, Lost, Stopped, stopped_commit
+from orchestrator.runtime.endings import (
+    Answered,
+    Ending,
+    Failed,
+    HandedBack,
+    Lost,
+    StopCause,
+    as_stopped,
+    commit_without_effects,
+)
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.live_events import TurnHints
 from orchestrator.telemetry.logs import bind_turn, get_logger
@@ -28,6 +37,8 @@ from orchestrator.types import SessionId, TurnId
 
 RETRY_AFTER_S = 0.1
 RETRY_AT_MOST_AFTER_S = 2.0
+STOPPED_WITHIN_S = 10.0
+"""To go over a turn that was stopped; nothing is called meanwhile."""
 ERROR_LENGTH = 2000
 
 _log = get_logger(__name__)
@@ -103,22 +114,15 @@ class LaneRunner:
     # The steps of a turn, in their order.
 
     async def _think(self, lease: Lease) -> Ending:
-        """Run the agent under the turn's deadline and cancellation."""
+        """Find out how this attempt ends."""
         work = lease.work
-        if work.cancelled:
-            return Stopped(TurnCancelled("The turn was cancelled."))
-        if work.deadline_s <= 0:
-            return Stopped(DeadlineExceeded("The turn ran out of time."))
+        hints = TurnHints(self._live, lease)
+        journal = Journal(self._lane, lease, work, hints.tell)
         try:
-            async with self._interruptible(lease) as journal:
-                agent = await self._agents(lease.domain)
-                return Answered(await agent.run_turn(lease, work, journal))
+            return Answered(await self._decide(lease, journal))
         except LaneLost as error:
             note_failure(error.code)
             return Lost()
-        except (TurnCancelled, DeadlineExceeded) as error:
-            note_failure(error.code)
-            return Stopped(error)
         except asyncio.CancelledError:
             return HandedBack()
         except Exception as error:  # noqa: BLE001 - whatever an agent may raise counts as one failed attempt
@@ -127,14 +131,43 @@ class LaneRunner:
                 "A turn failed.", session=lease.session_id, turn=work.turn_id, attempt=work.attempts
             )
             return Failed(_describe(error))
+        finally:
+            hints.close()
+
+    async def _decide(self, lease: Lease, journal: Journal) -> TurnCommit:
+        """Have the agent decide what the turn changes; when it is stopped, what it has done by then."""
+        cause = _find_stop(lease.work)
+        if cause is None:
+            try:
+                async with self._interruptible(lease):
+                    agent = await self._agents(lease.domain)
+                    return await agent.run_turn(lease, lease.work, journal)
+            except (TurnCancelled, DeadlineExceeded) as stop:
+                cause = stop
+        note_failure(cause.code)
+        return await self._end_stopped(lease, journal, cause)
+
+    async def _end_stopped(self, lease: Lease, journal: Journal, cause: StopCause) -> TurnCommit:
+        """End a stopped turn through the ledger (RT-25).
+
+        The Agent goes over the turn once more: what was done is taken from the journal and told, what is unknown
+        becomes a question, and nothing is called. So a task that was begun stays open, and does nothing twice.
+        """
+        if journal.has_calls:
+            journal.stopped = True
+            agent = await self._agents(lease.domain)
+            async with asyncio.timeout(STOPPED_WITHIN_S):
+                work = replace(lease.work, deadline_s=STOPPED_WITHIN_S)
+                commit = await agent.run_turn(lease, work, journal)
+            if journal.effects:
+                return as_stopped(lease, commit, cause)
+        return commit_without_effects(lease, cause)
 
     async def _finish(self, lease: Lease, ending: Ending) -> Lease | None:
         """Commit or give back; returns the lease of the next turn."""
         match ending:
             case Answered(commit):
                 return await self._commit(lease, commit)
-            case Stopped(error):
-                return await self._commit(lease, stopped_commit(lease, error))
             case Failed(error):
                 await self._fail(lease, error)
             case HandedBack():
@@ -219,17 +252,16 @@ class LaneRunner:
     # Deadline and cancellation.
 
     @asynccontextmanager
-    async def _interruptible(self, lease: Lease) -> AsyncGenerator[Journal]:
-        """Open a turn's journal; raises TurnCancelled or DeadlineExceeded when the turn was stopped."""
+    async def _interruptible(self, lease: Lease) -> AsyncGenerator[None]:
+        """Bound what the agent may take; raises TurnCancelled or DeadlineExceeded when it was stopped."""
         work = lease.work
         task = asyncio.current_task()
         assert task is not None
         self._thinking[work.turn_id] = task
         deadline = asyncio.timeout(work.deadline_s)
-        hints = TurnHints(self._live, lease)
         try:
             async with deadline:
-                yield Journal(self._lane, lease, work, hints.tell)
+                yield
         except TimeoutError as error:
             if not deadline.expired():
                 raise
@@ -240,7 +272,6 @@ class LaneRunner:
             task.uncancel()
             raise TurnCancelled("The turn was cancelled.") from error
         finally:
-            hints.close()
             del self._thinking[work.turn_id]
             self._cancelled.discard(work.turn_id)
 
@@ -250,6 +281,15 @@ class LaneRunner:
         if task is not None and turn_id not in self._cancelled:
             self._cancelled.add(turn_id)
             task.cancel()
+
+
+def _find_stop(work: Work) -> StopCause | None:
+    """Why a turn is not to be begun at all; None when it is."""
+    if work.cancelled:
+        return TurnCancelled("The turn was cancelled.")
+    if work.failure is not None:
+        return GaveUp(work.failure)
+    return DeadlineExceeded("The turn ran out of time.") if work.deadline_s <= 0 else None
 
 
 def _describe(error: Exception) -> str:

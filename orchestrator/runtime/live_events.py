@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import TypeAlias
 
-from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns import LiveEvents
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease
 from orchestrator.types import JsonObject

@@ -9,8 +9,7 @@ from datetime import datetime
 
 from orchestrator.errors import NotFound
 from orchestrator.ports.access import Limit
-from orchestrator.turns.access import ApiKey, Caller, Scope
-from orchestrator.turns.keys import digest, fits, make_key_text, read_key, show_key
+from orchestrator.turns.access import ApiKey, Caller, Scope, digest, fits, make_key_text, read_key, show_key
 from orchestrator.types import TenantId, UserId
 
 

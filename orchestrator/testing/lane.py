@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
+from orchestrator.testing.archive import decide_approval, keep_approvals
 from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
-from orchestrator.testing.turns.approvals import decide_approval, keep_approvals
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
@@ -35,7 +35,7 @@ class MemoryLane:
         self._deadline = timedelta(seconds=turn_deadline_s)
         self._gap_timeout = timedelta(seconds=sequence_gap_timeout_s)
         self._max_attempts = max_attempts
-        self._held: dict[SessionId, tuple[int, TurnId]] = {}
+        self._held: dict[SessionId, tuple[int, MemoryTurn]] = {}
         store.workers_ever += 1
         self._worker = store.workers_ever
         store.live_workers.add(self._worker)
@@ -45,12 +45,17 @@ class MemoryLane:
         self._store.live_workers.discard(self._worker)
 
     async def claim(self, session_id: SessionId) -> Lease | None:
-        session = self._store.sessions.get(session_id)
-        if session is None or session_id in self._held or session.pending == 0 or not self._free(session):
+        session, now = self._store.sessions.get(session_id), self._store.clock()
+        if (
+            session is None
+            or session_id in self._held
+            or session.pending == 0
+            or not self._free(session, now)
+        ):
             return None
         session.lease_owner, session.lease_token = self._worker, session.lease_token + 1
-        session.lease_until = self._store.clock() + self._ttl
-        work = self._take_next(session)
+        session.lease_until = now + self._ttl
+        work = self._take_next(session, now)
         if work is None:
             return None
         return Lease(
@@ -64,29 +69,30 @@ class MemoryLane:
             work=work,
         )
 
-    def _free(self, session: MemorySession) -> bool:
-        now = self._store.clock()
+    def _free(self, session: MemorySession, now: datetime) -> bool:
         expired = session.lease_until is None or session.lease_until < now
         return expired or session.lease_owner == self._worker
 
-    def _take_next(self, session: MemorySession) -> Work | None:
+    def _take_next(self, session: MemorySession, now: datetime) -> Work | None:
         """Mark the next turn as running, or release the lane."""
         for turn in session.unfinished():
             if not session.may_run(turn):
                 continue
+            failure = None
             if turn.attempts >= self._max_attempts:
-                error = turn.error or f"its {turn.attempts} attempts ended without a commit"
-                self._store.end(session, turn, TurnStatus.QUARANTINED, error)
+                failure = turn.error or f"its {turn.attempts} attempts ended without a commit"
+            acted = failure is not None and self._had_effects(turn)
+            if failure is not None and (turn.attempts > self._max_attempts or not acted):
+                self._store.end(session, turn, TurnStatus.QUARANTINED, failure, acted=acted)
                 continue
-            self._held[session.session_id] = (session.lease_token, turn.turn_id)
-            return self._start(turn)
+            self._held[session.session_id] = (session.lease_token, turn)
+            return self._start(turn, now, failure)
         self._release(session)
         waiting = [turn.accepted_at for turn in session.unfinished()]
         session.gap_at = min(waiting) + self._gap_timeout if waiting else None
         return None
 
-    def _start(self, turn: MemoryTurn) -> Work:
-        now = self._store.clock()
+    def _start(self, turn: MemoryTurn, now: datetime, failure: str | None) -> Work:
         turn.status, turn.attempts = TurnStatus.RUNNING, turn.attempts + 1
         turn.deadline_at = turn.deadline_at or now + self._deadline
         turn.started_at = turn.started_at or now
@@ -98,7 +104,8 @@ class MemoryLane:
             deadline_s=(turn.deadline_at - now).total_seconds(),
             cancelled=turn.cancel_requested,
             waited_s=(now - turn.accepted_at).total_seconds(),
-            steps=() if turn.attempts == 1 else tuple(turn.steps.values()),
+            steps=tuple(turn.steps.values()),
+            failure=failure,
         )
 
     def _release(self, session: MemorySession) -> None:
@@ -108,7 +115,7 @@ class MemoryLane:
     def _fenced(self, lease: Lease) -> MemorySession:
         session = self._store.sessions[lease.session_id]
         if session.lease_token != lease.token or session.epoch != lease.epoch:
-            if self._held.get(lease.session_id, (0, ""))[0] == lease.token:
+            if lease.session_id in self._held and self._held[lease.session_id][0] == lease.token:
                 del self._held[lease.session_id]
             raise LaneLost("Another worker has taken this session over; the work is discarded.")
         return session
@@ -118,7 +125,7 @@ class MemoryLane:
         now = self._store.clock()
         _, turn = self._store.turn(lease.tenant_id, lease.work.turn_id)
         session.epoch, session.state, session.updated_at = Epoch(session.epoch + 1), commit.state, now
-        self._finish(session, turn, commit)
+        self._finish(session, turn, commit, now)
         snapshot = orjson.loads(commit.state) if commit.snapshot or session.epoch == 1 else None
         session.revisions[session.epoch] = Revision(orjson.loads(commit.diff), snapshot)
         if not (turn.forget and commit.status is TurnStatus.CANCELLED) or self._had_effects(turn):
@@ -137,20 +144,20 @@ class MemoryLane:
         for frame in commit.frames:
             session.frames.pop(frame.flow_id, None)
             session.frames[frame.flow_id] = frame
-            session.framed[frame.flow_id] = (turn.turn_id, self._store.clock())
-        keep_approvals(self._store, lease.tenant_id, commit)
+            session.framed[frame.flow_id] = (turn.turn_id, now)
+        if commit.approvals or commit.closed_approvals:
+            keep_approvals(self._store, lease.tenant_id, commit)
         _keep_plans(session, turn.turn_id, commit, now)
-        self._store.leave(session, turn.turn_id, commit.outbox)
-        events = tuple(
-            session.append(replace(event, turn_id=event.turn_id or turn.turn_id)) for event in commit.events
-        )
+        if commit.outbox:
+            self._store.leave(session, turn.turn_id, commit.outbox)
+        events = session.append(turn.turn_id, *commit.events)
         session.lease_until = now + self._ttl
-        return Committed(session.epoch, events, self._take_next(session))
+        return Committed(session.epoch, events, self._take_next(session, now))
 
     def _had_effects(self, turn: MemoryTurn) -> bool:
         return any(entry.turn_id == turn.turn_id for entry in self._store.effects.values())
 
-    def _finish(self, session: MemorySession, turn: MemoryTurn, commit: TurnCommit) -> None:
+    def _finish(self, session: MemorySession, turn: MemoryTurn, commit: TurnCommit, now: datetime) -> None:
         for row in (turn, *session.merged(turn)):
             row.result = dict(commit.result)
             row.signals = commit.signals
@@ -159,7 +166,7 @@ class MemoryLane:
                     turn_id=row.turn_id, seq=row.seq, text=row.input.text, merged_into=turn.turn_id
                 )
             row.status, row.error, row.epoch = commit.status, commit.error, session.epoch
-            row.finished_at = self._store.clock()
+            row.finished_at = now
 
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:
         session = self._store.sessions[lease.session_id]
@@ -177,11 +184,9 @@ class MemoryLane:
         self, lease: Lease, turn_id: TurnId, step: Step, entry: LedgerEntry | None = None
     ) -> None:
         self._fenced(lease)
-        turn = self._store.turn(lease.tenant_id, turn_id)[1]
-        turn.steps[step.key] = step
-        turn.stepped[step.key] = self._store.clock()
+        turn, at = self._store.turn(lease.tenant_id, turn_id)[1], self._store.clock()
+        turn.steps[step.key], turn.stepped[step.key] = step, at
         if entry is not None:
-            at = self._store.clock()
             self._store.effects[lease.session_id, entry.fingerprint] = replace(entry, at=at)
 
     async def find_effect(self, lease: Lease, fingerprint: str) -> LedgerEntry | None:
@@ -214,14 +219,14 @@ class MemoryLane:
 
     async def renew(self) -> list[tuple[SessionId, TurnId]]:
         cancelled: list[tuple[SessionId, TurnId]] = []
-        for session_id, (token, turn_id) in list(self._held.items()):
+        for session_id, (token, turn) in list(self._held.items()):
             session = self._store.sessions[session_id]
             if session.lease_token != token:
                 del self._held[session_id]
                 continue
             session.lease_owner, session.lease_until = self._worker, self._store.clock() + self._ttl
-            if self._store.turn(session.tenant_id, turn_id)[1].cancel_requested:
-                cancelled.append((session_id, turn_id))
+            if turn.cancel_requested:
+                cancelled.append((session_id, turn.turn_id))
         return cancelled
 
     async def sweep(self, *, grace_s: float, limit: int = 500) -> list[SessionId]:

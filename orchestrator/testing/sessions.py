@@ -7,11 +7,11 @@ from dataclasses import replace
 import orjson
 
 from orchestrator.dialogue.diff import diff, rebuild
-from orchestrator.errors import InvalidInput, NotFound, SessionBusy
+from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
 from orchestrator.turns.plan import show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord
-from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId
 
 
 class MemorySessions:
@@ -28,17 +28,9 @@ class MemorySessions:
         if_busy: IfBusy = IfBusy.ENQUEUE,
         webhook: str | None = None,
     ) -> SessionRecord:
-        identifier = session_id or SessionId(new_id("session"))
-        now = self._store.clock()
-        session = self._store.sessions.setdefault(
-            identifier,
-            MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now),
+        session = self._store.open_session(
+            tenant_id, domain, session_id=session_id, user_id=user_id, if_busy=if_busy, webhook=webhook
         )
-        if session.tenant_id != tenant_id or session.domain != domain:
-            raise InvalidInput(
-                f"The session identifier {identifier!r} is in use elsewhere; choose another.",
-                field="session_id",
-            )
         return _record(session)
 
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:

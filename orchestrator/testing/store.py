@@ -19,8 +19,16 @@ from orchestrator.turns.lease import ArchivedFlow, FrameRecord, OutboxEntry
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.result import unanswered
 from orchestrator.turns.step import Step
-from orchestrator.turns.turn import FINISHED, IfBusy, TurnInput, TurnRecord, TurnStatus, require_transition
-from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
+from orchestrator.turns.turn import (
+    FINISHED,
+    IfBusy,
+    TurnInput,
+    TurnRecord,
+    TurnStatus,
+    require_transition,
+    session_in_use,
+)
+from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId, new_id
 
 _BEGINNING = Epoch(0)
 
@@ -154,10 +162,14 @@ class MemorySession:
             other.client_sequence == turn.client_sequence - 1 and other.finished for other in self.turns
         )
 
-    def append(self, event: Event) -> Event:
-        """Give the event the session's next number."""
-        numbered = replace(event, number=len(self.events) + 1)
-        self.events.append(numbered)
+    def append(self, turn_id: TurnId, *events: Event) -> tuple[Event, ...]:
+        """Give events the session's next numbers; they are of this turn unless they name another."""
+        first = len(self.events) + 1
+        numbered = tuple(
+            replace(event, number=first + place, turn_id=event.turn_id or turn_id)
+            for place, event in enumerate(events)
+        )
+        self.events += numbered
         return numbered
 
 
@@ -194,6 +206,24 @@ class MemoryStore:
             raise NotFound("session", session_id)
         return found
 
+    def open_session(
+        self,
+        tenant_id: TenantId,
+        domain: str,
+        *,
+        session_id: SessionId | None = None,
+        user_id: UserId | None = None,
+        if_busy: IfBusy = IfBusy.ENQUEUE,
+        webhook: str | None = None,
+    ) -> MemorySession:
+        """Make a session, or find it made alike. Raises InvalidInput when the identifier is taken."""
+        identifier, now = session_id or SessionId(new_id("session")), self.clock()
+        made = MemorySession(identifier, tenant_id, user_id, domain, if_busy, webhook, now, now)
+        session = self.sessions.setdefault(identifier, made)
+        if session.tenant_id != tenant_id or session.domain != domain:
+            raise session_in_use(identifier)
+        return session
+
     def leave(self, session: MemorySession, turn_id: TurnId, entries: Iterable[OutboxEntry]) -> None:
         """Put what a turn leaves to be sent into the outbox."""
         for entry in entries:
@@ -215,24 +245,37 @@ class MemoryStore:
             raise NotFound("turn", turn_id)
         return session, turn
 
-    def enter(self, session: MemorySession, turn: MemoryTurn) -> None:
-        """Note a turn that has come into a session's queue, or has come back to it."""
+    def enter(self, session: MemorySession, turn: MemoryTurn, now: datetime) -> None:
+        """Note a turn that has come into a session's queue, or has come back to it, at the next place."""
         self._turns[turn.turn_id] = (session, turn)
         self._open[turn.turn_id] = turn
+        session.next_seq += 1
+        session.updated_at = now
+        session.append(turn.turn_id, Event(session.session_id, "accepted", payload={"seq": turn.seq}))
 
     def count_waiting(self) -> int:
         """Turns of all sessions that have not ended, without those merged into another."""
         self._open = {turn_id: turn for turn_id, turn in self._open.items() if not turn.finished}
         return sum(turn.merged_into is None for turn in self._open.values())
 
-    def end(self, session: MemorySession, turn: MemoryTurn, status: TurnStatus, error: str | None) -> None:
+    def end(
+        self,
+        session: MemorySession,
+        turn: MemoryTurn,
+        status: TurnStatus,
+        error: str | None,
+        *,
+        acted: bool = False,
+    ) -> None:
         """End a turn without an answer, and those merged into it."""
         require_transition(turn.status, status)
         for row in (turn, *session.merged(turn)):
-            result = unanswered(row.session_id, row.turn_id, row.seq, session.epoch, status, row.input.text)
+            result = unanswered(
+                row.session_id, row.turn_id, row.seq, session.epoch, status, row.input.text, acted=acted
+            )
             if row is not turn:
                 result["merged_into"] = turn.turn_id
             row.status, row.error, row.result, row.finished_at = status, error, result, self.clock()
             payload: JsonObject = {"seq": row.seq, "status": status.value, "reply": result["reply"]}
-            session.append(Event(row.session_id, "failed", row.turn_id, payload))
+            session.append(row.turn_id, Event(row.session_id, "failed", payload=payload))
         session.updated_at = self.clock()

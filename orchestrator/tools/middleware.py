@@ -133,7 +133,7 @@ class Cache:
         self._store = SharedStore("tool cache", "every call goes out")
 
     def wants(self, spec: ToolSpec) -> bool:
-        return spec.idempotent and spec.cache_ttl_ms > 0
+        return not spec.has_effect and spec.cache_ttl_ms > 0
 
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec

@@ -37,7 +37,7 @@ from orchestrator.tools.toolbox import (
     write_envelope,
 )
 from orchestrator.tools.trifecta import carry_labels
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject
 
 # What ends a turn from outside is never turned into a tool's error.
@@ -81,7 +81,7 @@ class ToolRunner:
             refusal = ToolError(FailureCategory.VALIDATION_ERROR, message)
             return _record(context, flow_id, tool, arguments, refusal)
         effect = None
-        if not spec.idempotent:
+        if spec.has_effect:
             effect = make_effect(context, flow_id, tool, arguments, again=again, compensates=compensates)
         key = f"tool:{spec.tool_id}:{1 + sum(used.tool_id == spec.tool_id for used in context.log.tools)}"
         context.log.event("tool_started", tool_id=spec.tool_id, flow_id=flow_id)
@@ -93,7 +93,7 @@ class ToolRunner:
             idempotent=spec.idempotent,
             effect=effect,
         )
-        if isinstance(answer, UnknownOutcome):
+        if isinstance(answer, UnknownOutcome | NotBegun):
             return _record(context, flow_id, tool, arguments, answer)
         carry_labels(context.changes.state, spec, flow_id)  # its words may be in an error as well
         result = read_envelope(answer)
@@ -162,6 +162,8 @@ def _record(
             status = category.value
         case UnknownOutcome():
             status = "unknown"
+        case NotBegun():
+            return result
     tool_id = tool.spec.tool_id
     context.log.tools.append(ToolUsed(tool_id, arguments, status))
     context.log.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)

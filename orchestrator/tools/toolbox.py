@@ -18,7 +18,7 @@ from orchestrator.dialogue.specification import ToolUse
 from orchestrator.domain.guarding import GuardedInput, read_guarded_inputs
 from orchestrator.domain.model import ToolSpec
 from orchestrator.errors import ConfigurationError, FailureCategory, Problem
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import Json, JsonObject, TenantId, ToolId
 
 # Gives a tenant's service instances by class name.
@@ -157,7 +157,7 @@ class ToolError:
 
 
 ToolAnswer: TypeAlias = ToolData | ToolError
-ToolResult: TypeAlias = ToolAnswer | UnknownOutcome
+ToolResult: TypeAlias = ToolAnswer | UnknownOutcome | NotBegun
 
 
 def write_envelope(result: ToolAnswer) -> JsonObject:

@@ -1,13 +1,17 @@
-"""Who asks: a tenant's backend, one of its users, or an operator; and what each may do (RT-22).
+"""Who asks: a tenant's backend, one of its users, or an operator; what each may do; and the keys they show (RT-22).
 
 Records and rules only. How callers authenticate is up to each interface.
 """
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from typing import Final, NamedTuple
 
 from orchestrator.errors import Forbidden, NotFound
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, UserId
@@ -102,3 +106,40 @@ class ApiKey:
 
     def caller(self) -> Caller:
         return Caller(self.tenant_id, self.scopes, self.name, self.user_id, f"{KEY}:{self.key_id}")
+
+
+PREFIX: Final = "parley"
+_LONGEST: Final = 200
+
+
+class KeyText(NamedTuple):
+    key_id: str
+    secret: str
+
+
+def make_key_text() -> KeyText:
+    """A fresh key: 64 bits to name it, 256 bits that are secret."""
+    return KeyText(secrets.token_hex(8), secrets.token_urlsafe(32))
+
+
+def show_key(text: KeyText) -> str:
+    return f"{PREFIX}_{text.key_id}_{text.secret}"
+
+
+def read_key(text: str) -> KeyText | None:
+    """The parts of a key; None for anything that is not in the form of one."""
+    if len(text) > _LONGEST or not text.isascii():
+        return None
+    prefix, _, rest = text.partition("_")
+    key_id, _, secret = rest.partition("_")
+    return KeyText(key_id, secret) if prefix == PREFIX and key_id and secret else None
+
+
+def digest(secret: str) -> str:
+    """One pass of SHA-256 is enough: the secret is random and too long to be guessed."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def fits(secret: str, kept: str) -> bool:
+    """Compare a secret with the digest that was kept, in constant time."""
+    return hmac.compare_digest(digest(secret), kept)

@@ -61,7 +61,7 @@ class ApprovalRecord:
     operator_only: bool = False
     """Only an operator may grant it; the user may still deny it."""
 
-    def standing(self, now: datetime) -> ApprovalStatus:
+    def status_at(self, now: datetime) -> ApprovalStatus:
         """Its status, with the time that has passed taken into account."""
         expired = self.status is ApprovalStatus.PENDING and now >= self.expires_at
         return ApprovalStatus.EXPIRED if expired else self.status
@@ -103,7 +103,7 @@ def from_unix(seconds: float) -> datetime:
 
 def tell_refusal(record: ApprovalRecord, now: datetime) -> str:
     """Why a decision on it comes too late."""
-    match record.standing(now):
+    match record.status_at(now):
         case ApprovalStatus.EXPIRED:
             return "This approval has expired; nothing was done. It is asked again when the task is."
         case ApprovalStatus.PENDING:

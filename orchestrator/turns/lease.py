@@ -16,8 +16,8 @@ from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, U
 class Work:
     """The next turn of a claimed lane.
 
-    `attempts` counts this one, from 1. `steps` holds the journal of earlier attempts and is empty
-    on the first. `deadline_s` is what is left of the turn's time, in seconds.
+    `attempts` counts this one, from 1. `steps` holds the journal of earlier attempts, also of those that were
+    handed back and do not count. `deadline_s` is what is left of the turn's time, in seconds.
     """
 
     turn_id: TurnId
@@ -29,6 +29,8 @@ class Work:
     waited_s: float = 0.0
     """How long ago it was accepted, in seconds."""
     steps: tuple[Step, ...] = ()
+    failure: str | None = None
+    """Why its attempts are used up: it is ended now with what they did, and calls nothing any more (RT-25)."""
 
 
 @dataclass(frozen=True, slots=True)

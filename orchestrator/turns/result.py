@@ -13,6 +13,12 @@ SAFE_REPLIES: dict[TurnStatus, str] = {
 }
 """What the user reads; never the error itself."""
 
+ACTED_REPLY = (
+    "Sorry, something went wrong with that request, and a part of it may have been done. "
+    "Please check that before you ask for it again."
+)
+"""The same where tools were called that change something."""
+
 
 def unanswered(
     session_id: SessionId,
@@ -21,8 +27,13 @@ def unanswered(
     epoch: Epoch,
     status: TurnStatus,
     text: str | None,
+    *,
+    acted: bool = False,
 ) -> JsonObject:
-    """The result of a turn that was cancelled, gapped away or quarantined: complete, with a safe reply."""
+    """The result of a turn that was cancelled, gapped away or quarantined: complete, with a safe reply.
+
+    `acted`: tools were called that change something.
+    """
     return {
         "session_id": session_id,
         "turn_id": turn_id,
@@ -30,7 +41,7 @@ def unanswered(
         "epoch": epoch,
         "status": status.value,
         "text": text,
-        "reply": SAFE_REPLIES[status],
+        "reply": ACTED_REPLY if acted else SAFE_REPLIES[status],
         **_nothing_yet(),
         "duration_ms": 0,
     }

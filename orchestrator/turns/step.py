@@ -27,6 +27,11 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
+class NotBegun:
+    """The turn was stopped before this call, which is therefore not made (RT-25)."""
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownOutcome:
     """A non-idempotent call was begun in an earlier attempt and nobody knows how it ended (RT-9).
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
-from orchestrator.errors import IllegalTransition
+from orchestrator.errors import (
+    IllegalTransition,
+    InboxFull,
+    InvalidInput,
+    Refused,
+    SessionBusy,
+    SessionClosed,
+)
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, TurnId, UserId
 
 
@@ -125,6 +133,71 @@ class Submission:
     user_id: UserId | None = None
 
 
+def session_in_use(session_id: SessionId) -> InvalidInput:
+    """The complaint about an identifier that another tenant or domain has."""
+    return InvalidInput(
+        f"The session identifier {session_id!r} is in use elsewhere; choose another.", field="session_id"
+    )
+
+
+def sequence_in_use(submission: Submission) -> InvalidInput:
+    return InvalidInput(
+        f"The sequence {submission.sequence} was used already by another turn of this session.",
+        field="sequence",
+    )
+
+
+def require_room(rule: IfBusy, *, closed: bool, busy: bool, pending: int, limit: int) -> None:
+    """Raises what keeps a session from taking another turn: SessionClosed, SessionBusy, InboxFull."""
+    if closed:
+        raise SessionClosed("The session has been closed; start a new one.")
+    if busy and rule is IfBusy.REJECT:
+        raise SessionBusy("The session is still working on an earlier turn; wait for its answer.")
+    if pending >= limit:
+        raise InboxFull(f"The session has {pending} unfinished turns; wait for some to finish.")
+
+
+def require_total_room(waiting: int, limit: int) -> None:
+    """Raises InboxFull when the bound of all sessions together is reached."""
+    if waiting >= limit:
+        raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
+
+
+def require_own(turn: TurnRecord) -> None:
+    """Raises Refused for a turn that was merged into another and ends with it."""
+    if turn.merged_into is not None and turn.status not in FINISHED:
+        raise Refused(f"The turn was merged into {turn.merged_into}; cancel that one.")
+
+
+def require_retriable(turn: TurnRecord) -> None:
+    """Raises Refused unless an operator may have the turn tried again."""
+    if turn.status is not TurnStatus.QUARANTINED:
+        raise Refused(f"Only a quarantined turn can be retried; this one is {turn.status}.")
+
+
+def require_droppable(turn: TurnRecord) -> None:
+    """Raises Refused unless an operator may give the turn up."""
+    if turn.status not in {TurnStatus.QUEUED, TurnStatus.QUARANTINED}:
+        raise Refused(f"Only a queued or quarantined turn can be dropped; this one is {turn.status}.")
+    require_own(turn)
+
+
+def find_mergeable(waiting: Sequence[TurnRecord], submission: Submission) -> TurnRecord | None:
+    """The last waiting turn, when it and the new one are plain texts of the user (`merge`)."""
+    last = waiting[-1] if waiting else None
+    mergeable = (
+        last is not None
+        and last.status is TurnStatus.QUEUED
+        and last.attempts == 0
+        and last.input.text is not None
+        and last.input.kind is TurnKind.USER
+        and not last.cancel_requested
+        and submission.input.text is not None
+        and submission.input.kind is TurnKind.USER
+    )
+    return last if mergeable else None
+
+
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """What a caller gets for an accepted turn. `position`: turns of the session before it."""
@@ -152,6 +225,8 @@ class TurnRecord:
     epoch: Epoch | None = None
     result: JsonObject | None = None
     error: str | None = None
+    merged_into: TurnId | None = None
+    cancel_requested: bool = False
     accepted_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None

@@ -18,32 +18,27 @@ from orchestrator.adapters.postgres.outbox import PostgresOutbox
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.turns.approvals import PostgresApprovals
-from orchestrator.adapters.postgres.turns.archive import PostgresArchive
+from orchestrator.adapters.postgres.turns.archive import PostgresArchive, PostgresEventLog, PostgresFeedback
 from orchestrator.adapters.postgres.turns.effects import PostgresEffects
-from orchestrator.adapters.postgres.turns.events import PostgresEventLog
-from orchestrator.adapters.postgres.turns.feedback import PostgresFeedback
 from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
 from orchestrator.domain.services import Records
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.sessions import Sessions
-from orchestrator.ports.turns.approvals import Approvals
-from orchestrator.ports.turns.archive import Archive
-from orchestrator.ports.turns.effects import Effects
-from orchestrator.ports.turns.events import EventLog
-from orchestrator.ports.turns.feedback import FeedbackStore
-from orchestrator.ports.turns.inbox import Inbox
+from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
+from orchestrator.testing.archive import (
+    MemoryApprovals,
+    MemoryArchive,
+    MemoryEffects,
+    MemoryFeedback,
+    MemoryOutbox,
+)
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.memory.records import MemoryRecords
-from orchestrator.testing.outbox import MemoryOutbox
+from orchestrator.testing.live import MemoryEventLog
+from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
-from orchestrator.testing.turns.approvals import MemoryApprovals
-from orchestrator.testing.turns.archive import MemoryArchive
-from orchestrator.testing.turns.effects import MemoryEffects
-from orchestrator.testing.turns.events import MemoryEventLog
-from orchestrator.testing.turns.feedback import MemoryFeedback
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.types import TenantId, new_id
 from tests.integration.deploy.pooler import PROGRAM, pooler
 

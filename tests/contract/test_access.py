@@ -12,8 +12,8 @@ from redis.asyncio import Redis
 from orchestrator.adapters.postgres.keys import PostgresKeys
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.redis.access import REQUESTS, RedisRequestLimits, RedisTickets
 from orchestrator.adapters.redis.client import connect
+from orchestrator.adapters.redis.shared import REQUESTS, RedisRequestLimits, RedisTickets
 from orchestrator.errors import NotFound, Unavailable
 from orchestrator.ports.access import ApiKeys, Limit, RequestLimits, Tickets
 from orchestrator.testing.access import MemoryKeys, MemoryRequestLimits, MemoryTickets

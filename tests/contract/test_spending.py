@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 import pytest
 from redis.asyncio import Redis
 
-from orchestrator.adapters.redis.spending import PREFIX, RedisSpending
+from orchestrator.adapters.redis.shared import PREFIX, RedisSpending
 from orchestrator.errors import Unavailable
 from orchestrator.models.budget import InProcessSpending
 from orchestrator.ports.spending import SpendingStore, Spent

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 from redis.asyncio import Redis
 
-from orchestrator.adapters.redis.tools import CALLS, RedisRateLimits, RedisToolCache
+from orchestrator.adapters.redis.shared import CALLS, RedisRateLimits, RedisToolCache
 from orchestrator.errors import Unavailable
 from orchestrator.ports.tools import RateLimits, ToolCache
 from orchestrator.testing.store import ManualClock

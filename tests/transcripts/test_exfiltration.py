@@ -30,8 +30,7 @@ from orchestrator.ports.memory.context import Finding, Findings
 from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.testing.memory.context import MemoryContextGathering
-from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.memory import MemoryContextGathering, MemoryRecords
 from orchestrator.testing.scripted_model import Reply
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId

@@ -1,6 +1,6 @@
 """PX-16, AG-6: one conversation through the whole agent for each rung of recovery, in the order of the ladder.
 
-What each rung does in detail is in `test_skills_recovery.py`, `test_gathering.py` and `tests/unit/pex/`.
+What each rung does in detail is in `test_skills_recovery.py`, `test_context_wait.py` and `tests/unit/pex/`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from orchestrator.pex.policy import BasePolicy
 from orchestrator.ports.memory.context import Finding, Findings
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
-from orchestrator.testing.memory.context import MemoryContextGathering
+from orchestrator.testing.memory import MemoryContextGathering
 from orchestrator.testing.scripted_model import Answer, Rule
 from orchestrator.types import Dact, JsonObject
 from tests.transcripts.skilled import answer, finish, talk

@@ -6,8 +6,8 @@ import pytest
 
 from orchestrator.errors import LaneLost
 from orchestrator.runtime.journal import Journal
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.lease import TurnCommit
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject

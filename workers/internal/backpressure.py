@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.adapters.postgres.load import PostgresLoad
+from orchestrator.adapters.postgres.status import PostgresLoad
 from orchestrator.telemetry import get_logger
 
 _log = get_logger(__name__)

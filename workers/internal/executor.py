@@ -10,8 +10,16 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, contextmanager
 
 from internal_flows.catalogue import Catalogue
-from internal_flows.execution import Proceed, StageFailed, run_after_all, run_before_all, run_item
-from internal_flows.run_end import end_item, end_run, fail_items
+from internal_flows.execution import (
+    Proceed,
+    StageFailed,
+    end_item,
+    end_run,
+    fail_items,
+    run_after_all,
+    run_before_all,
+    run_item,
+)
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -27,14 +35,13 @@ from orchestrator.ports.runs.work import (
     RunEnd,
     RunFacts,
 )
-from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns import LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import RUN_ITEMS, RUNS
 from orchestrator.telemetry.traces import note_failure, span, turn_span
 from orchestrator.types import Json
 from workers.internal.backpressure import Backpressure
-from workers.internal.canvas import Canvas
-from workers.internal.dispatch import Dispatcher
+from workers.internal.dispatch import Canvas, Dispatcher
 from workers.internal.progress import ProgressEvents
 
 FLUSH_EVERY_S = 0.2

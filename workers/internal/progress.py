@@ -7,7 +7,7 @@ import time
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.work import RunFacts
-from orchestrator.ports.turns.events import LiveEvents
+from orchestrator.ports.turns import LiveEvents
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.event import Event
 

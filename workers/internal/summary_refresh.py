@@ -11,7 +11,7 @@ from orchestrator.agent.freshness import SUMMARY_DUE
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.ports.runs.status import SUCCEEDED, RunStatus, Urgency
 from orchestrator.ports.summary_refresh import Renewed
-from orchestrator.ports.turns.inbox import Inbox
+from orchestrator.ports.turns import Inbox
 from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
 from workers.internal.executor import RunExecutor
 

@@ -13,7 +13,7 @@ from orchestrator.adapters.postgres.memory.records import PostgresCollections
 from orchestrator.bootstrap import Ports
 from orchestrator.memory.search import RememberedContext
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind, Scratchpad
-from orchestrator.ports.turns.inbox import Inbox
+from orchestrator.ports.turns import Inbox
 from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId

@@ -1,4 +1,4 @@
-"""Loads a domain: one that is shipped, by name, or any folder, by path.
+"""Loads a domain: one that is shipped, by name, or any folder, by path; and says which of them sessions may name.
 
 What the files mean, and what is wrong with them, is said in `domain.compile`.
 """
@@ -25,7 +25,7 @@ from orchestrator.domain.compile.problems import Problems, SourceFile, shorten, 
 from orchestrator.domain.compile.skills import SkillSource
 from orchestrator.domain.configuration import DomainConfig, merge_sections
 from orchestrator.domain.model import Domain, Implementation
-from orchestrator.errors import ConfigurationError, Problem
+from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.types import Dact, JsonObject
 
 DEFAULTS = Path(configuration.__file__).with_name("defaults.yaml")
@@ -182,3 +182,34 @@ def _split_skill(text: str, name: str, problems: Problems) -> SkillSource:
         return SkillSource(SourceFile(name), text)
     matter = parse_yaml("\n" * parts[0].count("\n") + parts[1], name, problems)
     return SkillSource(matter, parts[2])
+
+
+class DomainRegistry:
+    """Args:
+    configured: name of a shipped domain or path of a folder; the default of new sessions.
+    """
+
+    def __init__(self, configured: str) -> None:
+        self._places = {name: name for name in shipped_domains()}
+        self.default = configured
+        if configured not in self._places:
+            folder = Path(configured).expanduser().resolve()
+            self.default = folder.name
+            self._places[self.default] = str(folder)
+
+    def resolve(self, name: str | None) -> str:
+        """The domain's name; the default one for None. Raises InvalidInput for an unknown one."""
+        if name is None:
+            return self.default
+        if name not in self._places:
+            known = ", ".join(sorted(self._places))
+            raise InvalidInput(f"There is no domain {name!r}; known here: {known}.", field="domain")
+        return name
+
+    def names(self) -> list[str]:
+        """Every domain that sessions may name, sorted."""
+        return sorted(self._places)
+
+    def place(self, name: str) -> str:
+        """Translate a name into what `load_domain` takes: the name itself or a folder. Raises InvalidInput."""
+        return self._places[self.resolve(name)]

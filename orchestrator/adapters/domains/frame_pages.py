@@ -9,8 +9,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.adapters.domains.registry import DomainRegistry
+from orchestrator.adapters.domains.folder import DomainRegistry, LoadedDomain, load_domain
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.dialogue.json_values import is_list
 from orchestrator.domain.services import Paged, ToolCall

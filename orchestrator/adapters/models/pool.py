@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
 from orchestrator.domain.configuration import DomainConfig
+from orchestrator.memory.hashing_embedder import FallbackEmbedder, HashingEmbedder
 from orchestrator.models.breaker import BreakerBoard, BreakerPolicy, CircuitView
 from orchestrator.models.calling import Pacing
 from orchestrator.models.config import (
@@ -23,6 +25,7 @@ from orchestrator.models.config import (
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.models.signals import circuit_signal
 from orchestrator.models.templates import load_prompts
+from orchestrator.ports.memory.documents import Embedder
 from orchestrator.ports.spending import SpendingStore
 from orchestrator.settings import OPENAI_URL, Settings
 from orchestrator.settings.fields import ModelEndpoint
@@ -161,3 +164,15 @@ class ModelPool:
         if not self._clients:
             self._clients = {name: OpenAIChat(endpoint) for name, endpoint in self._endpoints.items()}
         return self._clients
+
+
+def open_embedder(settings: Settings, closing: AsyncExitStack) -> Embedder:
+    """The embedder that the environment asks for; what it opens is closed with `closing`."""
+    endpoint = read_endpoints(settings).get(DEFAULT_PROVIDER) if settings.embedding_model else None
+    if endpoint is None:
+        return HashingEmbedder()
+    from orchestrator.adapters.openai.embeddings import OpenAIEmbedder  # noqa: PLC0415 - slow to import
+
+    wanted = OpenAIEmbedder(endpoint, settings.embedding_model)
+    closing.push_async_callback(wanted.aclose)
+    return FallbackEmbedder(wanted, HashingEmbedder())

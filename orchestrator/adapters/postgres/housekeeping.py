@@ -8,6 +8,7 @@ import orjson
 from sqlalchemy import func, select, text
 
 from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import lanes, sessions, states
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionState, SlotUse
@@ -74,7 +75,10 @@ class PostgresHousekeeping:
             .order_by(sessions.c.session_id)
             .limit(limit)
         )
-        return [_state(row) for row in await self._database.read_all(query)]
+        return [
+            record_of(SessionState, row, state=orjson.loads(row.body))
+            for row in await self._database.read_all(query)
+        ]
 
     async def idle(self, *, idle_s: float, limit: int = 500) -> list[tuple[TenantId, SessionId]]:
         """Open sessions without activity for so long."""
@@ -206,11 +210,4 @@ def _with_state() -> Any:
 
 
 def _state(row: Any) -> SessionState:
-    return SessionState(
-        tenant_id=TenantId(row.tenant_id),
-        session_id=SessionId(row.session_id),
-        user_id=None if row.user_id is None else UserId(row.user_id),
-        epoch=Epoch(row.epoch),
-        state=orjson.loads(row.body),
-        domain=row.domain,
-    )
+    return record_of(SessionState, row, state=orjson.loads(row.body))

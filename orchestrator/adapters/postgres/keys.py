@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
-from sqlalchemy import Row, desc, func, insert, select, text, update
+from sqlalchemy import desc, func, insert, select, text, update
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import NOW, api_keys
 from orchestrator.errors import NotFound
-from orchestrator.turns.access import ApiKey, Scope
-from orchestrator.turns.keys import digest, fits, make_key_text, read_key, show_key
+from orchestrator.turns.access import ApiKey, Scope, digest, fits, make_key_text, read_key, show_key
 from orchestrator.types import TenantId, UserId
 
 _FIND = text("SELECT * FROM parley_find_key(:key_id)")
@@ -48,13 +46,13 @@ class PostgresKeys:
             .returning(api_keys)
         )
         async with self._database.transaction() as connection:
-            return _key((await connection.execute(making)).one()), show_key(text)
+            return record_of(ApiKey, (await connection.execute(making)).one()), show_key(text)
 
     async def list(self, tenant_id: TenantId | None = None) -> list[ApiKey]:
         query = select(api_keys).order_by(desc(api_keys.c.created_at))
         if tenant_id is not None:
             query = query.where(api_keys.c.tenant_id == tenant_id)
-        return [_key(row) for row in await self._database.read_all(query)]
+        return [record_of(ApiKey, row) for row in await self._database.read_all(query)]
 
     async def revoke(self, key_id: str) -> ApiKey:
         revoking = (
@@ -66,18 +64,14 @@ class PostgresKeys:
         row = await self._database.read_one(revoking)
         if row is None:
             raise NotFound("key", key_id)
-        return _key(row)
+        return record_of(ApiKey, row)
 
     async def find(self, text: str) -> ApiKey | None:
         given = read_key(text)
         if given is None:
             return None
         row = await self._database.read_one(_FIND, {"key_id": given.key_id})
-        return _key(row) if row is not None and fits(given.secret, row.digest) else None
+        return record_of(ApiKey, row) if row is not None and fits(given.secret, row.digest) else None
 
     async def is_valid(self, key_id: str) -> bool:
         return await self._database.read_one(_FIND, {"key_id": key_id}) is not None
-
-
-def _key(row: Row[Any]) -> ApiKey:
-    return record_of(ApiKey, row, scopes=frozenset(Scope(scope) for scope in row.scopes))

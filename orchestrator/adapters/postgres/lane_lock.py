@@ -78,7 +78,13 @@ async def append_event(
 
 
 async def end_turn(
-    connection: AsyncConnection, lane: Row[Any], turn: Row[Any], status: TurnStatus, error: str | None
+    connection: AsyncConnection,
+    lane: Row[Any],
+    turn: Row[Any],
+    status: TurnStatus,
+    error: str | None,
+    *,
+    acted: bool = False,
 ) -> None:
     """End a turn without an answer: its row, those merged into it, the lane's counters, one event."""
     require_transition(TurnStatus(turn.status), status)
@@ -91,7 +97,13 @@ async def end_turn(
     counted = turn.merged_into is None and turn.finished_at is None
     for row in (await connection.execute(rows)).all():
         result = unanswered(
-            SessionId(row.session_id), TurnId(row.turn_id), row.seq, Epoch(lane.epoch), status, row.text
+            SessionId(row.session_id),
+            TurnId(row.turn_id),
+            row.seq,
+            Epoch(lane.epoch),
+            status,
+            row.text,
+            acted=acted,
         )
         if row.turn_id != turn.turn_id:
             result["merged_into"] = turn.turn_id

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import lock_lane
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import session_record
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import (
     NOW,
     lanes,
@@ -24,9 +24,9 @@ from orchestrator.adapters.postgres.tables import (
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.diff import diff, rebuild
-from orchestrator.errors import InvalidInput, NotFound, SessionBusy
+from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
-from orchestrator.turns.turn import IfBusy, SessionRecord
+from orchestrator.turns.turn import IfBusy, SessionRecord, session_in_use
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId, UserId, new_id
 
 
@@ -62,11 +62,8 @@ class PostgresSessions:
             found = await connection.execute(_joined().where(sessions.c.session_id == identifier))
             row = found.one_or_none()  # none: it is there, and belongs to another tenant
         if row is None or row.tenant_id != tenant_id or row.domain != domain:
-            raise InvalidInput(
-                f"The session identifier {identifier!r} is in use elsewhere; choose another.",
-                field="session_id",
-            )
-        return session_record(row)
+            raise session_in_use(identifier)
+        return record_of(SessionRecord, row)
 
     async def get(self, tenant_id: TenantId, session_id: SessionId) -> SessionRecord:
         query = (
@@ -78,7 +75,7 @@ class PostgresSessions:
         row = await self._database.read_one(query)
         if row is None:
             raise NotFound("session", session_id)
-        return session_record(row, None if row.body is None else orjson.loads(row.body))
+        return record_of(SessionRecord, row, state=None if row.body is None else orjson.loads(row.body))
 
     async def list(
         self, tenant_id: TenantId, *, user_id: UserId | None = None, limit: int = 100
@@ -88,7 +85,7 @@ class PostgresSessions:
         )
         if user_id is not None:
             query = query.where(sessions.c.user_id == user_id)
-        return [session_record(row) for row in await self._database.read_all(query)]
+        return [record_of(SessionRecord, row) for row in await self._database.read_all(query)]
 
     async def owner(self, tenant_id: TenantId, session_id: SessionId) -> UserId | None:
         query = select(sessions.c.user_id).where(

@@ -1,4 +1,4 @@
-"""The status of the whole system at a moment: what no single process can count."""
+"""The status of the whole system at a moment: how long turns wait, and what is deferred for them (IF-14)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.adapters.postgres.pool import Database, translated
 from orchestrator.adapters.postgres.statements import statement
+from orchestrator.types import SessionId, TenantId
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +63,35 @@ class PostgresStatus:
 
 def _queues(found: Mapping[str, tuple[int, float]]) -> dict[str, Queue]:
     return {name: Queue(waiting, float(age or 0.0)) for name, (waiting, age) in found.items()}
+
+
+SINCE_S = 5.0
+NEWEST_TURNS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Debt:
+    """Housekeeping of a session that is due and deferred: how many runs, and for how long the oldest."""
+
+    session_id: SessionId | None
+    runs: int
+    oldest_s: float
+
+
+class PostgresLoad:
+    """Every method raises Unavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def turn_wait_s(self) -> float:
+        """The 95th percentile of what turns of the last seconds waited for a worker."""
+        arguments = {"since_s": SINCE_S, "newest": NEWEST_TURNS}
+        row = await self._database.fetch_one(statement("turn_wait"), arguments)
+        return 0.0 if row is None or row[0] is None else row[0]
+
+    async def housekeeping_debt(self, tenant_id: TenantId | None = None, *, limit: int = 100) -> list[Debt]:
+        """Deferred runs by session, the oldest first; of one tenant or all."""
+        arguments = {"tenant_id": tenant_id, "limit": limit}
+        rows = await self._database.fetch_all(statement("run_debt"), arguments)
+        return [Debt(*row) for row in rows]

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import Column, Row, Select, Update, case, delete, func, insert, select, text, update
+from sqlalchemy import Column, Select, Update, case, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.rows import event_of, record_of
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import NOW, events, lanes, webhook_feeds, webhook_secrets, webhooks
 from orchestrator.errors import NotFound
 from orchestrator.turns.event import Event
@@ -113,7 +113,7 @@ class PostgresWebhooks:
         )
         async with self._database.transaction() as connection:
             rows = (await connection.execute(query)).all()
-        return [_webhook(row, row.session_id) for row in rows]
+        return [record_of(Webhook, row) for row in rows]
 
     async def close(self, tenant_id: TenantId, webhook_id: str) -> None:
         """Send it nothing more. Raises NotFound."""
@@ -187,7 +187,7 @@ class PostgresWebhookFeeds:
             }
         return [
             HeldFeed(
-                _webhook(row, row.of_session),
+                record_of(Webhook, row, session_id=row.of_session),
                 SessionId(row.session_id),
                 row.delivered,
                 row.attempts,
@@ -205,7 +205,7 @@ class PostgresWebhookFeeds:
             .order_by(events.c.number)
             .limit(limit)
         )
-        return [event_of(row) for row in await self._database.read_all(query)]
+        return [record_of(Event, row) for row in await self._database.read_all(query)]
 
     async def delivered(self, feed: HeldFeed, number: int, *, hold_s: float) -> bool:
         """All events up to `number` arrived; False when the hold was lost, so that others go on."""
@@ -279,8 +279,3 @@ def _newest_secrets(tenant_id: TenantId, column: Column[str]) -> Select[str]:
         .order_by(webhook_secrets.c.created_at.desc())
         .limit(SECRETS_IN_USE)
     )
-
-
-def _webhook(row: Row[Any], session_id: str | None) -> Webhook:
-    given = None if row.events is None else tuple(row.events)
-    return record_of(Webhook, row, session_id=session_id, events=given)

@@ -48,7 +48,7 @@ class _Channel:
 
 
 class RedisEvents:
-    """Implements `ports.turns.events.LiveEvents`. Belongs to one event loop; `close` it there.
+    """Implements `ports.turns.LiveEvents`. Belongs to one event loop; `close` it there.
 
     Only the reader connects, reads and reconnects; others at most write a subscription in between,
     because two readers of one connection fail.

@@ -31,6 +31,12 @@ KEEP, REPEAT, COMPENSATE = "keep_effect", "repeat_effect", "compensate_effect"
 DECISIONS = frozenset({KEEP, REPEAT, COMPENSATE})
 
 
+def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
+    """Name the slots for which a message gives another value than they hold, or one that is not decided."""
+    decided = plain_values(labels)
+    return {name for name in labels if name not in decided or flow.value(name) != decided[name]}
+
+
 def _effects_made_from(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> list[EffectNote]:
     changed = {name for name, value in plain_values(labels).items() if flow.value(name) != value}
     return [
@@ -85,7 +91,7 @@ def decide(turn: RunningTurn, name: str) -> None:
     """Carry out one of the three; which changes were wanted, the open question remembers."""
     payload = _find_payload(turn, name)
     if payload is None:
-        turn.changes.remark(RemarkKind.NOTHING_OPEN)
+        turn.changes.remark(RemarkKind.OVER)
         leave_open(turn)
         return
     flow = _find(turn, payload["flow_id"])
@@ -99,10 +105,11 @@ def decide(turn: RunningTurn, name: str) -> None:
 
 
 def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
-    """What the option carried; closes the question."""
+    """Find what the open option carries, unless a click names another one; closes the question."""
+    clicked: JsonObject = (turn.work.input.action or {}).get("payload") or {}
     for entry in list(turn.changes.state.ambiguity.open):
         for option in entry.options:
-            if option.action_name == name:
+            if option.action_name == name and clicked in ({}, option.payload):
                 turn.changes.state.ambiguity.resolve(entry)
                 return option.payload
     return None

@@ -42,7 +42,7 @@ def _deny_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
     if about == "unknown":
         turn.changes.remark(RemarkKind.LEFT_UNKNOWN, flow_id=flow.flow_id)
         cancel(turn, flow, told=False)
-    elif about in {"retry", "change"}:
+    elif about in {"retry", "change", "stopped"}:
         cancel(turn, flow)
     elif about in {"candidate", "rows"}:
         drop_candidate(flow)

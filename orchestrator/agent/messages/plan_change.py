@@ -79,9 +79,6 @@ def _is_active(turn: RunningTurn, step: PlanStep) -> bool:
 
 
 def _go_on(turn: RunningTurn, *, started: bool) -> None:
-    """Carry on with what is on top; a question that was open stays open."""
-    if started:
-        turn.carry_on = turn.changes.state.stack.active is not None
-    else:
-        turn.changes.asks_again = True
-        turn.carry_on = False
+    """Carry on with what is on top; its question stays open, about the plan as it is now."""
+    turn.carry_on = turn.changes.state.stack.active is not None
+    turn.changes.asks_again = turn.changes.asks_again or not started

@@ -6,6 +6,7 @@ from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
 from orchestrator.plans.replanning import begin_step, look_after_plan
 from orchestrator.res.module import clear_stack
@@ -32,6 +33,9 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     else:
         context.log.signal("agent", SignalType.CHECK, check="keep_going_budget", ok=False)
     state.flags.keep_going = False
+    if context.journal.stopped:
+        done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
+        turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])
     turn.phases.enter("respond")
     turn.answer = await modules.res.respond(context)
 

@@ -28,7 +28,7 @@ from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 
 
-def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
+def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
     """The result of a turn; `epoch` is the one that its commit makes."""
     state, context, lease = turn.changes.state, turn.context, turn.lease
     return {
@@ -38,7 +38,7 @@ def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
         "epoch": lease.epoch + 1,
         "status": TurnStatus.DONE.value,
         "text": turn.work.input.text,
-        "reply": answer.message,
+        "reply": reply,
         "flows": [_show_flow(flow) for flow in state.stack.flows],
         "completed": [flow.dact for flow in context.changes.completed],
         "tools": [tool.serialize() for tool in context.log.tools],
@@ -84,11 +84,12 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     answer = turn.answer
     assert answer is not None
     state, context = turn.changes.state, turn.context
-    _write_conversation(turn, answer.message, modules.domain.config.memory.max_history_messages)
+    reply = answer.message
+    _write_conversation(turn, reply, modules.domain.config.memory.max_history_messages)
     after = state.serialize()
     raw = orjson.dumps(after)
-    result = make_result(turn, answer)
-    _tell_answer(context, answer.message, result["frame"])
+    result = make_result(turn, answer, reply)
+    _tell_answer(context, reply, result["frame"])
     modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
@@ -96,7 +97,7 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
         diff=orjson.dumps(diff(turn.context.world.prior_state, after)),
         snapshot=_wants_snapshot(turn, modules),
         result=result,
-        utterances=_utterances(turn, answer.message),
+        utterances=_utterances(turn, reply),
         archived=tuple(as_archived(flow) for flow in context.changes.finished),
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, dump(frame))

@@ -14,7 +14,7 @@ from orchestrator.pex.calls.effects import settle_by_query
 from orchestrator.pex.execution import Execution, GaveUp, Parked
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.tools.trifecta import find_bound_exceeded, tools_to_approve
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, JsonObject
 
 UNDO = "undo_first"
@@ -76,5 +76,7 @@ async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject
             return None
         case ToolError(_, message):
             return message
+        case NotBegun():
+            return f"I was stopped before it was undone ({tool.spec.name})."
         case UnknownOutcome():
             return f"I cannot tell whether it was undone ({tool.spec.name}), and I do not try it twice."

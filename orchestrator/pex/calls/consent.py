@@ -7,7 +7,7 @@ that they name: tool, arguments, flow and the plan's revision. They live in the 
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import orjson
 
@@ -16,6 +16,7 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
@@ -28,30 +29,32 @@ CANDIDATE = "candidate"
 
 @dataclass(slots=True)
 class Candidate:
-    """`data`: what earlier tools found that is still needed after the yes."""
+    """`data`: what earlier tools found that is still needed after the yes. `fingerprint`: what a yes names."""
 
     tool_id: ToolId
     arguments: JsonObject
     data: JsonObject
-    slots: str
+    fingerprint: str
     confirmed: bool = False
     again: bool = False
     """A yes means: although nobody knows whether it was done before (RT-9)."""
 
 
-def fingerprint(flow: BaseFlow) -> str:
-    """Digest a flow's slot values."""
-    body = orjson.dumps(flow.values(), option=orjson.OPT_SORT_KEYS)
-    return hashlib.blake2b(body, digest_size=8).hexdigest()
+def fingerprint(state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments: JsonObject) -> str:
+    """Digest all that a candidate is bound to: its call, its flow with its values, and the plan's revision."""
+    plan = state.stack.plan_of(flow)
+    revision = plan.revision if plan is not None else 0
+    bound = [tool_id, arguments, flow.flow_id, revision, flow.values()]
+    return hashlib.blake2b(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
 
 
-def read_candidate(flow: BaseFlow) -> Candidate | None:
-    """Read the candidate; None when there is none, or when it no longer matches the flow's slots."""
+def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
+    """Read the candidate; None when there is none, or when what it is bound to has changed."""
     body = flow.notes.get(CANDIDATE)
     if body is None:
         return None
     candidate = Candidate(**body)
-    if candidate.slots != fingerprint(flow):
+    if candidate.fingerprint != fingerprint(state, flow, candidate.tool_id, candidate.arguments):
         del flow.notes[CANDIDATE]
         return None
     return candidate
@@ -61,9 +64,9 @@ def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
     flow.notes[CANDIDATE] = asdict(candidate)
 
 
-def confirm_candidate(flow: BaseFlow) -> bool:
+def confirm_candidate(state: DialogueState, flow: BaseFlow) -> bool:
     """Take the user's yes; False when there is nothing it could mean."""
-    candidate = read_candidate(flow)
+    candidate = read_candidate(state, flow)
     if candidate is None:
         return False
     candidate.confirmed = True
@@ -75,11 +78,18 @@ def drop_candidate(flow: BaseFlow) -> None:
     flow.notes.pop(CANDIDATE, None)
 
 
+def drop_used_candidate(flow: BaseFlow, tool: Tool, confirmed: Candidate | None) -> None:
+    """Let a yes count for one call: after it, and after any call with an effect, nothing is agreed to."""
+    if confirmed is not None or tool.spec.has_effect:
+        drop_candidate(flow)
+
+
 def make_candidate(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
 ) -> Candidate:
     """Describe the call as it is shown to the user, with what is still needed after the yes."""
-    return Candidate(tool.spec.tool_id, arguments, policy.keep(run), fingerprint(run.flow), **more)
+    named = fingerprint(run.context.changes.state, run.flow, tool.spec.tool_id, arguments)
+    return Candidate(tool.spec.tool_id, arguments, policy.keep(run), named, **more)
 
 
 def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
@@ -89,14 +99,15 @@ def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonO
 
 
 def ask(run: Execution, candidate: Candidate, policy: Choices, *options: Option, **about: str) -> NeedsInput:
-    """Put a candidate to the user. `about`: which question it is, for its wording."""
+    """Put a candidate to the user; each reply that is offered names it. `about`: which question it is."""
     write_candidate(run.flow, candidate)
+    named = {CANDIDATE: candidate.fingerprint}
     run.context.changes.state.ambiguity.declare(
         Level.CONFIRMATION,
         flow_id=run.flow.flow_id,
         turn_id=run.context.ids.turn_id,
-        options=options,
-        metadata={**about, "shown": policy.summary(run, candidate.arguments)},
+        options=[replace(option, payload={**option.payload, **named}) for option in options],
+        metadata={**about, **named, "shown": policy.summary(run, candidate.arguments)},
     )
     return NeedsInput()
 

@@ -10,7 +10,7 @@ from orchestrator.pex.choices import Choices, is_short
 from orchestrator.pex.execution import Execution, NeedsInput
 from orchestrator.tools.effects import make_effect
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, write_envelope
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, JsonObject
 
 
@@ -43,7 +43,7 @@ def note_effect(
 
 def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> str:
     """Say what one call did; of several calls with effects each is named by its tool."""
-    changing = [other for other in run.tools.find_all(run.flow.spec.tools) if not other.spec.idempotent]
+    changing = [other for other in run.tools.find_all(run.flow.spec.tools) if other.spec.has_effect]
     return f"done this: {tool.spec.name}" if len(changing) > 1 else policy.effect_summary(run, data)
 
 
@@ -91,6 +91,8 @@ async def settle_by_query(
         if answer.get("status") != "not_done":
             return None
         outcome = await run.tools.call(context, flow_id, tool, arguments, again=True, compensates=compensates)
+        if isinstance(outcome, NotBegun):
+            return None
         if not isinstance(outcome, UnknownOutcome):
             return outcome
         unknown = outcome

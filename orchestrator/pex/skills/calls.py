@@ -61,7 +61,7 @@ class Calls:
 
     async def make_agreed(self) -> JsonObject | Interrupted | None:
         """Make the call that the user has said yes to since the skill asked for it; say what came of it."""
-        candidate = read_candidate(self.run.flow)
+        candidate = read_candidate(self.run.context.changes.state, self.run.flow)
         if candidate is None or not candidate.confirmed:
             return None
         tool = self.run.tools.find(candidate.tool_id)
@@ -93,7 +93,7 @@ class Calls:
         self.run.to_approve = tools_to_approve(
             self.run.tools.find_all(self.run.flow.spec.tools), self.run.context.changes.state.intake.labels
         )
-        if tool.spec.idempotent:
+        if not tool.spec.has_effect:
             async with self.clock.limit():
                 answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         else:
@@ -116,13 +116,13 @@ class Calls:
                 return Interrupted(answer)
             case NeedsInput():
                 return Interrupted(answer)
-        if not tool.spec.idempotent:
+        if tool.spec.has_effect:
             self.effects[_name_call(tool.spec.tool_id, arguments)] = result
         return result
 
     def _remember(self, tool: Tool, arguments: JsonObject) -> None:
         """Remember the call: exactly the one that is approved is made when the flow goes on."""
-        if read_candidate(self.run.flow) is None:
+        if read_candidate(self.run.context.changes.state, self.run.flow) is None:
             candidate = make_candidate(self.run, self.policy, tool, arguments, confirmed=True)
             write_candidate(self.run.flow, candidate)
 

@@ -33,11 +33,13 @@ LEADING = frozenset(
         RemarkKind.MADE_ROOM,
         RemarkKind.NOT_UNDERSTOOD,
         RemarkKind.NO_SUCH_STEP,
+        RemarkKind.OVER,
         RemarkKind.RESUMED,
         RemarkKind.STAYS,
         RemarkKind.NOT_APPROVED,
         RemarkKind.APPROVAL_OVER,
         RemarkKind.UNDONE,
+        RemarkKind.STOPPED,
         RemarkKind.UNKNOWN_OUTCOME,
     }
 )

@@ -22,7 +22,7 @@ from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
 from tests.contract.internal.flows import make_catalogue
 from tests.integration.chaos.fleet import Fleet, fleet
-from workers.internal.canvas import Canvas
+from workers.internal.dispatch import Canvas
 
 STAND_IN = "tests.contract.internal.stand_in"
 _REDIS_NUMBER = 8

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from internal_flows.graph import graphs_by_trigger, make_graph
+from internal_flows.catalogue import graphs_by_trigger, make_graph
 from internal_flows.stages import InternalFlow
 from orchestrator.errors import ConfigurationError
 from orchestrator.ports.runs.status import RunStatus

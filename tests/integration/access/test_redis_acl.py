@@ -20,7 +20,7 @@ from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.deploy.deployment import make_secrets
 from tests.integration.deploy.servers import deployed_redis
 from tests.integration.gateway import House, open_house
-from tests.integration.test_workers_flower_pages import flower
+from tests.integration.workers.test_workers_flower_pages import flower
 
 
 @pytest.fixture(scope="module")

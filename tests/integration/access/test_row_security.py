@@ -204,7 +204,7 @@ async def test_a_gateway_under_the_policies_serves_its_tenants(place: Place, red
         PARLEY_ROW_SECURITY=True,
         PARLEY_AUTH="required",
     )
-    async with Database(place.url) as owner, open_database_doors(settings) as url:
+    async with Database(place.url) as owner, open_database_entries(settings) as url:
         keys = PostgresKeys(owner)
         operator = frozenset({Scope.OPERATOR})
         ours, theirs = [(await keys.create(tenant, tenant, operator))[1] for tenant in (C, D)]
@@ -245,6 +245,6 @@ async def test_a_gateway_under_the_policies_serves_its_tenants(place: Place, red
 
 
 @asynccontextmanager
-async def open_database_doors(settings: Settings) -> AsyncIterator[str]:
+async def open_database_entries(settings: Settings) -> AsyncIterator[str]:
     async with serve(create_app(lambda: open_dependencies(settings))) as url:
         yield url

@@ -12,13 +12,13 @@ from orchestrator.res.streaming import count_tokens
 from orchestrator.runtime.journal import Journal
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import SignalType
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
-from tests.integration.models.test_models_in_turns import travel
+from tests.integration.models.staging import travel
 
 ALWAYS = 1
 """A threshold that every answer is over."""

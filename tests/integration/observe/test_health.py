@@ -53,7 +53,7 @@ class System:
                     "DATABASE_URL": self.database.url,
                     "REDIS_URL": self.redis.url,
                     "PARLEY_PORT": str(self.port),
-                    "PARLEY_HEARTBEAT_FILE": str(self.pulse(role)),
+                    "PARLEY_HEARTBEAT_FILE": str(self.heartbeat(role)),
                     "PARLEY_DOMAIN": str(DEPOT),
                     "PARLEY_SHUTDOWN_GRACE_S": "1",
                 },
@@ -63,15 +63,15 @@ class System:
         self.processes[role] = process
         return process
 
-    def pulse(self, role: Role) -> Path:
-        return self.folder / f"{role.value}.pulse"
+    def heartbeat(self, role: Role) -> Path:
+        return self.folder / f"{role.value}.heartbeat"
 
     def says(self, role: Role, *, live: bool = False) -> str:
         """What the probe of a container says; what it complains of begins with `not`."""
         try:
             if role is Role.GATEWAY:
                 return ask_server(f"http://127.0.0.1:{self.port}/health/{'live' if live else 'ready'}")
-            return read_heartbeat(self.pulse(role), live=live, now=time.time())
+            return read_heartbeat(self.heartbeat(role), live=live, now=time.time())
         except Unavailable as error:
             return f"not well: {error}"
 

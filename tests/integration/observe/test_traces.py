@@ -23,7 +23,7 @@ from parley.embedded import Stores
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.modelled import understood
 from tests.integration.observe.running import gateway
-from tests.integration.rabbit import is_installed, rabbit
+from tests.integration.workers.rabbit import is_installed, rabbit
 
 SUMMARY_AT = 20
 """The turn that makes a summary due."""

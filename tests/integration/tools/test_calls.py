@@ -12,7 +12,7 @@ import pytest
 from redis.asyncio import Redis
 from structlog.testing import capture_logs
 
-from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
+from orchestrator.adapters.redis.shared import RedisRateLimits, RedisToolCache
 from orchestrator.domain.services import ToolFailure
 from orchestrator.errors import FailureCategory
 from orchestrator.tools.middleware import ORPHANS_PER_TOOL, ToolPorts

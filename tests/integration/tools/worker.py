@@ -11,7 +11,7 @@ import sys
 
 from redis.asyncio import Redis
 
-from orchestrator.adapters.redis.tools import RedisRateLimits, RedisToolCache
+from orchestrator.adapters.redis.shared import RedisRateLimits, RedisToolCache
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import ToolData
 from tests.integration.tools.factories import Caller, http_tool

@@ -12,11 +12,10 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Simulator
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.sessions import MemorySessions
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import Effect
 from orchestrator.turns.lease import Lease, TurnCommit, Work
@@ -53,6 +52,7 @@ class Crasher:
 class CrashingSteps:
     steps: Journal
     crasher: Crasher
+    stopped: bool = False
 
     async def call(
         self,

@@ -10,7 +10,7 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState, Summary
 from orchestrator.memory.notes import FlowNotes, Note, NoteKind, SharedNotes, entries_of_turn
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.testing.memory.scratchpad import MemoryScratchpad
+from orchestrator.testing.memory import MemoryScratchpad
 from orchestrator.types import DEFAULT_TENANT, Dact, SessionId, TurnId
 
 BOUND = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN

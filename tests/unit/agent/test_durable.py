@@ -8,9 +8,9 @@ import pytest
 
 from orchestrator.errors import Refused, StepFailed, StepMismatch, Unavailable
 from orchestrator.runtime.journal import Journal
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.store import ManualClock, MemoryStore
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.step import UnknownOutcome
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId

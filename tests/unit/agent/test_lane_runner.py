@@ -10,11 +10,10 @@ import orjson
 from orchestrator.errors import InvalidInput
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.lane import LaneRunner
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.store import ManualClock, MemoryStore
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.turn import Receipt, Submission, TurnInput, TurnRecord, TurnStatus

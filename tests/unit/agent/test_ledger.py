@@ -9,9 +9,9 @@ import pytest
 
 from orchestrator.errors import Unavailable
 from orchestrator.runtime.journal import Journal
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.store import ManualClock, MemoryStore
-from orchestrator.testing.turns.inbox import MemoryInbox
 from orchestrator.turns.effect import Effect, LedgerStatus, fingerprint_effect
 from orchestrator.turns.lease import Lease, TurnCommit
 from orchestrator.turns.step import UnknownOutcome

@@ -7,7 +7,7 @@ from itertools import count
 
 from domains.analytics.services import Charts, Edits, Exports, Reshaping, Schedules, Steps, Tables
 from orchestrator.domain.services import Records, ServiceContext, ToolCall
-from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId
 
 _keys = count(1)

@@ -14,7 +14,7 @@ from domains.travel.booking import Bookings, make_reference
 from domains.travel.services import Flights
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.domain.services import FailureCategory, Service, ServiceContext, ToolCall, ToolFailure
-from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, UserId
 
 NOW = datetime(2026, 11, 20, 9, tzinfo=UTC).timestamp()

@@ -14,30 +14,22 @@ from gateway.dependencies import (
     TurnServices,
 )
 from gateway.flows import KnownFlows
+from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.adapters.domains.frame_pages import FramePages
-from orchestrator.adapters.domains.registry import DomainRegistry
-from orchestrator.adapters.event_feed import EventFeed
-from orchestrator.adapters.postgres.load import PostgresLoad
+from orchestrator.adapters.event_feed import EventFeed, TurnWaiter
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
-from orchestrator.adapters.postgres.status import PostgresStatus
+from orchestrator.adapters.postgres.status import PostgresLoad, PostgresStatus
 from orchestrator.adapters.task_sender import TaskSender
-from orchestrator.adapters.turn_waiter import TurnWaiter
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
-from orchestrator.testing.memory.documents import MemoryDocuments
-from orchestrator.testing.memory.preferences import MemoryPreferences
-from orchestrator.testing.memory.scratchpad import MemoryScratchpad
+from orchestrator.testing.archive import MemoryApprovals, MemoryArchive, MemoryEffects, MemoryFeedback
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.live import MemoryEventLog, MemoryLiveEvents, MemoryWakeup
+from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.approvals import MemoryApprovals
-from orchestrator.testing.turns.archive import MemoryArchive
-from orchestrator.testing.turns.effects import MemoryEffects
-from orchestrator.testing.turns.events import MemoryEventLog, MemoryLiveEvents
-from orchestrator.testing.turns.feedback import MemoryFeedback
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.types import JsonObject
 
 NOWHERE = "postgresql://127.0.0.1:1/none"

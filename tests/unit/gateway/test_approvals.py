@@ -19,8 +19,7 @@ from orchestrator.runtime.lane import LaneRunner, TurnAgent
 from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.access import MemoryKeys
 from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.wakeup import MemoryWakeup
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.turns.access import Scope
 from orchestrator.turns.approval import from_unix
 from orchestrator.types import DEFAULT_TENANT, ToolId

@@ -13,12 +13,11 @@ from gateway.app import create_app
 from gateway.dependencies import Dependencies
 from orchestrator.errors import ParleyError
 from orchestrator.telemetry import Signal
+from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord, PlanRevision

@@ -13,8 +13,7 @@ from gateway.dependencies import Dependencies, MemoryServices
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.runs.records import NewRun, Started
-from orchestrator.testing.memory.documents import MemoryDocuments
-from orchestrator.testing.memory.preferences import MemoryPreferences
+from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
 from tests.unit.gateway.memory_dependencies import make_dependencies

@@ -16,7 +16,7 @@ from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.ports.memory.documents import NewDocument, Owned
-from orchestrator.testing.memory.documents import MemoryDocuments
+from orchestrator.testing.memory import MemoryDocuments
 from orchestrator.types import DEFAULT_TENANT
 
 POLICIES = {

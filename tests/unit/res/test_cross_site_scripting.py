@@ -16,7 +16,7 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.res.markup import to_html, to_plain
 from orchestrator.res.streaming import escape_rewriting
 from orchestrator.simulator import Simulator
-from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.memory import MemoryRecords
 from orchestrator.types import JsonObject
 from tests.domains.mailroom.services import Mailroom
 from tests.unit.res.hostile import PAYLOADS

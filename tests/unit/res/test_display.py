@@ -16,7 +16,7 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution
 from orchestrator.pex.policy import BasePolicy
 from orchestrator.simulator import Simulator
-from orchestrator.testing.memory.records import MemoryRecords
+from orchestrator.testing.memory import MemoryRecords
 from tests.domains.mailroom.services import Mailroom
 from tests.unit.res.test_charts import validator
 

@@ -9,10 +9,9 @@ import pytest
 
 from orchestrator.errors import NotFound
 from orchestrator.simulator import Simulator
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.store import MemoryStore
-from orchestrator.testing.turns.events import MemoryLiveEvents
-from orchestrator.testing.turns.inbox import MemoryInbox
-from orchestrator.testing.wakeup import MemoryWakeup
 from orchestrator.turns.event import Event
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId

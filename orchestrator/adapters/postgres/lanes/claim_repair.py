@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, func, select, update
+from sqlalchemy import Row, exists, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.lane_lock import end_turn, lock_lane, unfinished
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.statements import source
-from orchestrator.adapters.postgres.tables import NOW, events, journal, lanes, turns
+from orchestrator.adapters.postgres.tables import NOW, effects, events, journal, lanes, turns
 from orchestrator.turns.lease import Lease
 from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
@@ -48,7 +48,9 @@ async def take_turn(
                 return taken
             turn = await _turn(connection, turn_id)
             error = turn.error or f"its {turn.attempts} attempts ended without a commit"
-            await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error)
+            known = select(exists().where(effects.c.turn_id == turn_id))
+            acted = (await connection.execute(known)).scalar_one()
+            await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, acted=acted)
 
 
 async def fail_gap(database: Database, session_id: str, gap_timeout_s: float) -> None:

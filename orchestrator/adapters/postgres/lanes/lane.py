@@ -116,8 +116,22 @@ class PostgresLane:
             if found is None:
                 return None
             turn = found
-        turn_id, seq, kind, form, text, action, attempts, deadline_s, cancelled, waited_s, merges = turn
-        steps = () if attempts == 1 else await claim_repair.steps_of(self._database, turn_id)
+        (
+            turn_id,
+            seq,
+            kind,
+            form,
+            text,
+            action,
+            attempts,
+            deadline_s,
+            cancelled,
+            waited_s,
+            merges,
+            resumed,
+            failure,
+        ) = turn
+        steps = await claim_repair.steps_of(self._database, turn_id) if resumed else ()
         self._held.keep(session_id, HeldClaim(token, turn_id, merges))
         return Work(
             turn_id=turn_id,
@@ -128,6 +142,7 @@ class PostgresLane:
             cancelled=cancelled,
             waited_s=waited_s,
             steps=steps,
+            failure=failure,
         )
 
     async def abandon(self, lease: Lease, *, error: str | None = None) -> None:

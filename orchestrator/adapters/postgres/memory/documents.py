@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Row, Text, bindparam, text
+from sqlalchemy import Text, bindparam, text
 from sqlalchemy.dialects.postgresql import ARRAY
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -114,7 +114,9 @@ class PostgresDocuments:
             " ORDER BY document_id LIMIT :limit"
         )
         arguments = {**_arguments(owned), "after": after, "limit": limit}
-        return [_record(row) for row in await self._database.read_all(text(query), arguments)]
+        return [
+            record_of(DocumentRecord, row) for row in await self._database.read_all(text(query), arguments)
+        ]
 
     async def delete(self, owned: Owned, document_id: str) -> None:
         query = f"DELETE FROM documents WHERE {_VISIBLE} AND document_id = :document_id"  # noqa: S608 - own words
@@ -179,7 +181,7 @@ class PostgresDocuments:
                 arguments["vector"] = _vector(vector)
             found = " UNION ".join(f"({way.format(visible=_VISIBLE)})" for way in ways)
             query = text(_CANDIDATES.format(found=found)).bindparams(bindparam("terms", type_=ARRAY(Text)))
-            return [_candidate(row) for row in await connection.execute(query, arguments)]
+            return [record_of(Candidate, row) for row in await connection.execute(query, arguments)]
 
     async def _insert(self, connection: AsyncConnection, names: JsonObject, chunks: Sequence[Chunk]) -> None:
         kind = "vector" if await self._look_for_vectors(connection) else "real[]"
@@ -217,20 +219,11 @@ class PostgresDocuments:
         row = await self._database.read_one(text(query), {**arguments, "document_id": document_id})
         if row is None:
             raise NotFound("document", document_id)
-        return Document(_record(row), row.body, row.digest)
+        return Document(record_of(DocumentRecord, row), row.body, row.digest)
 
 
 def _arguments(owned: Owned) -> JsonObject:
     return {"tenant_id": owned.tenant_id, "user_id": owned.user_id, "domain": owned.domain}
-
-
-def _record(row: Row[Any]) -> DocumentRecord:
-    return record_of(DocumentRecord, row, labels=tuple(row.labels))
-
-
-def _candidate(row: Row[Any]) -> Candidate:
-    vector = None if row.vector is None else tuple(row.vector)
-    return record_of(Candidate, row, terms=tuple(row.terms), labels=tuple(row.labels), vector=vector)
 
 
 def _json(value: Any) -> str:

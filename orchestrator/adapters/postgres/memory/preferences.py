@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Row, delete, func, or_, select, text
+from sqlalchemy import delete, func, or_, select, text
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.tables import preferences
-from orchestrator.ports.memory.preferences import MOST_PREFERENCES, Preference, PreferenceKind, Source
+from orchestrator.ports.memory.preferences import MOST_PREFERENCES, Preference, Source
 from orchestrator.types import TenantId, UserId
 
 _COLUMNS = preferences.c
@@ -34,7 +34,7 @@ class PostgresPreferences:
             .where(_COLUMNS.tenant_id == tenant_id, _COLUMNS.user_id == user_id)
             .order_by(_COLUMNS.key.collate("C"))
         )
-        return [_read(row) for row in await self._database.read_all(query)]
+        return [record_of(Preference, row, updated_at=row.at) for row in await self._database.read_all(query)]
 
     async def remember(
         self, tenant_id: TenantId, user_id: UserId, preferences: tuple[Preference, ...]
@@ -91,14 +91,3 @@ def _values(one: Preference) -> dict[str, Any]:
         "labels": list(one.labels),
         "origin": one.origin,
     }
-
-
-def _read(row: Row[Any]) -> Preference:
-    return record_of(
-        Preference,
-        row,
-        kind=PreferenceKind(row.kind),
-        source=Source(row.source),
-        labels=tuple(row.labels),
-        updated_at=float(row.at),
-    )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
 import psycopg
-from sqlalchemy import ColumnElement, Row, Select, desc, func, select
+from sqlalchemy import ColumnElement, Select, desc, func, select
 
 from orchestrator.adapters.postgres.pool import Database, HotTransaction, dump_json
+from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.runs.ending import GRACE_S, add_rerun, end_run, to_hints
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import internal_items, internal_runs
@@ -24,8 +24,6 @@ from orchestrator.ports.runs.status import (
     ItemStatus,
     Node,
     OnFailure,
-    Phase,
-    RedoStatus,
     RunStatus,
     count_by_hand,
     unblock,
@@ -135,7 +133,7 @@ class PostgresRuns:
             .limit(limit)
         )
         async with self._database.transaction() as connection:
-            return [_item(row) for row in await connection.execute(query)]
+            return [record_of(ItemRecord, row, output=row.result) for row in await connection.execute(query)]
 
     async def cancel(self, tenant_id: TenantId, run_id: str) -> RunRecord:
         """End a run that has not ended; its holders are fenced, its successors released or blocked."""
@@ -174,7 +172,7 @@ class PostgresRuns:
             rows = (await connection.execute(query.order_by(*order))).all()
             counts = await connection.execute(_counts([row.run_id for row in rows]))
             progress = {row[0]: Progress(*row[1:]) for row in counts}
-        return [_record(row, progress.get(row.run_id, Progress())) for row in rows]
+        return [record_of(RunRecord, row, progress=progress.get(row.run_id, Progress())) for row in rows]
 
 
 def _identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str, str]]:
@@ -252,35 +250,6 @@ def _counts(run_ids: list[str]) -> Select[Any, int, Any, Any, Any]:
         )
         .where(internal_items.c.run_id.in_(run_ids))
         .group_by(internal_items.c.run_id)
-    )
-
-
-_CONVERTED: dict[str, Callable[[Any], Any]] = {
-    "status": RunStatus,
-    "phase": Phase,
-    "redo": RedoStatus,
-    "successors": tuple,
-}
-"""Fields of a record that differ in type from their columns."""
-
-
-def _record(row: Row[Any], progress: Progress) -> RunRecord:
-    columns: dict[str, Any] = {column.name: getattr(row, column.name, None) for column in fields(RunRecord)}
-    for name, convert in _CONVERTED.items():
-        columns[name] = convert(columns[name])
-    columns["progress"] = progress
-    return RunRecord(**columns)
-
-
-def _item(row: Row[Any]) -> ItemRecord:
-    return ItemRecord(
-        position=row.position,
-        status=ItemStatus(row.status),
-        input=row.input,
-        output=row.result,
-        reason=row.reason,
-        error=row.error,
-        attempts=row.attempts,
     )
 
 

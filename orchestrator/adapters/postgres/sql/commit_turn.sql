@@ -33,7 +33,8 @@ WITH lane AS (
 ), ended AS (
     UPDATE turns
     SET status = %(status)s, result = %(result)s::json, signals = %(signals)s::json, error = %(error)s, token = %(token)s,
-        epoch = lane.epoch, finished_at = clock_timestamp()
+        epoch = lane.epoch, finished_at = clock_timestamp(),
+        quarantined_at = CASE WHEN %(status)s = 'quarantined' THEN clock_timestamp() END
     FROM lane
     WHERE turn_id = %(turn_id)s
     RETURNING turns.turn_id, turns.epoch, client_sequence,

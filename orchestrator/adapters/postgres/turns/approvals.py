@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
-from sqlalchemy import Row, desc, select, update
+from sqlalchemy import desc, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database
@@ -44,7 +43,7 @@ class PostgresApprovals:
             case _:
                 query = query.where(approvals.c.status == status.value)
         rows = await self._database.read_all(query.order_by(desc(approvals.c.created_at)).limit(limit))
-        return [approval_record(row) for row in rows]
+        return [record_of(ApprovalRecord, row) for row in rows]
 
     async def get(self, tenant_id: TenantId, approval_id: str) -> ApprovalRecord:
         query = select(approvals).where(
@@ -53,7 +52,7 @@ class PostgresApprovals:
         row = await self._database.read_one(query)
         if row is None:
             raise NotFound("approval", approval_id)
-        return approval_record(row)
+        return record_of(ApprovalRecord, row)
 
     async def decide(self, tenant_id: TenantId, approval_id: str, decision: Decision) -> ApprovalRecord:
         async with self._database.transaction() as connection:
@@ -87,8 +86,4 @@ async def decide_approval(
     row = (await connection.execute(deciding)).one_or_none()
     if row is None:
         row = (await connection.execute(select(approvals).where(*mine))).one_or_none()
-    return None if row is None else approval_record(row)
-
-
-def approval_record(row: Row[Any]) -> ApprovalRecord:
-    return record_of(ApprovalRecord, row, status=ApprovalStatus(row.status))
+    return None if row is None else record_of(ApprovalRecord, row)

@@ -1,19 +1,26 @@
-"""Reads what turns have left behind, on PostgreSQL. Writing it is the lane's business."""
+"""Reads what turns have left behind, on PostgreSQL: frames, journal, signals, events; and what people say of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, desc, select
+from sqlalchemy import Row, Select, desc, func, select
+from sqlalchemy.dialects.postgresql import insert
 
-from orchestrator.adapters.postgres.pool import Database
-from orchestrator.adapters.postgres.tables import frames, journal, sessions, turns
+from orchestrator.adapters.postgres.pool import Database, translated
+from orchestrator.adapters.postgres.rows import record_of
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import events, frames, journal, sessions, turns
+from orchestrator.adapters.postgres.tables import feedback as table
 from orchestrator.errors import NotFound
-from orchestrator.types import JsonObject, SessionId, TenantId, TurnId
+from orchestrator.turns.event import Event
+from orchestrator.turns.feedback import Feedback, FeedbackRecord
+from orchestrator.types import JsonObject, SessionId, TenantId, TurnId, new_id
 
 
 class PostgresArchive:
-    """Implements `ports.turns.archive.Archive`."""
+    """Implements `ports.turns.Archive`."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -91,3 +98,73 @@ def _frames(tenant_id: TenantId, session_id: SessionId) -> Select[*tuple[Any, ..
 
 def _frame(row: Row[Any]) -> JsonObject:
     return {**row.body, "turn_id": row.turn_id, "at": row.at.isoformat()}
+
+
+class PostgresEventLog:
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def read(
+        self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
+    ) -> list[Event]:
+        query = (
+            select(events)
+            .where(
+                events.c.session_id == session_id, events.c.number > after, events.c.tenant_id == tenant_id
+            )
+            .order_by(events.c.number)
+            .limit(limit)
+        )
+        return [record_of(Event, row) for row in await self._database.read_all(query)]
+
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
+        arguments = {"tenant_id": tenant_id, "session_ids": list(session_ids)}
+        with translated():
+            rows = await self._database.fetch_all(statement("last_events"), arguments)
+        return {SessionId(session_id): number for session_id, number in rows}
+
+
+class PostgresFeedback:
+    """Implements `ports.turns.FeedbackStore`."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def give(self, tenant_id: TenantId, turn_id: TurnId, feedback: Feedback) -> FeedbackRecord:
+        owner = select(turns.c.session_id).where(turns.c.turn_id == turn_id, turns.c.tenant_id == tenant_id)
+        async with self._database.transaction() as connection:
+            session_id = (await connection.execute(owner)).scalar_one_or_none()
+            if session_id is None:
+                raise NotFound("turn", turn_id)
+            said = {
+                "rating": None if feedback.rating is None else feedback.rating.value,
+                "comment": feedback.comment,
+                "correction": feedback.correction,
+            }
+            facts = {
+                "feedback_id": new_id("feedback"),
+                "tenant_id": tenant_id,
+                "session_id": session_id,
+                "turn_id": turn_id,
+                "author": feedback.author or "",
+            }
+            giving = insert(table).values(**facts, **said)
+            giving = giving.on_conflict_do_update(
+                constraint="feedback_turn_id_author_key", set_={**said, "at": func.clock_timestamp()}
+            )
+            return _record((await connection.execute(giving.returning(table))).one())
+
+    async def list(
+        self, tenant_id: TenantId, *, session_id: SessionId | None = None, limit: int = 100
+    ) -> list[FeedbackRecord]:
+        query = select(table).where(table.c.tenant_id == tenant_id).order_by(desc(table.c.at)).limit(limit)
+        if session_id is not None:
+            query = query.where(table.c.session_id == session_id)
+        return [_record(row) for row in await self._database.read_all(query)]
+
+
+def _record(row: Row[Any]) -> FeedbackRecord:
+    said = record_of(Feedback, row, author=row.author or None)
+    return record_of(FeedbackRecord, row, feedback=said)

@@ -5,9 +5,7 @@ Writing it together with the journal is `lane`'s, in `sql/record_effect.sql`.
 
 from __future__ import annotations
 
-from typing import Any
-
-from sqlalchemy import Row, exists, select, update
+from sqlalchemy import exists, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from orchestrator.adapters.postgres.pool import Database, translated
@@ -37,7 +35,7 @@ class PostgresEffects:
         async with self._database.transaction() as connection:
             if not (await connection.execute(known)).scalar_one():
                 raise NotFound("session", session_id)
-            return [_entry(row) for row in await connection.execute(query)]
+            return [record_of(LedgerEntry, row) for row in await connection.execute(query)]
 
 
 async def find_effect(database: Database, session_id: SessionId, fingerprint: str) -> LedgerEntry | None:
@@ -64,14 +62,14 @@ async def adopt_effect(
         await _hold(connection, lease)
         row = (await connection.execute(query)).one_or_none()
         if row is None or row.fingerprint == fingerprint:
-            return None if row is None else _entry(row)
+            return None if row is None else record_of(LedgerEntry, row)
         changing = (
             update(effects)
             .where(*mine, effects.c.step_key == step_key)
             .values(fingerprint=fingerprint, flow_id=flow_id)
             .returning(effects)
         )
-        return _entry((await connection.execute(changing)).one())
+        return record_of(LedgerEntry, (await connection.execute(changing)).one())
 
 
 async def mark_compensated(database: Database, lease: Lease, fingerprint: str) -> None:
@@ -98,7 +96,3 @@ async def _hold(connection: AsyncConnection, lease: Lease) -> None:
     )
     if (await connection.execute(held)).one_or_none() is None:
         raise LaneLost("Another worker has taken this session over; the work is discarded.")
-
-
-def _entry(row: Row[Any]) -> LedgerEntry:
-    return record_of(LedgerEntry, row, status=LedgerStatus(row.status))

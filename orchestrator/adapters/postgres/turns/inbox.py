@@ -25,9 +25,22 @@ from orchestrator.adapters.postgres.sessions import PostgresSessions
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import NOW, lanes, turns
 from orchestrator.adapters.postgres.turns.inbox_bound import InboxBound
-from orchestrator.errors import InboxFull, InvalidInput, NotFound, Refused, SessionBusy, SessionClosed
+from orchestrator.errors import InvalidInput, NotFound
 from orchestrator.telemetry.traces import note_accepted
-from orchestrator.turns.turn import IfBusy, Receipt, Submission, TurnKind, TurnRecord, TurnStatus
+from orchestrator.turns.turn import (
+    IfBusy,
+    Receipt,
+    Submission,
+    TurnKind,
+    TurnRecord,
+    TurnStatus,
+    find_mergeable,
+    require_droppable,
+    require_own,
+    require_retriable,
+    require_room,
+    sequence_in_use,
+)
 from orchestrator.types import SessionId, TenantId, TurnId
 
 
@@ -80,7 +93,7 @@ class PostgresInbox:
                 if earlier is not None:
                     return await _receipt(connection, earlier, repeated=True)
         if violation.diag.constraint_name == "turns_client_sequence_key":
-            raise _sequence_in_use(submission) from violation
+            raise sequence_in_use(submission) from violation
         raise violation
 
     async def _submit_slowly(self, submission: Submission, turn_id: TurnId) -> Receipt:
@@ -109,18 +122,20 @@ class PostgresInbox:
         earlier = await _find_by_key(connection, submission)
         if earlier is not None:
             return await _receipt(connection, earlier, repeated=True)
-        if lane.closed:
-            raise SessionClosed("The session has been closed; start a new one.")
         rule = submission.if_busy or IfBusy(lane.if_busy)
-        waiting = (await connection.execute(unfinished(lane.session_id, lane.done_seq))).all()
-        of_users = [turn for turn in waiting if turn.kind == TurnKind.USER]
-        if of_users and rule is IfBusy.REJECT:
-            raise SessionBusy("The session is still working on an earlier turn; wait for its answer.")
-        if lane.pending >= self._session_limit:
-            raise InboxFull(f"The session has {lane.pending} unfinished turns; wait for some to finish.")
+        queue = await connection.execute(unfinished(lane.session_id, lane.done_seq))
+        waiting = [turn_record(row) for row in queue]
+        of_users = [turn for turn in waiting if turn.input.kind is TurnKind.USER]
+        require_room(
+            rule,
+            closed=lane.closed,
+            busy=bool(of_users),
+            pending=lane.pending,
+            limit=self._session_limit,
+        )
         if await _sequence_exists(connection, submission):
-            raise _sequence_in_use(submission)
-        target = _merge_target(waiting, submission) if rule is IfBusy.MERGE else None
+            raise sequence_in_use(submission)
+        target = find_mergeable(waiting, submission) if rule is IfBusy.MERGE else None
         if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
             await _ask_to_stop(connection, of_users[0].turn_id, forget=rule is IfBusy.ROLLBACK)
         await _insert_turn(connection, lane, submission, turn_id, target)
@@ -160,7 +175,7 @@ class PostgresInbox:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
             if turn.status == TurnStatus.QUEUED:
-                _require_own(turn)
+                require_own(turn_record(turn))
                 await end_turn(connection, lane, turn, TurnStatus.CANCELLED, "cancelled before it ran")
             elif turn.status == TurnStatus.RUNNING:
                 await _ask_to_stop(connection, turn_id, forget=False)
@@ -169,17 +184,14 @@ class PostgresInbox:
     async def retry(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
-            if turn.status != TurnStatus.QUARANTINED:
-                raise Refused(f"Only a quarantined turn can be retried; this one is {turn.status}.")
+            require_retriable(turn_record(turn))
             await _queue_again(connection, lane, turn)
         return await self.turn(tenant_id, turn_id)
 
     async def drop(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
         async with self._database.transaction() as connection:
             lane, turn = await _locked(connection, tenant_id, turn_id)
-            if turn.status not in {TurnStatus.QUEUED, TurnStatus.QUARANTINED}:
-                raise Refused(f"Only a queued or quarantined turn can be dropped; this one is {turn.status}.")
-            _require_own(turn)
+            require_droppable(turn_record(turn))
             await end_turn(
                 connection, lane, turn, TurnStatus.CANCELLED, turn.error or "dropped by an operator"
             )
@@ -193,11 +205,6 @@ async def _locked(
     if found is None:
         raise NotFound("turn", turn_id)
     return found
-
-
-def _require_own(turn: Row[Any]) -> None:
-    if turn.merged_into is not None and turn.finished_at is None:
-        raise Refused(f"The turn was merged into {turn.merged_into}; cancel that one.")
 
 
 async def _find_by_key(connection: AsyncConnection, submission: Submission) -> Row[Any] | None:
@@ -220,13 +227,6 @@ async def _sequence_exists(connection: AsyncConnection, submission: Submission) 
     return (await connection.execute(query)).one_or_none() is not None
 
 
-def _sequence_in_use(submission: Submission) -> InvalidInput:
-    return InvalidInput(
-        f"The sequence {submission.sequence} was used already by another turn of this session.",
-        field="sequence",
-    )
-
-
 async def _receipt(connection: AsyncConnection, turn: Row[Any], *, repeated: bool) -> Receipt:
     before = select(func.count()).select_from(
         unfinished(turn.session_id, 0).where(turns.c.seq < turn.seq).subquery()
@@ -242,22 +242,6 @@ async def _receipt(connection: AsyncConnection, turn: Row[Any], *, repeated: boo
     )
 
 
-def _merge_target(waiting: list[Row[Any]] | Any, submission: Submission) -> Row[Any] | None:
-    """The last waiting turn, when both are plain texts of the user."""
-    last = waiting[-1] if waiting else None
-    mergeable = (
-        last is not None
-        and last.status == TurnStatus.QUEUED
-        and last.attempts == 0
-        and last.text is not None
-        and last.kind == TurnKind.USER
-        and last.cancel_requested_at is None
-        and submission.input.text is not None
-        and submission.input.kind is TurnKind.USER
-    )
-    return last if mergeable else None
-
-
 async def _ask_to_stop(connection: AsyncConnection, turn_id: str, *, forget: bool) -> None:
     await connection.execute(
         update(turns)
@@ -271,7 +255,7 @@ async def _insert_turn(
     lane: Row[Any],
     submission: Submission,
     turn_id: TurnId,
-    target: Row[Any] | None,
+    target: TurnRecord | None,
 ) -> None:
     """Insert at the end of the queue, or as merged into the last waiting turn."""
     given = submission.input
@@ -294,7 +278,7 @@ async def _insert_turn(
         await connection.execute(
             update(turns)
             .where(turns.c.turn_id == target.turn_id)
-            .values(text=f"{target.text}\n{given.text}", merges=turns.c.merges + 1)
+            .values(text=f"{target.input.text}\n{given.text}", merges=turns.c.merges + 1)
         )
     await _enqueue(connection, lane, turn_id, counted=target is None)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sqlalchemy import func, select
 
 from orchestrator.adapters.postgres.pool import Database
-from orchestrator.errors import InboxFull
+from orchestrator.turns.turn import require_total_room
 
 _COUNT_EVERY_S = 1.0
 # Counting takes at most one twentieth of the time.
@@ -32,8 +32,7 @@ class InboxBound:
             self.estimate = 0 if row is None else int(row[0])
             took = time.monotonic() - now
             self.next_count_at = now + max(_COUNT_EVERY_S, _COUNT_SHARE * took)
-        if self.estimate >= self.limit:
-            raise InboxFull("Too many turns are waiting in all; try again later.", retry_after_s=5)
+        require_total_room(self.estimate, self.limit)
 
     def count(self) -> None:
         self.estimate += 1

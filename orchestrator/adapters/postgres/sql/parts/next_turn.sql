@@ -3,7 +3,9 @@
 -- Arguments: session_id, max_attempts, deadline_s
 -- Needs:     `lane` (pending, done_seq), and `ended` (turn_id, client_sequence): the turn that the same
 --            statement ends, which its snapshot does not show as finished; nulls when it ends none.
--- A turn whose attempts are used up is in `next` and not in `taken`.
+-- `resumed`: it was begun before, whether or not that attempt counts, so that its journal has to be read.
+-- A turn whose attempts are used up is in `next` and not in `taken`, unless it had effects: then it is taken once
+-- more, with `failure`.
 next AS (
     SELECT candidate.turn_id
     FROM lane CROSS JOIN ended CROSS JOIN LATERAL (
@@ -25,15 +27,21 @@ next AS (
     UPDATE turns
     SET status = 'running',
         attempts = attempts + 1,
-        started_at = coalesce(started_at, clock_timestamp()),
+        started_at = coalesce(started_at, statement_timestamp()),
         deadline_at = coalesce(deadline_at, clock_timestamp() + %(deadline_s)s * interval '1 second')
     FROM next
     WHERE turns.turn_id = next.turn_id
       AND turns.finished_at IS NULL
-      AND turns.attempts < %(max_attempts)s
+      AND (turns.attempts < %(max_attempts)s
+           -- once more, to be ended with what it did
+           OR turns.attempts = %(max_attempts)s
+              AND EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id))
     RETURNING turns.turn_id, seq, kind, form, text, action, attempts,
               extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
               cancel_requested_at IS NOT NULL AS cancelled,
               extract(epoch FROM clock_timestamp() - accepted_at)::float8 AS waited_s,
-              merges
+              merges,
+              started_at <> statement_timestamp() AS resumed,
+              CASE WHEN attempts > %(max_attempts)s
+                   THEN coalesce(error, 'its attempts ended without a commit') END AS failure
 )

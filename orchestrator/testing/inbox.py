@@ -1,0 +1,167 @@
+"""The inbox in memory: the rules of `adapters.postgres.turns.inbox` over a `MemoryStore`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from orchestrator.errors import InvalidInput
+from orchestrator.testing.store import MemorySession, MemoryStore, MemoryTurn
+from orchestrator.turns.turn import (
+    IfBusy,
+    Receipt,
+    Submission,
+    TurnKind,
+    TurnRecord,
+    TurnStatus,
+    find_mergeable,
+    require_droppable,
+    require_own,
+    require_retriable,
+    require_room,
+    require_total_room,
+    sequence_in_use,
+)
+from orchestrator.types import SessionId, TenantId, TurnId, new_id
+
+
+class MemoryInbox:
+    def __init__(self, store: MemoryStore, *, session_limit: int = 100, total_limit: int = 200_000) -> None:
+        self._store = store
+        self._session_limit = session_limit
+        self._total_limit = total_limit
+
+    async def submit(self, submission: Submission) -> Receipt:
+        require_total_room(self._store.count_waiting(), self._total_limit)
+        _require_storable(submission)
+        session = self._session(submission)
+        earlier = _earlier(session, submission)
+        if earlier is not None:
+            return _receipt(session, earlier, repeated=True)
+        rule = submission.if_busy or session.if_busy
+        waiting = session.unfinished()
+        of_users = [turn for turn in waiting if turn.input.kind is TurnKind.USER]
+        require_room(
+            rule,
+            closed=session.closed,
+            busy=bool(of_users),
+            pending=len(waiting),
+            limit=self._session_limit,
+        )
+        if submission.sequence in {turn.client_sequence for turn in session.turns} - {None}:
+            raise sequence_in_use(submission)
+        merging = [turn.record() for turn in waiting] if rule is IfBusy.MERGE else []
+        target = find_mergeable(merging, submission)
+        if rule in {IfBusy.INTERRUPT, IfBusy.ROLLBACK} and of_users:
+            of_users[0].cancel_requested = True
+            of_users[0].forget = rule is IfBusy.ROLLBACK
+        turn = self._accept(
+            session, submission, None if target is None else waiting[-1], waiting=len(waiting)
+        )
+        return Receipt(turn.turn_id, session.session_id, turn.seq, turn.status, len(waiting))
+
+    def _session(self, submission: Submission) -> MemorySession:
+        found = self._store.sessions.get(submission.session_id)
+        if (found is None or found.tenant_id != submission.tenant_id) and submission.create_session:
+            if submission.domain is None:
+                raise InvalidInput("A session that does not exist yet needs a domain.", field="domain")
+            return self._store.open_session(
+                submission.tenant_id,
+                submission.domain,
+                session_id=submission.session_id,
+                user_id=submission.user_id,
+            )
+        return self._store.session(submission.tenant_id, submission.session_id)
+
+    def _accept(
+        self, session: MemorySession, submission: Submission, target: MemoryTurn | None, *, waiting: int
+    ) -> MemoryTurn:
+        now = self._store.clock()
+        turn = MemoryTurn(
+            turn_id=TurnId(new_id("turn")),
+            session_id=session.session_id,
+            tenant_id=session.tenant_id,
+            seq=session.next_seq,
+            input=submission.input,
+            accepted_at=now,
+            idempotency_key=submission.idempotency_key,
+            client_sequence=submission.sequence,
+            merged_into=None if target is None else target.turn_id,
+        )
+        if target is not None:
+            joined = f"{target.input.text}\n{submission.input.text}"
+            target.input = replace(target.input, text=joined)
+        if waiting == 0:
+            session.ready_at = now
+        session.turns.append(turn)
+        self._store.enter(session, turn, now)
+        return turn
+
+    async def turn(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+        return self._store.turn(tenant_id, turn_id)[1].record()
+
+    async def turns(
+        self,
+        tenant_id: TenantId,
+        *,
+        session_id: SessionId | None = None,
+        status: TurnStatus | None = None,
+        before: int | None = None,
+        limit: int = 100,
+    ) -> list[TurnRecord]:
+        matching = [
+            turn
+            for session in self._store.sessions.values()
+            for turn in session.turns
+            if turn.tenant_id == tenant_id
+            and session_id in {None, turn.session_id}
+            and status in {None, turn.status}
+            and (before is None or turn.seq < before)
+        ]
+        newest = sorted(matching, key=lambda turn: (turn.accepted_at, turn.seq), reverse=True)
+        return [turn.record() for turn in newest[:limit]]
+
+    async def cancel(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+        session, turn = self._store.turn(tenant_id, turn_id)
+        if turn.status is TurnStatus.QUEUED:
+            require_own(turn.record())
+            self._store.end(session, turn, TurnStatus.CANCELLED, "cancelled before it ran")
+        elif turn.status is TurnStatus.RUNNING:
+            turn.cancel_requested = True
+        return turn.record()
+
+    async def retry(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+        session, turn = self._store.turn(tenant_id, turn_id)
+        require_retriable(turn.record())
+        now = self._store.clock()
+        if session.pending == 0:
+            session.ready_at = now
+        turn.seq, turn.status, turn.attempts = session.next_seq, TurnStatus.QUEUED, 0
+        turn.error = turn.result = turn.deadline_at = turn.finished_at = None
+        turn.cancel_requested = False
+        self._store.enter(session, turn, now)
+        return turn.record()
+
+    async def drop(self, tenant_id: TenantId, turn_id: TurnId) -> TurnRecord:
+        session, turn = self._store.turn(tenant_id, turn_id)
+        require_droppable(turn.record())
+        self._store.end(session, turn, TurnStatus.CANCELLED, turn.error or "dropped by an operator")
+        return turn.record()
+
+
+def _earlier(session: MemorySession, submission: Submission) -> MemoryTurn | None:
+    if submission.idempotency_key is None:
+        return None
+    same = (turn for turn in session.turns if turn.idempotency_key == submission.idempotency_key)
+    return next(same, None)
+
+
+def _receipt(session: MemorySession, turn: MemoryTurn, *, repeated: bool) -> Receipt:
+    before = 0 if turn.finished else sum(other.seq < turn.seq for other in session.unfinished())
+    return Receipt(turn.turn_id, turn.session_id, turn.seq, turn.status, before, repeated)
+
+
+def _require_storable(submission: Submission) -> None:
+    """Raises InvalidInput for text that PostgreSQL does not take."""
+    for text in (submission.input.text or "", submission.idempotency_key or ""):
+        if "\x00" in text or any("\ud800" <= character <= "\udfff" for character in text):
+            raise InvalidInput("The input holds characters that cannot be stored.", field="text")

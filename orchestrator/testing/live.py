@@ -1,0 +1,106 @@
+"""Wake-ups and live events in memory, between tasks of one event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+
+from orchestrator.testing.store import MemoryStore
+from orchestrator.turns.event import ENDINGS, TOKEN, Event
+from orchestrator.turns.subscription import Streamed, Subscription
+from orchestrator.types import SessionId, TenantId
+
+
+class MemoryWakeup:
+    def __init__(self) -> None:
+        self._ready: dict[SessionId, None] = {}
+        self._offered = asyncio.Event()
+
+    async def offer(self, *session_ids: SessionId) -> bool:
+        self._ready.update(dict.fromkeys(session_ids))
+        self._offered.set()
+        return True
+
+    async def take(self, *, limit: int, timeout_s: float) -> list[SessionId]:
+        if not self._ready:
+            self._offered.clear()
+            try:
+                async with asyncio.timeout(timeout_s):
+                    await self._offered.wait()
+            except TimeoutError:
+                return []
+        taken = list(self._ready)[:limit]
+        for session_id in taken:
+            del self._ready[session_id]
+        return taken
+
+    async def retire(self, *, force: bool = False) -> bool:
+        return force or not self._ready
+
+
+class MemoryEventLog:
+    def __init__(self, store: MemoryStore) -> None:
+        self._store = store
+
+    async def read(
+        self, tenant_id: TenantId, session_id: SessionId, *, after: int = 0, limit: int = 500
+    ) -> list[Event]:
+        session = self._store.sessions.get(session_id)
+        if session is None or session.tenant_id != tenant_id:
+            return []
+        return session.events[after : after + limit]
+
+    async def last_numbers(
+        self, tenant_id: TenantId, session_ids: Sequence[SessionId]
+    ) -> Mapping[SessionId, int]:
+        found = [self._store.sessions[name] for name in session_ids if name in self._store.sessions]
+        return {one.session_id: len(one.events) for one in found if one.tenant_id == tenant_id}
+
+
+class MemoryLiveEvents:
+    def __init__(self) -> None:
+        self._listeners: defaultdict[SessionId, set[Subscription]] = defaultdict(set)
+        self._streamed: dict[SessionId, Streamed] = {}
+        self._stamp = 0
+
+    async def publish(self, session_id: SessionId, events: tuple[Event, ...]) -> None:
+        for event in events:
+            self._stamp += 1
+            self._keep(event)
+            for subscription in self._listeners[session_id]:
+                subscription.push(event, self._stamp)
+        if not events:
+            for subscription in self._listeners[session_id]:
+                subscription.nudge()
+
+    def _keep(self, event: Event) -> None:
+        """Keep the text so far of a turn that streams; one that does not go on where it was is forgotten."""
+        kept = self._streamed.pop(event.session_id, None)
+        if event.type != TOKEN:
+            if kept is not None and event.type not in ENDINGS:
+                self._streamed[event.session_id] = kept
+            return
+        text, offset = event.payload["text"], event.payload["offset"]
+        if offset:
+            before = "" if kept is None or kept.event.turn_id != event.turn_id else kept.event.payload["text"]
+            if len(before) != offset:
+                return
+            text = before + text
+        so_far = Event(event.session_id, TOKEN, event.turn_id, {"text": text, "offset": 0})
+        self._streamed[event.session_id] = Streamed(so_far, self._stamp)
+
+    async def _read_streamed(self, session_id: SessionId) -> Streamed | None:
+        return self._streamed.get(session_id)
+
+    @asynccontextmanager
+    async def listen(
+        self, session_id: SessionId, *, with_streamed: bool = False
+    ) -> AsyncGenerator[Subscription]:
+        subscription = Subscription(session_id, self._read_streamed if with_streamed else None)
+        self._listeners[session_id].add(subscription)
+        try:
+            yield subscription
+        finally:
+            self._listeners[session_id].discard(subscription)

@@ -1,0 +1,137 @@
+"""Housekeeping stands back for turns, ages, and is told of: on real workers (IF-14, IF-16)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from celery import Celery
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.postgres.sessions import PostgresSessions
+from orchestrator.adapters.postgres.status import PostgresLoad
+from orchestrator.adapters.postgres.turns.archive import PostgresEventLog
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.ports.runs.status import RunStatus
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
+from tests.contract.internal.conftest import STAND_IN, OnWorkers
+from tests.integration.chaos.fleet import Fleet, fleet, wait_until
+from workers.internal.dispatch import Canvas
+
+
+@pytest.fixture
+async def database(database_url: str) -> AsyncIterator[Database]:
+    migrate(database_url)
+    async with Database(database_url) as database:
+        yield database
+
+
+@contextmanager
+def crew(database_url: str, broker: str, logs: Path, **settings: str) -> Iterator[tuple[Fleet, OnWorkers]]:
+    """One worker for Internal flows and none for turns."""
+    with fleet(database_url, broker, logs, {"PARLEY_SHUTDOWN_GRACE_S": "0.3", **settings}) as workers:
+        workers.start(1, application=STAND_IN, queues="internal,urgent", threads=4)
+        app = Celery(set_as_current=False, broker=broker, backend=broker)
+        try:
+            yield workers, lambda database: OnWorkers(PostgresRuns(database), Canvas(app))
+        finally:
+            app.close()
+
+
+async def let_a_turn_wait(database: Database) -> TurnId:
+    """Nobody runs turns here."""
+    session = SessionId(new_id("session"))
+    submission = Submission(session, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="travel")
+    return (await PostgresInbox(database).submit(submission)).turn_id
+
+
+def is_put_off(workers: Fleet) -> Callable[[], bool]:
+    return lambda: "Housekeeping is deferred." in workers.workers[0].log.read_text()
+
+
+async def test_housekeeping_waits_while_turns_wait_and_what_a_turn_waits_for_does_not(
+    database: Database, database_url: str, broker: str, tmp_path: Path
+) -> None:
+    """IF-14: put off, visible as debt of its session, and done when turns run again."""
+    load, inbox = PostgresLoad(database), PostgresInbox(database)
+    session = SessionId(new_id("session"))
+    with crew(database_url, broker, tmp_path, PARLEY_DEFER_ABOVE_S="0.2", PARLEY_DEFER_AT_MOST_S="600") as (
+        workers,
+        make,
+    ):
+        on_workers = make(database)
+        turn_id = await let_a_turn_wait(database)
+        await asyncio.to_thread(wait_until, is_put_off(workers), within_s=20, what="it stands back")
+        assert await load.turn_wait_s() > 0.2
+        new_run = on_workers.catalogue.new_run
+        put_off = await on_workers.start((new_run("doubling", inputs=(1, 2), session_id=session),))
+        urgent = await on_workers.run(new_run("pressing", inputs=(1, 2), session_id=session))
+
+        assert urgent[-1].status is RunStatus.DONE
+        record = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
+        assert record.status is RunStatus.READY
+        [debt] = await load.housekeeping_debt(DEFAULT_TENANT)
+        assert (debt.session_id, debt.runs) == (session, 1)
+        assert debt.oldest_s > 0
+
+        await inbox.cancel(DEFAULT_TENANT, turn_id)
+        chain = await on_workers.chain_ended(put_off.runs["doubling"])
+
+    assert chain[-1].status is RunStatus.DONE
+    assert await load.housekeeping_debt(DEFAULT_TENANT) == []
+
+
+async def test_housekeeping_ages_and_never_starves(
+    database: Database, database_url: str, broker: str, tmp_path: Path
+) -> None:
+    """IF-14: however long turns have to wait."""
+    with crew(database_url, broker, tmp_path, PARLEY_DEFER_ABOVE_S="0.2", PARLEY_DEFER_AT_MOST_S="2") as (
+        workers,
+        make,
+    ):
+        on_workers = make(database)
+        turn_id = await let_a_turn_wait(database)
+        await asyncio.to_thread(wait_until, is_put_off(workers), within_s=20, what="it stands back")
+        began = time.monotonic()
+        chain = await on_workers.run(on_workers.catalogue.new_run("doubling", inputs=tuple(range(5))))
+        took_s = time.monotonic() - began
+
+    assert chain[-1].closing == [0, 2, 4, 6, 8]
+    assert took_s >= 2
+    await PostgresInbox(database).cancel(DEFAULT_TENANT, turn_id)
+
+
+async def test_sessions_hear_how_far_their_runs_have_come(database: Database, on_workers: OnWorkers) -> None:
+    """RT-15: now and then in the log of the session, and at the end."""
+    session = (await PostgresSessions(database).create(DEFAULT_TENANT, "travel")).session_id
+    run = on_workers.catalogue.new_run(
+        "doubling", inputs=tuple(range(200)), parameters={"takes_s": 0.03}, session_id=session
+    )
+    [record] = await on_workers.run(run)
+    events = await told(database, session)
+
+    assert {event.payload["run_id"] for event in events} == {record.run_id}
+    done = [event.payload["ended"] for event in events]
+    assert done == sorted(done)
+    assert 1 < len(done) < 20
+    last = events[-1].payload
+    assert (last["status"], last["items"], last["ended"]) == ("done", 200, 200)
+
+
+async def told(database: Database, session: SessionId) -> list:
+    """The session's events about runs, once it heard of an end."""
+    ends_at = time.monotonic() + 20
+    while True:
+        events = await PostgresEventLog(database).read(DEFAULT_TENANT, session)
+        found = [event for event in events if event.type == "run_progress"]
+        if found and found[-1].payload["status"] != "running":
+            return found
+        assert time.monotonic() < ends_at, events
+        await asyncio.sleep(0.05)

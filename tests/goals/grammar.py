@@ -1,0 +1,117 @@
+"""How people say things: patterns with alternatives and fields, half of them held out.
+
+Which half a pattern belongs to hangs on a hash of its words alone, so that it never moves. The held-out half
+is for measuring: nobody looks at its sentences while mending what understands them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from random import Random
+
+import yaml
+
+PHRASES = Path(__file__).parent / "phrases"
+_INNERMOST = re.compile(r"\(([^()]*)\)")
+_FIELD = re.compile(r"\{(\w+)\}")
+
+
+class Half(StrEnum):
+    SEEN = "seen"
+    HELD_OUT = "held-out"
+    BOTH = "both"
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A wording with its values, and the fields it names."""
+
+    text: str
+    fields: frozenset[str]
+
+
+class Grammar:
+    """The stock of one world, over the stock that all share."""
+
+    def __init__(self, name: str, half: Half) -> None:
+        self._acts = _load("common") | _load(name)
+        self._half = half
+
+    def knows(self, act: str) -> bool:
+        return act in self._acts
+
+    def say(self, act: str, values: Mapping[str, str], chance: Random, *, typos: bool = False) -> Said:
+        """Put something into words that name nothing but the given values.
+
+        A half that has no fitting pattern for an act borrows one of the other: few acts are that short.
+        """
+        fitting = [one for one in self._acts[act] if fields_of(one) <= values.keys()]
+        own = [one for one in fitting if self._half is Half.BOTH or half_of(one) is self._half]
+        pattern = chance.choice(own or fitting)
+        wording = _spoil(expand(pattern, chance), chance) if typos else expand(pattern, chance)
+        text = _FIELD.sub(lambda field: values[field[1]], wording)
+        return Said(text, fields_of(wording))
+
+    def count(self) -> int:
+        """How many wordings the stock stands for, values aside."""
+        halves = (self._half, Half.BOTH)
+        return sum(
+            _count(one)
+            for patterns in self._acts.values()
+            for one in patterns
+            if self._half is Half.BOTH or half_of(one) in halves
+        )
+
+
+@cache
+def _load(name: str) -> dict[str, tuple[str, ...]]:
+    stock = yaml.safe_load((PHRASES / f"{name}.yaml").read_text(encoding="utf-8"))
+    return {act: tuple(patterns) for act, patterns in stock.items()}
+
+
+@cache
+def half_of(pattern: str) -> Half:
+    digest = blake2b(pattern.encode(), digest_size=1).digest()[0]
+    return Half.HELD_OUT if digest % 2 else Half.SEEN
+
+
+@cache
+def fields_of(pattern: str) -> frozenset[str]:
+    return frozenset(_FIELD.findall(pattern))
+
+
+def expand(pattern: str, chance: Random) -> str:
+    """Choose one of each group of alternatives, the inner ones first."""
+    text, found = pattern, 1
+    while found:
+        text, found = _INNERMOST.subn(lambda group: chance.choice(group[1].split("|")), text, count=1)
+    return " ".join(text.split()) if not text.startswith((" ", ",")) else text
+
+
+def _count(pattern: str) -> int:
+    """Alternatives multiply; those within an alternative add to it."""
+    inner = _INNERMOST.search(pattern)
+    if inner is None:
+        return 1
+    before, after = pattern[: inner.start()], pattern[inner.end() :]
+    return sum(_count(before + one + after) for one in inner[1].split("|"))
+
+
+def _spoil(wording: str, chance: Random) -> str:
+    """Mistype one longer word, never a value."""
+    words = wording.split(" ")
+    long = [place for place, word in enumerate(words) if len(word) > 4 and word.isalpha()]
+    if not long:
+        return wording
+    place = chance.choice(long)
+    word = words[place]
+    at = chance.randrange(1, len(word) - 1)
+    swapped = word[:at] + word[at + 1] + word[at] + word[at + 2 :]
+    words[place] = chance.choice([swapped, word[:at] + word[at + 1 :]])
+    return " ".join(words)

@@ -1,0 +1,113 @@
+"""Who understands the users: System 1, a model that understands rightly, and one that misunderstands at random.
+
+The models answer over real HTTP to the real client. What a sentence means they are told by whoever says it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from random import Random
+from typing import Any
+
+from orchestrator.adapters.domains.folder import LoadedDomain
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import Simulator
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
+from tests.goals.goal import Move, World
+
+MISUNDERSTOOD = 0.35
+"""How often the model that misunderstands does."""
+
+
+class Reader(StrEnum):
+    SYSTEM1 = "system1"
+    RIGHT = "right"
+    WRONG = "wrong"
+
+
+@dataclass
+class Listener:
+    """A model that knows what was meant, because it is told; `distort` makes it misunderstand."""
+
+    world: World
+    dacts: tuple[str, ...]
+    distorts: bool
+    chance: Random = field(default_factory=Random)
+    _meant: Mapping[str, Any] | None = None
+
+    def expect(self, move: Move) -> None:
+        self._meant = move.meaning
+
+    def script(self) -> Script:
+        understand = Rule(prompt="nlu_think", replies=(Computed(self._answer),))
+        replan = Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),))
+        return Script(rules=(understand, replan))
+
+    def _answer(self, request: Request) -> Reply:
+        meant = dict(self._meant or {"kind": "unknown", "flows": [], "slots": {}})
+        if self.distorts and self.chance.random() < MISUNDERSTOOD:
+            meant = self._distort(meant)
+        return Answer(json=meant)
+
+    def _distort(self, meant: dict[str, Any]) -> dict[str, Any]:
+        slots = dict(meant["slots"])
+        match self.chance.choice(["flow", "swap", "value", "invent", "yes", "kind"]):
+            case "flow":
+                return {
+                    **meant,
+                    "kind": "task",
+                    "flows": [{"dact": self.chance.choice(self.dacts), "score": 0.95}],
+                }
+            case "swap" if len(slots) > 1:
+                one, other = self.chance.sample(sorted(slots), 2)
+                slots[one], slots[other] = slots[other], slots[one]
+            case "value" if slots:
+                slot = self.chance.choice(sorted(slots))
+                slots |= self.world.model_slots({slot: self.world.invent(slot, self.chance)})
+            case "invent":
+                slot = self.chance.choice(self.world.invented)
+                slots |= self.world.model_slots({slot: self.world.invent(slot, self.chance)})
+            case "kind":
+                kinds = [
+                    "task",
+                    "slot_value",
+                    "correction",
+                    "cancellation",
+                    "denial",
+                    "resumption",
+                    "chitchat",
+                ]
+                return {**meant, "kind": self.chance.choice(kinds)}
+            case _:
+                return {**meant, "kind": "confirmation"}
+        return {**meant, "slots": slots}
+
+
+@asynccontextmanager
+async def simulate(
+    loaded: LoadedDomain, system1: System1, reader: Reader, world: World
+) -> AsyncIterator[tuple[Simulator, Listener | None]]:
+    """A simulator whose users the reader understands."""
+    if reader is Reader.SYSTEM1:
+        yield Simulator.of(loaded, system1=system1), None
+        return
+    dacts = tuple(str(dact) for dact in loaded.domain.flows)
+    listener = Listener(world, dacts, distorts=reader is Reader.WRONG)
+    with ScriptedModel(listener.script()) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        try:
+            yield Simulator.of(loaded, system1=system1, models=pool, sections=_ALWAYS_ASKED), listener
+        finally:
+            await pool.aclose()
+
+
+_ALWAYS_ASKED: dict[str, Any] = {
+    "nlu": {"mode": "system2"},
+    "models": {"per_prompt": {"pex_skill": {"model": "scripted", "provider": "nowhere"}}},
+}
+"""Every message goes to the model, and nothing is carried out by it."""

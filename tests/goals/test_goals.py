@@ -1,0 +1,60 @@
+"""Simulated users with goals: nothing is done that they did not ask for and agree to, and no ending is told wrongly.
+
+A bound says how many of so many conversations may go wrong in one way. Bounds are only ever lowered. The long forms
+measure: `python -m tests.goals --conversations 20000`.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pytest
+
+from tests.goals.conversations import Fault, Figures, converse_all
+from tests.goals.grammar import Grammar, Half
+from tests.goals.readers import Reader
+from tests.goals.worlds import WORLDS, open_world
+
+# How many conversations, and of these the most with: wrong deed, untrue ending, broken turn, dead end, lost request.
+BOUNDS: Final = {
+    ("travel", Reader.SYSTEM1): (120, (24, 4, 0, 30, 6)),
+    ("travel", Reader.RIGHT): (60, (12, 4, 0, 6, 6)),
+    ("travel", Reader.WRONG): (60, (14, 4, 0, 10, 6)),
+    ("analytics", Reader.SYSTEM1): (80, (8, 2, 0, 44, 4)),
+    ("analytics", Reader.RIGHT): (50, (6, 2, 0, 20, 4)),
+    ("analytics", Reader.WRONG): (40, (10, 2, 0, 24, 4)),
+    ("notes", Reader.SYSTEM1): (40, (32, 2, 0, 20, 2)),
+    ("notes", Reader.RIGHT): (30, (30, 2, 0, 10, 2)),
+    ("notes", Reader.WRONG): (20, (20, 2, 0, 10, 2)),
+}
+
+
+async def hold(domain: str, reader: Reader, count: int, half: Half = Half.SEEN, seed: int = 0) -> Figures:
+    world, loaded, system1 = open_world(domain, Grammar(domain, half))
+    return await converse_all(world, loaded, system1, reader, range(seed, seed + count))
+
+
+@pytest.mark.parametrize(("domain", "reader"), list(BOUNDS), ids=str)
+async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader) -> None:
+    count, most = BOUNDS[domain, reader]
+    figures = await hold(domain, reader, count)
+    for fault, bound in zip(Fault, most, strict=True):
+        shortest = figures.shortest(fault)
+        transcript = "\n".join([shortest[0].faults[0][1], *shortest[0].transcript]) if shortest else ""
+        assert figures.count(fault) <= bound, (
+            f"{fault} in {figures.count(fault)} conversations:\n{transcript}"
+        )
+
+
+@pytest.mark.parametrize("domain", sorted(WORLDS))
+async def test_half_of_the_wordings_is_held_out(domain: str) -> None:
+    counts = [Grammar(domain, half).count() for half in (Half.SEEN, Half.HELD_OUT, Half.BOTH)]
+    assert counts[0] + counts[1] == counts[2]
+    assert min(counts[:2]) >= counts[2] / 3
+
+
+async def test_a_conversation_hangs_on_its_seed_alone() -> None:
+    first, second = [await hold("travel", Reader.SYSTEM1, 5) for _ in range(2)]
+    said = [[line for one in figures.verdicts for line in one.transcript if line.startswith("> ")]
+            for figures in (first, second)]  # fmt: skip
+    assert [len(lines) for lines in said] == [len(lines) for lines in said[::-1]]

@@ -1,0 +1,336 @@
+"""A simulated user: holds a goal, reads what a user reads, and answers from the goal.
+
+Says yes only to an offer that fits the goal. Knows no flow, slot or state of the product.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from random import Random
+from typing import Any
+
+from orchestrator.types import JsonObject
+from tests.goals.goal import Agreement, Deed, Move, Seen, Values, Wish, World
+
+MOST_TURNS = 30
+MOST_WITHOUT_PROGRESS = 3
+CLICKS = 0.3
+"""How often a user takes a button where there is one."""
+
+
+class User:
+    def __init__(self, world: World, wishes: list[Wish], chance: Random, *, typing: float = 0.05) -> None:
+        self.world = world
+        self.wishes = wishes
+        self.agenda = list(wishes)
+        self.dead_end = ""
+        self._chance = chance
+        self._typing = typing
+        self._turns = 0
+        self._stuck = 0
+        self._known: set[str] = set()
+        self._last: Move | None = None
+        self._yeses: list[tuple[Values, Mapping[str, Any]]] = []
+        self._asked_to_stop: Wish | None = None
+
+    @property
+    def current(self) -> Wish | None:
+        """The first wish that is open; what concerns something that was given up is given up as well."""
+        for wish in self.agenda:
+            wish.wanted = wish.wanted and (wish.about is None or wish.about.wanted)
+        return next((wish for wish in self.agenda if wish.is_open), None)
+
+    def begin(self) -> Move:
+        wish = self.current
+        assert wish is not None
+        return self._remember(self._open(wish))
+
+    def answer(self, turn: JsonObject) -> Move | None:
+        """What to say next; None when there is nothing more to say."""
+        seen = self.world.read(turn["reply"], turn["actions"])
+        self._turns += 1
+        before = [wish.told for wish in self.wishes]
+        agreement = self._last.agreement if self._last is not None else None
+        for wish in self.wishes:
+            if wish.wanted or (agreement is not None and agreement.wish is wish):
+                self.world.hear(wish, seen, agreement)
+        if [wish.told for wish in self.wishes] != before:
+            self._stuck = 0
+            self._known.clear()
+        self._keep_yes(seen)
+        move = self._after(seen)
+        if move is None:
+            return None
+        if self._is_stuck(seen):
+            return None
+        return self._remember(move)
+
+    def _remember(self, move: Move) -> Move:
+        self._last = move
+        return move
+
+    def _keep_yes(self, seen: Seen) -> None:
+        button = seen.button("confirm")
+        if seen.kind == "offer" and button is not None:
+            self._yeses.append((dict(seen.values), button))
+
+    def _is_stuck(self, seen: Seen) -> bool:
+        """Count turns that were meant to help and showed nothing new."""
+        showed = f"{seen.kind} {seen.what} {sorted(seen.values.items(), key=str)} {len(seen.rows)}"
+        if self._last is not None and self._last.cooperates:
+            self._stuck = self._stuck + 1 if showed in self._known else 0
+        self._known.add(showed)
+        if self._stuck >= MOST_WITHOUT_PROGRESS:
+            self.dead_end = (
+                f"no progress with {seen.kind} {seen.what} after “{self._last.purpose if self._last else ''}”"
+            )
+        elif self._turns >= MOST_TURNS:
+            self.dead_end = f"{MOST_TURNS} turns"
+        return bool(self.dead_end)
+
+    def _after(self, seen: Seen) -> Move | None:
+        done = next(
+            (wish for wish in self.agenda if wish.told and any(t[0] == "done" for t in wish.twists)), None
+        )
+        if done is not None and seen.kind in {"nothing", "rows"}:
+            move = self._twist_when_done(done, str(done.take_twist("done")))
+            if move is not None:
+                return move
+        if seen.back_to:
+            self._turn_to(seen.back_to)
+        wish = self.current
+        if wish is None:
+            return None
+        match seen.kind:
+            case "offer":
+                return self._at_offer(wish, seen)
+            case "question":
+                return self._at_question(wish, seen)
+            case "redo":
+                return self._choose_redo(wish, seen)
+            case "change" if self._last_was("stop"):
+                return self._stop(wish, leave=False)
+            case "rows":
+                return self._choose_row(wish, seen)
+        return self._open(wish)
+
+    def _choose_row(self, wish: Wish, seen: Seen) -> Move:
+        chosen = self.world.choose(wish, seen, self._chance)
+        if chosen is None:
+            return self._open(wish)
+        meaning = self._meaning("task", wish, ["flight_number"])
+        return self._say(chosen[0], wish, "choose", chosen[1], meaning)
+
+    def _turn_to(self, kind: str) -> None:
+        """What the answer goes back to is what is talked about, if it is still wanted."""
+        found = next((wish for wish in self.agenda if wish.is_open and wish.kind == kind), None)
+        if found is not None and found is not self.current:
+            self.agenda.remove(found)
+            self.agenda.insert(0, found)
+
+    # What is said at an offer
+
+    def _at_offer(self, wish: Wish, seen: Seen) -> Move:
+        open_wishes = [wish, *(one for one in self.agenda if one.is_open and one is not wish)]
+        deeds = [(one, deed) for one in open_wishes for deed in self.world.deeds(one)]
+        fitting = next(((one, deed) for one, deed in deeds if not self.world.differences(seen, deed)), None)
+        if fitting is None:
+            return self._refuse(wish, seen)
+        twist = fitting[0].take_twist("offer")
+        move = self._twist_at_offer(fitting[0], fitting[1], seen, twist) if twist else None
+        return move or self._agree(fitting[0], fitting[1], seen)
+
+    def _agree(self, wish: Wish, deed: Deed, seen: Seen) -> Move:
+        agreement = Agreement(wish, deed)
+        button = seen.button("confirm")
+        if button is not None and self._chance.random() < CLICKS:
+            return Move("agree", action=button, agreement=agreement)
+        text = self.world.grammar.say("yes", {}, self._chance).text
+        return Move("agree", text, meaning=_meant("confirmation", self.world.dact(wish)), agreement=agreement)
+
+    def _refuse(self, wish: Wish, seen: Seen) -> Move:
+        """Correct what an offer has wrong, or turn down an offer of something else."""
+        alike = [deed for deed in self.world.deeds(wish) if deed.kind == seen.what]
+        wrong = min((self.world.differences(seen, deed) for deed in alike), key=len, default=[])
+        if alike and wrong:
+            deed = min(alike, key=lambda one: len(self.world.differences(seen, one)))
+            slot = deed.slots.get(wrong[0], wrong[0])
+            if slot in wish.values and self.world.grammar.knows(f"correct_{slot}"):
+                return self._correct(wish, slot, None)
+        if self._last_was("refuse"):
+            return self._stop(wish, leave=False)
+        text = self.world.grammar.say("no", {}, self._chance).text
+        return Move("refuse", text, meaning=_meant("denial", self.world.dact(wish)))
+
+    def _twist_at_offer(self, wish: Wish, deed: Deed, seen: Seen, twist: str) -> Move | None:
+        match twist:
+            case "stop":
+                return self._stop(wish, leave=True)
+            case "hedge":
+                text = self.world.grammar.say("hedge", {}, self._chance).text
+                return Move("hedge", text, meaning=_meant("unknown"), cooperates=False)
+            case "aside":
+                return self._aside(wish)
+            case "switch":
+                return self._switch(wish)
+            case "made_up":
+                payload = {"flow_id": "flow_0123456789abcdef0123456789abcdef", "slot": None}
+                action = {"name": "confirm", "label": "Yes", "payload": payload}
+                return Move("made-up click", action=action, cooperates=False)
+            case "stale":
+                old = next((b for offered, b in self._yeses if offered != seen.values), None)
+                return None if old is None else Move("stale click", action=old, cooperates=False)
+            case "correct" | "yes_but":
+                return self._change_mind(wish, deed, yes_but=twist == "yes_but")
+        return None
+
+    def _change_mind(self, wish: Wish, deed: Deed, *, yes_but: bool) -> Move | None:
+        prefix = "yes_but_" if yes_but else "correct_"
+        slots = [slot for slot in wish.values if self.world.grammar.knows(prefix + slot)]
+        slots = [slot for slot in slots if slot not in {"flight_number", "ref"}]
+        if not slots:
+            return None
+        slot = self._chance.choice(slots)
+        old, wish.values[slot] = wish.values[slot], self.world.invent(slot, self._chance)
+        if wish.values[slot] in {
+            old,
+            *(wish.values.get(other) for other in ("origin", "destination") if other != slot),
+        }:
+            wish.values[slot] = old
+            return None
+        self.world.changed(wish)
+        return self._correct(wish, slot, old, prefix)
+
+    def _correct(self, wish: Wish, slot: str, old: Any, prefix: str = "correct_") -> Move:
+        fields = {} if old is None else {
+            f"old_{name}": text for name, text in self.world.word(slot, old, self._chance).items()
+        }  # fmt: skip
+        return self._say(prefix + slot, wish, "correct", fields, self._meaning("correction", wish, [slot]))
+
+    def _choose_redo(self, wish: Wish, seen: Seen) -> Move:
+        """Undo what a change of mind has made unwanted; leave everything else as it is."""
+        ref = str(seen.values.get("ref", ""))
+        undo = any(ref in one.former for one in self.wishes)
+        name = "compensate_effect" if undo else "keep_effect"
+        agreement = Agreement(wish, undo=ref) if undo else None
+        purpose = "undo" if undo else "keep"
+        button = seen.button(name)
+        if button is not None and self._chance.random() < CLICKS:
+            return Move(purpose, action=button, agreement=agreement)
+        number = next((i for i, action in enumerate(seen.actions, 1) if action["name"] == name), 1)
+        return Move(
+            purpose, str(number), meaning=_meant("slot_value", self.world.dact(wish)), agreement=agreement
+        )
+
+    # What is said at a question
+
+    def _at_question(self, wish: Wish, seen: Seen) -> Move:
+        twist = wish.take_twist("question")
+        if twist == "stop":
+            return self._stop(wish, leave=True)
+        if twist == "aside":
+            return self._aside(wish)
+        if twist == "premature":
+            text = self.world.grammar.say("premature", {}, self._chance).text
+            return Move(
+                "premature yes", text, meaning=_meant("confirmation", self.world.dact(wish)), cooperates=False
+            )
+        if seen.what in wish.values:
+            meaning = self._meaning("slot_value", wish, [seen.what])
+            return self._say(f"answer_{seen.what}", wish, "answer", {}, meaning)
+        return self._stop(wish, leave=False)
+
+    def _twist_when_done(self, wish: Wish, twist: str) -> Move | None:
+        if twist == "again" and self._yeses and self._chance.random() < 0.5:
+            return Move("second click", action=self._yeses[-1][1], cooperates=False)
+        if twist == "again":
+            text = self.world.grammar.say("premature", {}, self._chance).text
+            return Move("second yes", text, meaning=_meant("confirmation"), cooperates=False)
+        if twist == "thanks":
+            return Move("thanks", self.world.grammar.say("thanks", {}, self._chance).text,
+                        meaning=_meant("chitchat"), cooperates=False)  # fmt: skip
+        if twist == "correct":
+            told, wish.told = wish.told, False
+            move = self._change_mind(wish, Deed(wish.kind, {}), yes_but=False)
+            wish.told = told if move is None else False
+            return move
+        return None
+
+    # What is said anywhere
+
+    def _open(self, wish: Wish) -> Move:
+        """Ask for what is wanted, with some of its values."""
+        world = self.world
+        act = world.opening(wish)
+        values = self._fields(wish)
+        said = world.grammar.say(act, values, self._chance, typos=self._mistypes())
+        text, fields = said.text, set(said.fields)
+        for tail in world.tails(wish, said.fields):
+            added = world.grammar.say(tail, values, self._chance)
+            text, fields = text + added.text, fields | added.fields
+        slots = [
+            slot for slot in wish.values if fields & world.word(slot, wish.values[slot], self._chance).keys()
+        ]
+        return Move("ask for", self._finish(text), meaning=self._meaning("task", wish, slots))
+
+    def _say(self, act: str, wish: Wish, purpose: str, more: Mapping[str, str], meaning: Values) -> Move:
+        said = self.world.grammar.say(
+            act, {**self._fields(wish), **more}, self._chance, typos=self._mistypes()
+        )
+        text = said.text if act == "answer_body" else self._finish(said.text)
+        return Move(purpose, text, meaning=meaning)
+
+    def _stop(self, wish: Wish, *, leave: bool) -> Move:
+        """Stop what is going on; `leave`: because the wish is given up, not because it was misunderstood."""
+        if leave:
+            wish.wanted = False
+        text = self.world.grammar.say("stop", {}, self._chance).text
+        return Move("stop", text, meaning=_meant("cancellation", self.world.dact(wish)))
+
+    def _aside(self, wish: Wish) -> Move:
+        text = self.world.grammar.say("aside", {}, self._chance).text
+        meaning = {**_meant("digression"), "digression": "question"}
+        return Move("aside", text, meaning=meaning, cooperates=False)
+
+    def _switch(self, wish: Wish) -> Move | None:
+        """Turn to the next wish and leave this one open."""
+        later = next(
+            (one for one in self.agenda if one.is_open and one is not wish and one.about is not wish), None
+        )
+        if later is None:
+            return None
+        self.agenda.remove(wish)
+        self.agenda.insert(self.agenda.index(later) + 1, wish)
+        return self._open(later)
+
+    def _fields(self, wish: Wish) -> dict[str, str]:
+        fields: dict[str, str] = {}
+        for slot, value in wish.values.items():
+            fields |= self.world.word(slot, value, self._chance)
+        return fields
+
+    def _meaning(self, kind: str, wish: Wish, slots: list[str]) -> Values:
+        known = {slot: wish.values[slot] for slot in slots if slot in wish.values}
+        return {**_meant(kind, self.world.dact(wish)), "slots": self.world.model_slots(known)}
+
+    def _mistypes(self) -> bool:
+        return self._chance.random() < self._typing
+
+    def _finish(self, text: str) -> str:
+        roll = self._chance.random()
+        text = text.lower() if roll < 0.3 else text
+        return text + self._chance.choice(["", "", "", ".", "!"]) if roll > 0.1 else text
+
+    def _last_was(self, purpose: str) -> bool:
+        return self._last is not None and self._last.purpose == purpose
+
+
+def _meant(kind: str, *dacts: str) -> Values:
+    return {
+        "kind": kind,
+        "intent": None,
+        "flows": [{"dact": dact, "score": 0.95} for dact in dacts],
+        "slots": {},
+        "target": None,
+        "digression": None,
+    }

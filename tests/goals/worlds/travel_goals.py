@@ -1,0 +1,128 @@
+"""What travellers want: goals that the timetable can meet, and what happens on the way to them."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from functools import cache
+from random import Random
+
+from domains.travel.timetable import Timetable
+from orchestrator.simulator import START
+from orchestrator.testing.memory import MemoryRecords
+from tests.goals.goal import Values, Wish
+from tests.goals.worlds.travel_reading import airline_names
+
+TODAY = date(2026, 11, 20)
+CITIES = {
+    "OSL": "Oslo", "BGO": "Bergen", "ARN": "Stockholm", "CPH": "Copenhagen", "HEL": "Helsinki", "LIS": "Lisbon",
+    "MAD": "Madrid", "BCN": "Barcelona", "CDG": "Paris", "FCO": "Rome", "BER": "Berlin", "MUC": "Munich",
+    "VIE": "Vienna", "PRG": "Prague", "ATH": "Athens", "DUB": "Dublin", "EDI": "Edinburgh", "WAW": "Warsaw",
+    "ZRH": "Zurich", "AMS": "Amsterdam", "BRU": "Brussels", "BUD": "Budapest", "OPO": "Porto", "MXP": "Milan",
+}  # fmt: skip
+HOURS = {"morning": ("00:00", "11:59"), "afternoon": ("12:00", "17:59"), "evening": ("18:00", "23:59")}
+USUAL = {"passengers": 1, "cabin": "economy"}
+AT_OFFER = ("correct", "correct", "yes_but", "hedge", "aside", "stop", "switch", "made_up")
+AT_QUESTION = ("aside", "premature", "stop")
+WHEN_DONE = ("correct", "again", "thanks")
+
+
+async def invent_goal(chance: Random) -> list[Wish]:
+    scene = chance.choices(("book", "pick", "trip", "after", "several"), (35, 20, 15, 15, 15))[0]
+    match scene:
+        case "book":
+            wishes = [await _flight(chance)]
+        case "pick":
+            wishes = [await _pick(chance)]
+        case "trip":
+            wishes = [await _trip(chance)]
+        case "after":
+            wishes = await _booked_and_more(chance)
+        case _:
+            wishes = [await _flight(chance), await (_trip if chance.random() < 0.6 else _flight)(chance)]
+    for wish in wishes:
+        wish.twists = _twists(wish, chance)
+    return wishes
+
+
+async def _flight(chance: Random) -> Wish:
+    while True:
+        origin, destination = chance.sample(sorted(CITIES), 2)
+        day = TODAY + timedelta(days=chance.randrange(1, 40))
+        values: Values = {"origin": origin, "destination": destination, "date": day.isoformat(), **USUAL}
+        if chance.random() < 0.3:
+            values["passengers"] = chance.randrange(2, 5)
+        if chance.random() < 0.25:
+            values["cabin"] = "business"
+        if chance.random() < 0.15:
+            values["time_of_day"] = chance.choice(["morning", "afternoon", "evening"])
+        if await can_be_booked(values):
+            return Wish("book", values)
+
+
+async def _pick(chance: Random) -> Wish:
+    wish = await _flight(chance)
+    wish.values |= USUAL
+    wish.values.pop("time_of_day", None)
+    by = chance.choice(["ordinal", "ordinal", "last", "cheapest", "airline", "time", "number"])
+    return Wish("pick", wish.values, choice=by) if await can_be_booked(wish.values) else await _pick(chance)
+
+
+async def _trip(chance: Random) -> Wish:
+    while True:
+        values = (await _flight(chance)).values
+        values.pop("time_of_day", None)
+        back = date.fromisoformat(values["date"]) + timedelta(days=chance.randrange(2, 9))
+        values["return_date"] = back.isoformat()
+        if await can_be_booked(values) and await can_be_booked(way_back(values)):
+            return Wish("trip", values)
+
+
+async def _booked_and_more(chance: Random) -> list[Wish]:
+    flight = await _flight(chance)
+    kind = chance.choice(["cancel", "bags", "seat", "bookings"])
+    more: Values = {"cancel": {}, "bookings": {}, "bags": {"bags": chance.randrange(2, 4)},
+                    "seat": {"seat": chance.choice(["window", "aisle", "middle"])}}[kind]  # fmt: skip
+    return [flight, Wish(kind, dict(more), about=None if kind == "bookings" else flight)]
+
+
+def _twists(wish: Wish, chance: Random) -> list[tuple[str, str]]:
+    drawn: list[tuple[str, str]] = []
+    if chance.random() < 0.55 and wish.kind in {"book", "pick", "trip", "bags", "cancel"}:
+        drawn.append(("offer", chance.choice(AT_OFFER)))
+        if drawn[-1][1] in {"correct", "yes_but"} and chance.random() < 0.4:
+            drawn.append(("offer", "stale"))
+    if wish.kind == "trip" and chance.random() < 0.4:
+        drawn += [("offer", "nothing"), ("offer", chance.choice(["stop", "correct", "aside"]))]
+    if chance.random() < 0.2:
+        drawn.append(("question", chance.choice(AT_QUESTION)))
+    if wish.kind in {"book", "trip", "pick"} and chance.random() < 0.25:
+        drawn.append(("done", chance.choice(WHEN_DONE)))
+    return drawn
+
+
+def way_back(values: Values) -> Values:
+    turned = {"origin": values["destination"], "destination": values["origin"], "date": values["return_date"]}
+    return turned | {slot: values[slot] for slot in ("passengers", "cabin") if slot in values}
+
+
+def in_hours(departs: str, time_of_day: str) -> bool:
+    first, last = HOURS.get(time_of_day, ("00:00", "23:59"))
+    return first <= departs <= last
+
+
+async def can_be_booked(values: Values) -> bool:
+    """Whether every flight of that day is free for so many."""
+    route = (values["origin"], values["destination"], values["date"])
+    cabin, hours = values.get("cabin", "economy"), values.get("time_of_day", "any")
+    flown, fitting = [
+        await _timetable().search(
+            *route, now=START.timestamp(), cabin=cabin, passengers=people, time_of_day=hours
+        )
+        for people in (1, values.get("passengers", 1))
+    ]
+    return 0 < len(flown) == len(fitting)
+
+
+@cache
+def _timetable() -> Timetable:
+    return Timetable(MemoryRecords(), airline_names())

@@ -1,0 +1,236 @@
+"""`parley doctor` on a deployment that is broken in one way: it names that, says what to do, and fails."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+import psycopg
+import pytest
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.roles import RUNTIME, make_login, make_roles
+from orchestrator.adapters.redis.client import connect
+from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
+from parley.diagnosis import database, surroundings
+from parley.main import run
+from parley.roles import QUEUES, Role
+from tests.integration.chaos.submitting import submitter
+from tests.integration.doctor import breakages
+from tests.integration.doctor.breakages import ELSEWHERE, NOBODY, Break, Deployment, told
+
+TOKENS = {"PARLEY_JWT_AUDIENCE": "parley", "PARLEY_JWT_ISSUER": "https://issuer.example.com"}
+WORKERS = {"queue turns", "queue submissions", "queue internal", "queue urgent"}
+
+BREAKAGES: dict[str, tuple[Break, set[str], str]] = {
+    "no Redis": (told(REDIS_URL=f"redis://{NOBODY}/0"), {"redis", "workers"}, "start Redis, or correct REDIS_URL"),
+    "a wrong password of Redis": (
+        breakages.account_of_redis("~* +@all", "wrong-password"), {"redis", "workers"}, "correct REDIS_URL",
+    ),
+    "a Redis account without rights": (
+        breakages.account_of_redis("~* +ping"), {"redis", "workers"}, "correct REDIS_URL",
+    ),
+    "a Redis that evicts": (
+        breakages.configured_redis("maxmemory-policy", "allkeys-lru"),
+        {"redis memory"},
+        "set `maxmemory-policy noeviction`",
+    ),
+    "a Redis that is nearly full": (breakages.full_redis, {"redis memory"}, "raise maxmemory"),
+    "a Redis that is a replica": (breakages.replica_redis, {"redis writes"}, "point REDIS_URL at the primary"),
+    "no PostgreSQL": (
+        told(DATABASE_URL=f"postgresql://parley:password@{NOBODY}/parley"),
+        {"postgres"},
+        "start PostgreSQL, or correct DATABASE_URL",
+    ),
+    "a wrong password of PostgreSQL": (breakages.wrong_password, {"postgres"}, "correct DATABASE_URL"),
+    "a user without rights": (breakages.user_without_rights, {"rights"}, "parley migrate --login runtime=FILE"),
+    "a user whom no policy binds": (
+        breakages.owner_where_tenants_are_guarded, {"tenants"}, "parley migrate --login runtime=FILE",
+    ),
+    "a database that only reads": (breakages.read_only_database, {"postgres writes"}, "at the primary"),
+    "a database without tables": (breakages.empty_database, {"schema"}, "run `parley migrate`"),
+    "an older schema": (breakages.older_schema, {"schema"}, "run `parley migrate`"),
+    "a clock ahead": (breakages.fast_clock, {"postgres clock"}, "time server"),
+    "no workers": (breakages.nobody_of("worker"), WORKERS, "`parley serve "),
+    "no beat": (breakages.nobody_of("beat"), {"beat"}, "start one: `parley serve beat`"),
+    "no gateway": (told(PARLEY_URL=f"http://{NOBODY}"), {"gateway"}, "start it (`parley serve gateway`)"),
+    "a gateway open to all": (told(PARLEY_HOST="0.0.0.0"), {"gateway host"}, "set PARLEY_AUTH=required"),
+    "remote control": (told(PARLEY_REMOTE_CONTROL="true"), {"remote control"}, "unset PARLEY_REMOTE_CONTROL"),
+    "no broker": (
+        told(PARLEY_BROKER_URL=f"amqp://parley:password@{ELSEWHERE}:1//"), {"broker"}, "start the broker",
+    ),
+    "a known password": (
+        told(PARLEY_BROKER_URL=f"amqp://guest:guest@{ELSEWHERE}:1//"),
+        {"broker", "passwords"},
+        "make an account of your own",
+    ),
+    "a secret for tokens that is too short": (told(PARLEY_JWT_KEY="short", **TOKENS), {"tokens"}, "correct it"),
+    "tokens meant for anybody": (told(PARLEY_JWT_KEY="k" * 32), {"tokens"}, "correct it"),
+    "a setting that is no number": (told(PARLEY_LEASE_TTL_S="soon"), {"settings"}, "unset it for the default"),
+    "no model": (told(OPENAI_BASE_URL=f"http://{NOBODY}/v1"), {"model"}, "check the address"),
+    "a model's key that is refused": (breakages.endpoint_that_refuses, {"model"}, "put a valid key"),
+    "Flower open to all": (breakages.open_flower, {"flower"}, "set FLOWER_BASIC_AUTH"),
+    "half a password of Flower": (told(FLOWER_BASIC_AUTH="parley"), {"flower"}, "with the colon"),
+    "no domain": (told(PARLEY_DOMAIN="/nowhere/at-all"), {"domain"}, "name another domain"),
+    "no folder for the heartbeat": (told(PARLEY_HEARTBEAT_FILE="/nowhere/beat"), {"folders"}, "mount a writable /tmp"),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def login_url(database_url: str) -> Iterator[str]:
+    """A user with the rights of the processes that run turns."""
+    migrate(database_url)
+    make_roles(database_url)
+    user, parts = f"doctor_{uuid4().hex[:8]}", urlsplit(database_url)
+    url = f"postgresql://{user}:{uuid4().hex}@{parts.hostname}:{parts.port}{parts.path}"
+    make_login(database_url, url, RUNTIME)
+    yield url
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute(f"DROP OWNED BY {user}")
+        connection.execute(f"DROP ROLE {user}")
+
+
+@pytest.fixture
+async def deployment(
+    database_url: str, login_url: str, redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> Deployment:
+    """Everything is there: stores, schema, and somebody for every queue and for the schedule."""
+    for name in [*os.environ]:
+        if name.startswith(("PARLEY_", "OPENAI_", "FLOWER_")):
+            monkeypatch.delenv(name)
+    async with connect(redis_url) as client:
+        board = WorkerRegistry(client)
+        for role in (Role.TURNS, Role.INTERNAL):
+            await board.announce(RegisteredProcess.here("worker", QUEUES[role]))
+        await board.announce(RegisteredProcess.here("beat"))
+    return Deployment({"DATABASE_URL": login_url, "REDIS_URL": redis_url}, database_url)
+
+
+def diagnose(
+    deployment: Deployment, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> tuple[int, list[dict[str, Any]]]:
+    """The command's exit code and findings."""
+    for name, value in deployment.environment.items():
+        monkeypatch.setenv(name, value)
+    code = run(["doctor", "--json", "--data-dir", str(folder)])
+    return code, [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def of_state(findings: list[dict[str, Any]], state: str) -> list[dict[str, Any]]:
+    return [finding for finding in findings if finding["state"] == state]
+
+
+def test_nothing_is_wrong_with_one_that_is_whole(
+    deployment: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """What every case below differs from in one point."""
+    code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
+    assert of_state(findings, "bad") == []
+    assert code == 0
+
+
+@pytest.mark.parametrize("what", BREAKAGES)
+def test_what_is_broken_is_named_with_what_to_do(
+    what: str,
+    deployment: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    breaking, names, remedy = BREAKAGES[what]
+    with breaking(deployment):
+        code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
+    found = of_state(findings, "bad")
+    assert {finding["name"] for finding in found} == names, found
+    assert any(remedy in finding["remedy"] for finding in found), found
+    assert all(finding["remedy"] for finding in found)
+    assert code == 1
+    said = json.dumps(findings)
+    for secret in ("password@", "right-password", "wrong-password", "newcomer-password", "expired-key"):
+        assert secret not in said
+
+
+def test_a_server_that_is_too_old_is_sent_to_a_newer_one(
+    deployment: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """No old server is at hand, so the bound is moved past this one."""
+    monkeypatch.setattr(database, "OLDEST_VERSION", 99)
+    code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
+    (found,) = of_state(findings, "bad")
+    assert (found["name"], found["remedy"]) == ("postgres", "move to PostgreSQL 99 or newer")
+    assert code == 1
+
+
+def test_a_disk_that_is_nearly_full_is_told_where_stores_are_embedded(
+    deployment: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """The disk is as it is, so the bound is moved past what is free on it."""
+    deployment.environment.clear()
+    for name in ("DATABASE_URL", "REDIS_URL"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(surroundings, "_FREE_BYTES", 1 << 62)
+    code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
+    (found,) = of_state(findings, "bad")
+    assert found["name"] == "data folder"
+    assert found["remedy"].startswith("make room")
+    assert code == 1
+
+
+def test_a_server_without_pgvector_does_less_and_is_noted(
+    deployment: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with breakages.no_pgvector(deployment):
+        code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
+    (noted,) = [finding for finding in of_state(findings, "note") if finding["name"] == "postgres"]
+    assert "without pgvector" in noted["message"]
+    assert "install the extension" in noted["remedy"]
+    assert code == 0
+
+
+async def test_sessions_that_nobody_takes_up_are_told(
+    deployment: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async with submitter(deployment.owner_url, deployment.environment["REDIS_URL"]) as client:
+        await client.submit("left-alone", "say", hint=False)
+    deployment.sql("UPDATE turns SET accepted_at = accepted_at - interval '2 minutes'")
+    try:
+        code, findings = diagnose(deployment, tmp_path, monkeypatch, capsys)
+    finally:
+        deployment.sql("TRUNCATE turns, lanes CASCADE")
+    (found,) = of_state(findings, "bad")
+    assert found["name"] == "lanes"
+    assert "start more workers" in found["remedy"]
+    assert code == 1
+
+
+def test_a_secret_whose_file_is_missing_is_named(
+    deployment: Deployment,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    del deployment.environment["DATABASE_URL"]
+    monkeypatch.delenv("DATABASE_URL", raising=False)
+    monkeypatch.setenv("DATABASE_URL_FILE", "/nowhere/database_url")
+    assert run(["doctor", "--data-dir", str(tmp_path)]) == 1
+    assert "DATABASE_URL_FILE: cannot be read" in capsys.readouterr().err

@@ -1,0 +1,63 @@
+"""A conversation with a scripted model, over the travel domain."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.models.breaker import BreakerPolicy
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.simulator import Simulator
+from orchestrator.telemetry import Signal, SignalType
+from orchestrator.testing.scripted_model import (
+    Reply,
+    Rule,
+    Script,
+    ScriptedModel,
+)
+
+
+@cache
+def travel() -> tuple[LoadedDomain, System1]:
+    loaded = load_domain("travel")
+    return loaded, System1.for_domain(loaded.domain)
+
+
+@dataclass
+class Stage:
+    """The travel domain with a scripted model; `calls` are the model's signals."""
+
+    model: ScriptedModel
+    simulator: Simulator
+    calls: list[Signal] = field(default_factory=list)
+
+    def checks(self, name: str) -> list[Any]:
+        found = (s.payload for s in self.simulator.signals if s.type is SignalType.CHECK)
+        return [payload["why"] for payload in found if payload.get("check") == name]
+
+
+@asynccontextmanager
+async def staged(script: Script, **sections: Any) -> AsyncIterator[Stage]:
+    loaded, system1 = travel()
+    calls: list[Signal] = []
+    with ScriptedModel(script) as model:
+        pool = ModelPool(
+            {"default": Endpoint(base_url=model.base_url)},
+            model="scripted",
+            breaker=BreakerPolicy(threshold=2, cooling_s=60),
+            record=calls.append,
+        )
+        try:
+            yield Stage(model, Simulator.of(loaded, sections=sections, models=pool, system1=system1), calls)
+        finally:
+            await pool.aclose()
+
+
+def rules(**replies: Reply) -> Script:
+    return Script(rules=tuple(Rule(prompt=prompt, replies=(reply,)) for prompt, reply in replies.items()))

@@ -1,0 +1,108 @@
+"""The schema: the tables in code are those that it makes, and several processes may migrate at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import psycopg
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Inspector, create_engine, inspect
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.types import TypeEngine
+
+from orchestrator.adapters.postgres.migrate import HEAD, current_revision, migrate
+from orchestrator.adapters.postgres.pool import Database, engine_url
+from orchestrator.adapters.postgres.statements import statement
+from orchestrator.adapters.postgres.tables import metadata
+from orchestrator.errors import Unavailable
+
+
+@pytest.fixture
+def schema(database_url: str) -> Iterator[Inspector]:
+    """The tables that a migrated database has."""
+    migrate(database_url)
+    engine = create_engine(engine_url(database_url))
+    with engine.connect() as connection:
+        yield inspect(connection)
+    engine.dispose()
+
+
+def test_migrating_at_once_is_safe(empty_database_url: str) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(migrate, [empty_database_url] * 4))
+    with psycopg.connect(empty_database_url) as connection:
+        assert current_revision(connection) == HEAD
+
+
+@pytest.mark.filterwarnings("ignore:Did not recognize type 'vector'")
+def test_the_tables_in_code_are_those_of_the_schema(schema: Inspector) -> None:
+    """RT-20: each column that is declared is there, with its type; the schema may have more."""
+    for name, table in metadata.tables.items():
+        declared = {column.name: _written(column.type) for column in table.columns}
+        made = schema.get_columns(name)
+        assert declared == {
+            column["name"]: _written(column["type"]) for column in made if column["name"] in declared
+        }, name
+
+
+def test_the_newest_script_is_the_head() -> None:
+    configuration = Config()
+    configuration.set_main_option("script_location", "orchestrator.adapters.postgres:migrations")
+    assert ScriptDirectory.from_config(configuration).get_current_head() == HEAD
+
+
+def test_every_row_carries_its_tenant(database_url: str) -> None:
+    """RT-22"""
+    migrate(database_url)
+    with psycopg.connect(database_url) as connection:
+        without = connection.execute(
+            "SELECT table_name FROM information_schema.columns WHERE table_schema = 'public'"
+            " GROUP BY table_name HAVING NOT bool_or(column_name = 'tenant_id')"
+        ).fetchall()
+    assert {name for (name,) in without} == {"alembic_version", "workers", "guarded_tables"}
+
+
+def test_no_index_names_what_a_running_turn_changes(schema: Inspector) -> None:
+    """RT-19: queued, running and done are updates in place."""
+    hot = {
+        "status",
+        "attempts",
+        "token",
+        "epoch",
+        "error",
+        "result",
+        "started_at",
+        "deadline_at",
+        "finished_at",
+    }
+    indexes = schema.get_indexes("turns")
+    assert len(indexes) > 1
+    for index in indexes:
+        predicate = str(index.get("dialect_options", {}).get("postgresql_where", ""))
+        named = {*index["column_names"], *predicate.replace("(", " ").split()}
+        assert not hot & named, index["name"]
+
+
+def test_a_database_that_is_not_there_is_unavailable() -> None:
+    with pytest.raises(Unavailable):
+        migrate("postgresql://nobody@127.0.0.1:1/none")
+
+
+def _written(kind: TypeEngine[Any]) -> str:
+    return kind.compile(dialect=postgresql.dialect())
+
+
+@pytest.mark.parametrize("name", ["claim", "commit_turn", "take_turn"])
+async def test_the_next_turn_is_found_by_indexes(database_url: str, name: str) -> None:
+    """RT-19, RT-20: also with sequences, neither the queue's length nor other sessions count."""
+    migrate(database_url)
+    query = f"EXPLAIN (GENERIC_PLAN, COSTS OFF) {statement(name).text}"
+    async with Database(database_url) as database, database.pool.connection() as connection:
+        found = connection.pgconn.exec_(query.encode())
+    plan = [(found.get_value(line, 0) or b"").decode() for line in range(found.ntuples)]
+    assert any("Index Scan using turns_session_id_seq_key" in line for line in plan), plan
+    assert not any("Seq Scan" in line for line in plan), plan

@@ -1,0 +1,166 @@
+"""The real Flower: closed without its password, and without anything of what users said (RT-22)."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx
+import orjson
+import pytest
+from celery import Celery
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.task_sender import TASK_QUEUES
+from orchestrator.ports.tasks import SUBMIT_TURN
+from parley.embedded.ports import free_port
+from tests.integration.chaos.fleet import ROOT, fleet, wait_until
+from tests.integration.workers.rabbit import is_installed, rabbit
+
+pytestmark = pytest.mark.timeout(400)
+
+PASSWORD = "flower:open-sesame"
+SAID = "wait 0 my-card-number-is-4111"
+CLOSED = (
+    *(
+        ("GET", path)
+        for path in ("/", "/workers", "/worker/any", "/tasks", "/task/any", "/tasks/datatable", "/broker")
+    ),
+    *(
+        ("GET", f"/api/{path}")
+        for path in ("tasks", "workers", "task/types", "task/info/any", "queues/length")
+    ),
+    *(
+        ("POST", f"/api/task/{path}")
+        for path in ("send-task/any", "apply/any", "revoke/any", "rate-limit/any")
+    ),
+    *(
+        ("POST", f"/api/worker/{path}")
+        for path in ("shutdown/any", "pool/grow/any", "queue/add-consumer/any")
+    ),
+)
+"""All but `/healthcheck` and `/metrics`, which name tasks and workers and count them."""
+
+
+@contextmanager
+def flower(environment: dict[str, str], log: Path) -> Iterator[str]:
+    """`parley serve flower`, asked for its address."""
+    port = free_port()
+    with (
+        log.open("wb") as output,
+        subprocess.Popen(
+            [sys.executable, "-m", "parley", "serve", "flower", "--port", str(port)],
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        ) as process,
+    ):
+        try:
+            url = f"http://127.0.0.1:{port}"
+            wait_until(lambda: answers(f"{url}/healthcheck"), within_s=120, what=f"Flower answers, see {log}")
+            yield url
+        finally:
+            process.terminate()
+
+
+def answers(url: str) -> bool:
+    try:
+        return httpx.get(url).is_success
+    except httpx.HTTPError:
+        return False
+
+
+@pytest.fixture(params=["redis", pytest.param("rabbitmq", marks=pytest.mark.slow)])
+def broker_url(request: pytest.FixtureRequest, redis_url: str, tmp_path: Path) -> Iterator[str]:
+    if request.param == "redis":
+        yield redis_url
+        return
+    if not is_installed():
+        pytest.skip("Debian's package rabbitmq-server is not installed")
+    with rabbit(tmp_path / "rabbit") as node:
+        yield node.url
+
+
+def test_tasks_are_shown_by_name_and_identifier_to_those_who_know_the_password(
+    database_url: str, redis_url: str, broker_url: str, tmp_path: Path
+) -> None:
+    migrate(database_url)
+    secret = tmp_path / "flower"
+    secret.write_text(f"{PASSWORD}\n")
+    environment = {
+        "DATABASE_URL": database_url,
+        "REDIS_URL": redis_url,
+        "PARLEY_BROKER_URL": broker_url,
+        "FLOWER_BASIC_AUTH_FILE": str(secret),
+        "PARLEY_HOST": "0.0.0.0",
+    }
+    user = tuple(PASSWORD.split(":"))
+    with (
+        fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": broker_url}) as crew,
+        flower(environment, tmp_path / "flower.log") as url,
+        Celery(set_as_current=False, broker=broker_url, backend=redis_url) as sender,
+    ):
+        sender.conf.task_queues = TASK_QUEUES
+        for method, path in CLOSED:
+            for given in (None, ("flower", "wrong")):
+                assert httpx.request(method, f"{url}{path}", auth=given).status_code == 401, path
+
+        crew.start(1, options=("-E",))
+        arguments = {"session_id": "seen", "text": SAID, "domain": "counting", "wait": 60}
+        result = sender.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=90)
+        assert result["status"] == "done"
+        wait_until(lambda: succeeded(url, user), within_s=60, what="Flower shows the submission as done")
+        shown = httpx.get(f"{url}/api/tasks", auth=user).text
+        pages = shown + httpx.get(f"{url}/tasks", auth=user).text
+        metrics = httpx.get(f"{url}/metrics").text
+        for path in ("/", "/workers", "/broker", "/api/workers", "/api/task/types"):
+            assert httpx.get(f"{url}{path}", auth=user).is_success, path
+        log = crew.workers[0].log.read_text()
+
+    (task,) = [task for task in listed(shown) if task["name"] == SUBMIT_TURN]
+    assert task["kwargs"] == "{session_id: seen}"
+    assert "4111" not in pages
+    assert SUBMIT_TURN in metrics
+    assert "seen" not in metrics, "open to everybody, so it names no session"
+    assert "4111" not in log
+    assert str(result["reply"]) not in (task["result"] or "")
+
+
+def succeeded(url: str, user: tuple[str, ...]) -> bool:
+    tasks = listed(httpx.get(f"{url}/api/tasks", auth=user).text)
+    return any(task["name"] == SUBMIT_TURN and task["state"] == "SUCCESS" for task in tasks)
+
+
+def listed(body: str) -> list[dict[str, str]]:
+    return list(orjson.loads(body).values())
+
+
+@pytest.mark.parametrize("password", [None, "no-colon", "a:b,"])
+def test_it_does_not_start_where_others_reach_it_without_a_password(
+    password: str | None, tmp_path: Path
+) -> None:
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith("FLOWER")},
+        "PYTHONPATH": str(ROOT),
+        "DATABASE_URL": "postgresql://nobody@127.0.0.1:1/none",
+        "REDIS_URL": "redis://127.0.0.1:1/0",
+        **({} if password is None else {"FLOWER_BASIC_AUTH": password}),
+    }
+    ended = subprocess.run(
+        [sys.executable, "-m", "parley", "serve", "flower", "--host", "0.0.0.0"],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+    )
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(
+        "parley: Flower would be open to everybody on 0.0.0.0: set FLOWER_BASIC_AUTH"
+    )

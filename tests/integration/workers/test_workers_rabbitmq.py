@@ -1,0 +1,230 @@
+"""RabbitMQ as the broker by `PARLEY_BROKER_URL`: the same tasks, and nothing lost when it is killed (RT-18, RT-21)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+import pytest
+from celery import Celery
+
+from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.pool import Database
+from orchestrator.adapters.postgres.runs.runs import PostgresRuns
+from orchestrator.adapters.postgres.turns.inbox import PostgresInbox
+from orchestrator.adapters.task_sender import TASK_QUEUES, producer_options
+from orchestrator.bootstrap import open_ports
+from orchestrator.ports.runs.status import RunStatus
+from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
+from orchestrator.settings import Settings
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, SessionId
+from parley.diagnosis.messaging import examine_broker
+from tests.contract.internal.conftest import STAND_IN, OnWorkers
+from tests.integration.chaos.checker import check, read_history
+from tests.integration.chaos.fleet import fleet, wait_until
+from tests.integration.chaos.submitting import Submitter, all_finished
+from tests.integration.deploy.manifests import named
+from tests.integration.workers.rabbit import Rabbit, is_installed, rabbit
+from workers.internal.dispatch import Canvas
+
+pytestmark = [
+    pytest.mark.skipif(not is_installed(), reason="Debian's package rabbitmq-server is not installed"),
+    pytest.mark.timeout(300),
+]
+
+
+@pytest.fixture(scope="module")
+def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rabbit]:
+    with rabbit(tmp_path_factory.mktemp("rabbit") / "node") as running:
+        yield running
+
+
+@pytest.fixture
+def backend(node: Rabbit, redis_url: str) -> Iterator[Celery]:
+    """A backend that only knows Celery and the broker."""
+    with Celery(set_as_current=False, broker=node.url, backend=redis_url) as app:
+        app.conf.update(
+            task_queues=TASK_QUEUES,
+            task_default_queue="submissions",
+            broker_transport_options=producer_options(node.url),
+        )
+        with app.connection_for_write() as connection:
+            for queue in TASK_QUEUES:
+                # What workers of another test were killed over would come back to those of this one.
+                queue.bind(connection.default_channel).declare()
+                queue.bind(connection.default_channel).purge()
+        yield app
+
+
+def submit(backend: Celery, session: str, text: str, **more: object) -> dict[str, object]:
+    arguments = {"session_id": session, "text": text, "domain": "counting", "wait": 30, **more}
+    return backend.send_task(SUBMIT_TURN, kwargs=arguments, queue="submissions").get(timeout=60)
+
+
+def count(database_url: str, query: str) -> int:
+    with psycopg.connect(database_url) as connection:
+        row = connection.execute(query).fetchone()
+    assert row is not None
+    return row[0]
+
+
+def test_turns_and_internal_flows_go_through_it(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    migrate(database_url)
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
+        crew.start(1)
+        crew.start(1, queues="internal,urgent")
+        assert submit(backend, "through-rabbit", "say")["status"] == "done"
+        assert submit(backend, "through-rabbit", "say again")["reply"] == "2"
+
+        backend.send_task(START_RUN, kwargs={"flow": "expire_sessions"}, queue="internal")
+        wait_until(
+            lambda: count(
+                database_url,
+                "SELECT count(*) FROM internal_runs WHERE flow = 'expire_sessions' AND status = 'done'",
+            ),
+            within_s=30,
+            what="the flow that was asked for has run",
+        )
+
+
+def test_scalers_and_doctor_ask_it_what_waits(node: Rabbit, backend: Celery) -> None:
+    """RT-21: the queues that KEDA is told to count are those in which messages wait; doctor sees the broker."""
+    for queue, count in (("submissions", 7), ("internal", 3), ("urgent", 2)):
+        for _ in range(count):
+            backend.send_task(START_RUN, kwargs={"flow": "nothing"}, queue=queue, ignore_result=True)
+    told: dict[str, int] = {}
+    with backend.connection_for_read() as connection:
+        for scaled in ("parley-turns", "parley-internal"):
+            for trigger in named("prod-rabbitmq", "ScaledObject", scaled)["spec"]["triggers"]:
+                if trigger["type"] == "rabbitmq":
+                    name = trigger["metadata"]["queueName"]
+                    # As KEDA's scaler does in the mode QueueLength.
+                    told[name] = connection.default_channel.queue_declare(name, passive=True).message_count
+    assert told == {"submissions": 7, "internal": 3, "urgent": 2}
+
+    (finding,) = examine_broker(node.url)
+    assert (finding.name, finding.fine) == ("broker", True)
+    assert str(urlsplit(node.url).password) not in str(finding)
+
+
+async def test_a_turn_outlives_the_worker_that_is_killed_in_the_middle_of_it(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    migrate(database_url)
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
+    running = "SELECT count(*) FROM lanes WHERE session_id = 'cut-off' AND lease_owner IS NOT NULL"
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
+        (first,) = crew.start(1)
+        async with open_ports(settings) as ports:
+            await Submitter(ports).submit("cut-off", f"until {tmp_path / 'go'}")
+        await asyncio.to_thread(
+            wait_until, lambda: count(database_url, running), within_s=30, what="the turn is at work"
+        )
+        crew.start(1)
+        first.kill()
+        (tmp_path / "go").touch()
+        again = await asyncio.to_thread(submit, backend, "cut-off", "say")
+    assert (again["status"], again["reply"]) == ("done", "2"), "the first one was counted, and once"
+
+
+async def test_what_a_turn_waits_for_overtakes_housekeeping(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """IF-14, with queues of RabbitMQ: housekeeping is put off, what is urgent is not."""
+    migrate(database_url)
+    environment = {
+        "PARLEY_BROKER_URL": node.url,
+        "PARLEY_SHUTDOWN_GRACE_S": "0.3",
+        "PARLEY_DEFER_ABOVE_S": "0.2",
+        "PARLEY_DEFER_AT_MOST_S": "600",
+    }
+    with fleet(database_url, redis_url, tmp_path, environment) as crew:
+        (worker,) = crew.start(1, application=STAND_IN, queues="internal,urgent", threads=4)
+        async with Database(database_url) as database:
+            waiting = Submission(
+                SessionId("waits"), TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="travel"
+            )
+            receipt = await PostgresInbox(database).submit(waiting)
+            await asyncio.to_thread(
+                wait_until,
+                lambda: "Housekeeping is deferred." in worker.log.read_text(),
+                within_s=30,
+                what="it stands back",
+            )
+            on_workers = OnWorkers(PostgresRuns(database), Canvas(backend))
+            put_off = await on_workers.start((on_workers.catalogue.new_run("doubling", inputs=(1, 2)),))
+            urgent = await on_workers.run(on_workers.catalogue.new_run("pressing", inputs=(1, 2)))
+            housekeeping = await on_workers.runs.get(DEFAULT_TENANT, put_off.runs["doubling"])
+            assert (urgent[-1].status, housekeeping.status) == (RunStatus.DONE, RunStatus.READY)
+
+            await PostgresInbox(database).cancel(DEFAULT_TENANT, receipt.turn_id)
+            chain = await on_workers.chain_ended(put_off.runs["doubling"])
+            assert chain[-1].status is RunStatus.DONE
+
+
+@pytest.mark.slow
+def test_submissions_that_it_confirmed_outlive_it(
+    node: Rabbit, backend: Celery, database_url: str, redis_url: str, tmp_path: Path
+) -> None:
+    """Queues and messages are durable: what a backend has handed over is not lost with the node."""
+    migrate(database_url)
+    for number in range(20):
+        backend.send_task(
+            SUBMIT_TURN,
+            kwargs={"session_id": f"kept-{number}", "text": "say", "domain": "counting"},
+            queue="submissions",
+            ignore_result=True,
+        )
+    node.kill()
+    node.start()
+    with fleet(database_url, redis_url, tmp_path, {"PARLEY_BROKER_URL": node.url}) as crew:
+        crew.start(1)
+        done = "SELECT count(*) FROM turns WHERE session_id LIKE 'kept-%' AND status = 'done'"
+        wait_until(lambda: count(database_url, done) == 20, within_s=60, what="all 20 are done")
+
+
+@pytest.mark.parametrize(
+    ("count_of_sessions", "turns"), [(6, 4), pytest.param(30, 8, marks=pytest.mark.slow)]
+)
+async def test_it_may_be_killed_in_the_middle_of_a_load(
+    node: Rabbit,
+    backend: Celery,
+    database_url: str,
+    redis_url: str,
+    tmp_path: Path,
+    count_of_sessions: int,
+    turns: int,
+) -> None:
+    migrate(database_url)
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        tables = "sessions, turns, events, states, state_history"
+        connection.execute(f"TRUNCATE {tables} CASCADE")
+    settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url, PARLEY_BROKER_URL=node.url)
+    environment = {"PARLEY_BROKER_URL": node.url, "PARLEY_RUNNER_LINGER_S": "0.2"}
+    with fleet(database_url, redis_url, tmp_path, environment) as crew:
+        crew.start(2)
+        async with open_ports(settings) as ports:
+            client = Submitter(ports)
+            sessions = [f"load-{number}" for number in range(count_of_sessions)]
+            load = asyncio.create_task(client.submit_all(sessions, turns, lambda _: "wait 0.05"))
+            while len(client.accepted) < count_of_sessions * turns // 4:
+                await asyncio.sleep(0.01)
+            await asyncio.to_thread(node.kill)
+            await load
+            await all_finished(database_url, within_s=90)
+
+            await asyncio.to_thread(node.start)
+            history = read_history(database_url, client.accepted)
+            assert Counter(turn.status for turn in history.turns) == {"done": count_of_sessions * turns}
+            assert check(history) == []
+
+        again = await asyncio.to_thread(submit, backend, "after", "say")
+        assert again["status"] == "done", "workers found the broker again"
+        assert all(worker.process.poll() is None for worker in crew.workers)

@@ -1,0 +1,71 @@
+"""What listeners hear of a turn while it is at work (RT-15)."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from orchestrator.runtime import live_events as hints
+from orchestrator.runtime.journal import Journal
+from orchestrator.runtime.live_events import TurnHints
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryLiveEvents
+from orchestrator.testing.store import MemoryStore
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.turn import Submission, TurnInput
+from orchestrator.types import DEFAULT_TENANT, Json, SessionId
+
+SESSION = SessionId("s")
+
+
+async def claim(store: MemoryStore) -> tuple[MemoryLane, Lease]:
+    await MemoryInbox(store).submit(
+        Submission(SESSION, TurnInput("hello"), DEFAULT_TENANT, create_session=True, domain="d")
+    )
+    lane = MemoryLane(store)
+    lease = await lane.claim(SESSION)
+    assert lease is not None
+    return lane, lease
+
+
+async def test_a_turn_that_takes_a_moment_is_seen_at_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hints, "QUIET_FOR_S", 0.0)
+    live = MemoryLiveEvents()
+    lane, lease = await claim(MemoryStore())
+    release = asyncio.Event()
+
+    async def search(_: str) -> Json:
+        await release.wait()
+        return {"flights": []}
+
+    async with live.listen(SESSION) as heard:
+        telling = TurnHints(live, lease)
+        steps = Journal(lane, lease, lease.work, telling.tell)
+        request = {"tool_id": "flight_search", "arguments": {}}
+        calling = asyncio.create_task(
+            steps.call("tool:flight_search:1", "tool", request, search, idempotent=True)
+        )
+        told = [await anext(heard), await anext(heard)]
+        release.set()
+        await calling
+        told.append(await anext(heard))
+        telling.close()
+
+    assert [(event.type, event.payload) for event in told] == [
+        ("started", {"seq": 1}),
+        ("tool_started", {"tool_id": "flight_search"}),
+        ("tool_finished", {"tool_id": "flight_search"}),
+    ]
+    assert {event.number for event in told} == {None}
+    assert {event.turn_id for event in told} == {lease.work.turn_id}
+
+
+async def test_a_quick_turn_tells_nothing() -> None:
+    live = MemoryLiveEvents()
+    _, lease = await claim(MemoryStore())
+    async with live.listen(SESSION) as heard:
+        TurnHints(live, lease).close()
+        await live.publish(SESSION, ())
+        assert (await anext(heard)).type == "look"

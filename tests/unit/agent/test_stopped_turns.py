@@ -1,0 +1,185 @@
+"""A turn that is stopped at any moment ends through the ledger: nothing twice, and what was done is told (RT-25)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from orchestrator.domain.services import ServiceContext
+from orchestrator.runtime.lane import LaneRunner
+from orchestrator.simulator import Simulator
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryWakeup
+from orchestrator.testing.memory import MemoryRecords
+from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnRecord, TurnStatus
+from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
+from tests.unit.agent.test_once_only import MAILROOM, trained
+
+FIRST = SessionId("stopped")
+ASK = "send a parcel to Bob"
+TOOL_S = 0.02
+"""How long each of the two tools of the task takes."""
+MOMENTS = [each / 1000 for each in range(0, 60, 2)]
+"""Seconds after which the turn is stopped: before, within and between the tools, and after them."""
+
+
+@dataclass
+class Setting:
+    """A mailroom whose tools take a moment, and one session of it."""
+
+    simulator: Simulator
+    outside: Any
+    session: SessionId = field(default=FIRST)
+    lanes: list[MemoryLane] = field(default_factory=list)
+
+    def begin(self) -> None:
+        """Forget what was done, and go on in a session of its own."""
+        self.session = SessionId(f"stopped {len(self.simulator.store.sessions)}")
+        self.outside.calls.clear()
+
+    async def submit(self, text: str, if_busy: IfBusy = IfBusy.ENQUEUE) -> TurnId:
+        given = Submission(
+            self.session,
+            TurnInput(text),
+            DEFAULT_TENANT,
+            if_busy=if_busy,
+            create_session=True,
+            domain="mailroom",
+        )
+        return (await MemoryInbox(self.simulator.store).submit(given)).turn_id
+
+    async def read(self, turn_id: TurnId) -> TurnRecord:
+        return await MemoryInbox(self.simulator.store).turn(DEFAULT_TENANT, turn_id)
+
+    async def agent(self, _domain: str) -> Any:
+        return self.simulator.agent
+
+    def runner(self, **limits: Any) -> LaneRunner:
+        lane = MemoryLane(self.simulator.store, **limits)
+        self.lanes.append(lane)
+        return LaneRunner(lane, self.simulator.live, MemoryWakeup(), self.agent)
+
+    async def say(self, text: str) -> TurnRecord:
+        turn_id = await self.submit(text)
+        await self.runner().run(self.session)
+        return await self.read(turn_id)
+
+    @property
+    def done(self) -> Counter[str]:
+        return Counter(kind for kind, _ in self.outside.calls)
+
+
+def prepare() -> Setting:
+    loaded, system1 = trained(MAILROOM)
+    mailroom: Any = loaded.services["Mailroom"](ServiceContext(MemoryRecords()))
+
+    async def print_label(*, recipient: str) -> Any:
+        mailroom.calls.append(("label", recipient))
+        await asyncio.sleep(TOOL_S)
+        return {"label": recipient}
+
+    async def send_parcel(*, recipient: str) -> Any:
+        mailroom.calls.append(("parcel", recipient))
+        await asyncio.sleep(TOOL_S)
+        return {"parcel_id": recipient}
+
+    mailroom.print_label, mailroom.send_parcel = print_label, send_parcel
+    return Setting(Simulator.of(loaded, system1=system1, services={"Mailroom": mailroom}), mailroom)
+
+
+async def by_deadline(setting: Setting, after_s: float) -> TurnId:
+    turn_id = await setting.submit(ASK)
+    await setting.runner(turn_deadline_s=max(after_s, 0.0001)).run(setting.session)
+    return turn_id
+
+
+async def by_cancel(setting: Setting, after_s: float, *, interrupting: bool = False) -> TurnId:
+    turn_id = await setting.submit(ASK)
+    runner = setting.runner()
+    running = asyncio.create_task(runner.run(setting.session))
+    await asyncio.sleep(after_s)
+    if interrupting:
+        await setting.submit("read the web page", IfBusy.INTERRUPT)
+    else:
+        await MemoryInbox(setting.simulator.store).cancel(DEFAULT_TENANT, turn_id)
+    await runner.renew()
+    await running
+    await setting.runner().run(setting.session)
+    return turn_id
+
+
+async def by_interrupt(setting: Setting, after_s: float) -> TurnId:
+    return await by_cancel(setting, after_s, interrupting=True)
+
+
+async def by_shutdown(setting: Setting, after_s: float) -> TurnId:
+    turn_id = await setting.submit(ASK)
+    running = asyncio.create_task(setting.runner().run(setting.session))
+    await asyncio.sleep(after_s)
+    running.cancel()
+    await asyncio.wait({running})
+    await setting.runner().run(setting.session)
+    return turn_id
+
+
+async def by_crash(setting: Setting, after_s: float) -> TurnId:
+    """The worker is gone, and whatever it still does reaches no store."""
+    turn_id = await setting.submit(ASK)
+    running = asyncio.create_task(setting.runner().run(setting.session))
+    await asyncio.sleep(after_s)
+    setting.lanes[-1].die()
+    survivor = setting.runner()
+    await setting.lanes[-1].sweep(grace_s=0)
+    await survivor.run(setting.session)
+    running.cancel()
+    await asyncio.wait({running})
+    return turn_id
+
+
+@pytest.mark.parametrize("stop", [by_deadline, by_cancel, by_interrupt, by_shutdown, by_crash])
+async def test_a_stopped_turn_does_nothing_twice_and_tells_what_it_did(stop: Any) -> None:
+    setting, stopped_after_effects = prepare(), 0
+    for after_s in MOMENTS:
+        setting.begin()
+        turn = await setting.read(await stop(setting, after_s))
+        done, reply = setting.done, turn.result["reply"] if turn.result else ""
+        assert max(done.values(), default=0) <= 1, after_s
+        if turn.status is not TurnStatus.DONE and done:
+            assert "send it again" not in reply.lower(), after_s
+            assert "parcel" in reply.lower() or "label" in reply.lower(), after_s
+            stopped_after_effects += 1
+
+        again = await setting.say(ASK)
+
+        assert max(setting.done.values()) <= (1 if done and turn.status is not TurnStatus.DONE else 2), (
+            after_s,
+            reply,
+            again.result,
+        )
+    assert stopped_after_effects or stop in {by_shutdown, by_crash}
+
+
+async def test_a_turn_that_is_set_aside_after_an_effect_tells_what_it_did() -> None:
+    """RT-6, RT-25: its attempts were used up while the first tool was at work."""
+    setting = prepare()
+    turn_id = await setting.submit(ASK)
+    running = asyncio.create_task(setting.runner().run(setting.session))
+    await asyncio.sleep(TOOL_S / 2)
+    running.cancel()
+    await asyncio.wait({running})
+    row = setting.simulator.store.turn(DEFAULT_TENANT, turn_id)[1]
+    row.attempts, row.error = 3, "its worker ended"
+
+    await setting.runner().run(setting.session)
+
+    turn = await setting.read(turn_id)
+    assert turn.status is TurnStatus.QUARANTINED
+    assert turn.result is not None
+    assert "cannot tell whether it worked" in turn.result["reply"]
+    assert turn.error == "gave_up: its worker ended"
+    assert setting.done == {"label": 1}
