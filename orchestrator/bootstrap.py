@@ -45,7 +45,7 @@ from orchestrator.adapters.redis.shared import (
     RedisToolCache,
 )
 from orchestrator.adapters.redis.wakeup import RedisWakeup
-from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.sandbox import PythonSandbox, SqlSandbox
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.tools.transports import Transports
@@ -63,7 +63,7 @@ from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
 from orchestrator.telemetry.metrics import count_signal
 from orchestrator.telemetry.signals import keep
-from orchestrator.tools.guardrails.apply import GuardedPython
+from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.types import TenantId
@@ -122,6 +122,7 @@ class Ports:
     messages: TaskSender
     domains: DomainRegistry
     sandbox: PythonSandbox
+    sql_sandbox: SqlSandbox
     closing: AsyncExitStack
     models: ModelPool
     context: BusinessContext
@@ -208,6 +209,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             messages=messages,
             domains=DomainRegistry(settings.domain),
             sandbox=PythonSandbox(),
+            sql_sandbox=SqlSandbox(),
             closing=stack,
             models=_open_models(settings, redis, circuits, stack),
             context=BusinessContext(PostgresDocuments(database), open_embedder(settings, stack)),
@@ -261,14 +263,14 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     """Gives a tenant's instances of a domain's services, over this process's stores."""
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
-
+    sql = GuardedSql(ports.sql_sandbox)
     memory = UserMemory(ports.stores.preferences, domain.flows)
 
     def services(tenant_id: TenantId) -> dict[str, object]:
         records = PostgresRecords(ports.stores.database, tenant_id, domain.name)
         configured = domain.config.services
         return {
-            service: cls(ServiceContext(records, configured.get(service, {}), python, memory))
+            service: cls(ServiceContext(records, configured.get(service, {}), python, memory, sql))
             for service, cls in loaded.services.items()
         }
 

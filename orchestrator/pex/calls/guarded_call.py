@@ -19,7 +19,7 @@ from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.sql import SqlRules
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
-from orchestrator.tools.trifecta import find_bound_exceeded
+from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
@@ -47,8 +47,9 @@ async def call_guarded(
             return ask_to_confirm(run, policy, tool, arguments)
     if tool.spec.has_effect and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
-    exceeded = find_bound_exceeded(tool.spec, {**run.data, **arguments})
-    cause = run.to_approve.get(tool.spec.tool_id, exceeded)
+    labels = run.context.changes.state.intake.labels
+    tools = run.tools.find_all(run.flow.spec.tools)
+    cause = find_cause(tool.spec, tools, labels, {**run.data, **arguments})
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
     again = confirmed is not None and confirmed.again
