@@ -99,7 +99,7 @@ class ByHand:
         self.expected += 1
         keys = by_hand.keys(session)
         if await self.redis.eval(by_hand.SUBMIT, 2, keys[0], keys[1], text):
-            by_hand.run.delay(session)
+            by_hand.run.delay(session)  # pyright: ignore[reportFunctionMemberAccess]
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
         from benchmarks import by_hand  # noqa: PLC0415
