@@ -20,7 +20,7 @@ from orchestrator.domain.configuration import merge_sections
 from orchestrator.domain.schema import ConversationEntry, EvaluationFile, ExpectEntry
 from orchestrator.errors import InvalidInput
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.simulator import START, Conversation, Simulator
+from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.types import Json, JsonObject
 
@@ -109,10 +109,14 @@ async def take_turns(conversation: ConversationEntry, simulator: Simulator) -> l
     talk = simulator.converse()
     remembered: dict[str, str] = {}
     outcomes: list[TurnOutcome] = []
+    offered: list[JsonObject] = []
     for entry in conversation.turns:
         seen = len(simulator.signals)
         said = insert(entry.user or "", remembered) if entry.action is None else str(entry.action["name"])
-        turn = await _take(talk, said, entry.action)
+        turn = await (
+            talk.say(said) if entry.action is None else talk.act(said, _payload_of(entry.action, offered))
+        )
+        offered = turn["actions"]
         observed = observe(turn, simulator.signals[seen:])
         faults = list(find_faults(entry.expect, observed))
         outcomes.append(TurnOutcome(said, entry.expect, observed, faults))
@@ -120,8 +124,10 @@ async def take_turns(conversation: ConversationEntry, simulator: Simulator) -> l
     return outcomes
 
 
-async def _take(talk: Conversation, said: str, action: JsonObject | None) -> JsonObject:
-    return await (talk.say(said) if action is None else talk.act(said, action.get("payload")))
+def _payload_of(action: JsonObject, offered: Sequence[JsonObject]) -> JsonObject:
+    """Give the payload that is written, else the one of what the last answer offered under this name."""
+    written = action.get("payload")
+    return written or next((one["payload"] for one in offered if one["name"] == action["name"]), {})
 
 
 def insert(text: str, remembered: Mapping[str, str]) -> str:
