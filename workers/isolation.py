@@ -120,7 +120,7 @@ async def run_alone(settings: Settings, build: BuildAgent) -> None:
     answers = os.dup(1)
     os.dup2(2, 1)  # what the turn's own code prints is no answer
     async with open_ports(settings) as ports, open_lane(ports, alone=True) as lane:
-        lanes = LaneRunner(lane, ports.live, ports.wakeup, AgentCatalogue(build, ports).get)
+        lanes = LaneRunner(lane, ports.shared.live, ports.shared.wakeup, AgentCatalogue(build, ports).get)
         lanes.drain()
         renewing = asyncio.create_task(_renew(lanes))
         try:
