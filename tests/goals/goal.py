@@ -147,6 +147,10 @@ class World(Protocol):
         """Another value for a slot."""
         ...
 
+    def changeable(self, wish: Wish) -> Sequence[str]:
+        """Slots about which the user may think again."""
+        ...
+
     def changed(self, wish: Wish) -> None:
         """A value of the wish is another now: what hung on the old one goes."""
         ...

@@ -186,8 +186,7 @@ class User:
 
     def _change_mind(self, wish: Wish, deed: Deed, *, yes_but: bool) -> Move | None:
         prefix = "yes_but_" if yes_but else "correct_"
-        slots = [slot for slot in wish.values if self.world.grammar.knows(prefix + slot)]
-        slots = [slot for slot in slots if slot not in {"flight_number", "ref"}]
+        slots = [slot for slot in self.world.changeable(wish) if self.world.grammar.knows(prefix + slot)]
         if not slots:
             return None
         slot = self._chance.choice(slots)

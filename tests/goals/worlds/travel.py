@@ -89,6 +89,12 @@ class Travel:
             case _:
                 return f"QX{chance.randrange(2000, 9999)}"
 
+    def changeable(self, wish: Wish) -> Sequence[str]:
+        """Of a trip that is booked, where it goes: then both of its flights are wanted anew."""
+        if wish.kind == "trip" and len(wish.outcomes) > 1:
+            return ("origin", "destination")
+        return [slot for slot in wish.values if slot not in {"flight_number", "ref"}]
+
     def changed(self, wish: Wish) -> None:
         """A flight that was chosen from a list, or booked, is wanted no more; any of the new values will do."""
         if wish.values.pop("flight_number", None) is not None:
