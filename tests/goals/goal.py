@@ -29,6 +29,8 @@ class Wish:
     about: Wish | None = None
     wanted: bool = True
     told: bool = False
+    alternatives: Values = field(default_factory=dict)
+    """Another value of each slot that can be had as well."""
     choice: str = ""
     """By what one of several is chosen."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
