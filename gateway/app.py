@@ -23,6 +23,7 @@ from gateway.middleware.security_headers import SecurityHeaders
 from gateway.routes import (
     access,
     approvals,
+    documentation,
     documents,
     events,
     feedback,
@@ -86,7 +87,7 @@ def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = 
         summary="A distributed runtime for task-oriented conversational agents",
         lifespan=lifespan,
         redoc_url=None,
-        docs_url="/docs" if exposure.docs else None,
+        docs_url=None,
         openapi_url="/openapi.json" if exposure.docs else None,
         dependencies=[Depends(guard)],
         generate_unique_id_function=openapi.operation_id,
@@ -94,7 +95,7 @@ def create_app(open_dependencies: OpenDependencies, exposure: Exposure | None = 
     problems.install(app)
     _trace(app)
     _add_middleware(app, exposure)
-    for module in ROUTES:
+    for module in (*ROUTES, *((documentation,) if exposure.docs else ())):
         app.include_router(module.router)
     inspector.install(app)
     app.openapi = lambda: openapi.describe(app)

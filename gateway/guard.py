@@ -8,17 +8,20 @@ from __future__ import annotations
 from fastapi import WebSocketException, status
 from starlette.requests import HTTPConnection
 
-from gateway.auth.authentication import Access
+from gateway.auth.authentication import TICKET, Access
 from gateway.auth.authorisation import authorise, route_of
-from gateway.auth.rate_limits import count_request
+from gateway.auth.rate_limits import count_failure, count_request
 from gateway.dependencies import dependencies_of
-from orchestrator.errors import ParleyError
+from orchestrator.errors import ParleyError, Unauthenticated
 from orchestrator.ports.access import acting_tenant
-from orchestrator.turns.access import ANYBODY
+from orchestrator.turns.access import ANYBODY, Caller
 
 SUBMITTING = frozenset(
     {("POST", "/v1/sessions/{session_id}/turns"), ("POST", "/v1/sessions/{session_id}/rollback")}
 )
+
+# Where a browser sends no header: a ticket in the address stands for one there, and nowhere else.
+BY_TICKET = frozenset({("GET", "/v1/sessions/{session_id}/events"), ("GET", "/v1/sessions/{session_id}/ws")})
 
 
 async def guard(connection: HTTPConnection) -> None:
@@ -40,11 +43,21 @@ async def _guard(connection: HTTPConnection) -> None:
     connection.state.caller = ANYBODY
     if not is_guarded(connection.url.path, access):
         return
-    caller = connection.state.caller = await access.identify(connection)
+    route = route_of(connection)
+    caller = connection.state.caller = await _identify(connection, access, by_ticket=route in BY_TICKET)
     acting_tenant.set(caller.tenant_id)
-    submitting = route_of(connection) in SUBMITTING
-    await count_request(access, caller, connection.path_params["session_id"] if submitting else None)
+    await count_request(access, caller, connection.path_params["session_id"] if route in SUBMITTING else None)
     await authorise(connection, dependencies.owners, caller)
+
+
+async def _identify(connection: HTTPConnection, access: Access, *, by_ticket: bool) -> Caller:
+    """Authenticate, and count wrong credentials by the address that they come from."""
+    try:
+        return await access.identify(connection, by_ticket=by_ticket)
+    except Unauthenticated:
+        if "authorization" in connection.headers or TICKET in connection.query_params:
+            await count_failure(access, connection.client.host if connection.client else "unknown")
+        raise
 
 
 def is_guarded(path: str, access: Access) -> bool:

@@ -31,6 +31,7 @@ from orchestrator.types import JsonObject
 _log = get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
+LONGEST_LOGGED = 200  # characters of what a caller has sent
 CHALLENGE = 'Bearer realm="parley"'
 
 # The first class that fits decides; narrower classes stand before wider ones.
@@ -105,9 +106,9 @@ def _methods(request: Request) -> set[str]:
     return found
 
 
-def problem_of_fault(request: Request, error: Exception) -> Response:
+def problem_of_fault(path: str, error: Exception) -> Response:
     """Log what went wrong; the caller learns nothing of the inside."""
-    _log.error("A request failed unexpectedly.", path=request.url.path, exc_info=error)
+    _log.error("A request failed unexpectedly.", path=path[:LONGEST_LOGGED], exc_info=error)
     detail = "Something went wrong on our side. The request was logged; try again later."
     return problem(500, ParleyError.code, detail)
 
@@ -117,4 +118,3 @@ def install(app: FastAPI) -> None:
     app.exception_handler(ParleyError)(lambda _, error: problem_of(error))
     app.exception_handler(RequestValidationError)(lambda _, error: problem_of_request(error))
     app.exception_handler(HTTPException)(problem_of_framework)
-    app.exception_handler(Exception)(problem_of_fault)

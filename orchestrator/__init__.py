@@ -20,9 +20,12 @@ if TYPE_CHECKING:
     from orchestrator.domain.reader import Read as Read
     from orchestrator.domain.services import EntityValue as EntityValue
     from orchestrator.domain.services import FailureCategory as FailureCategory
+    from orchestrator.domain.services import QueryRows as QueryRows
     from orchestrator.domain.services import Records as Records
     from orchestrator.domain.services import Service as Service
     from orchestrator.domain.services import ServiceContext as ServiceContext
+    from orchestrator.domain.services import SqlRunner as SqlRunner
+    from orchestrator.domain.services import Table as Table
     from orchestrator.domain.services import ToolCall as ToolCall
     from orchestrator.domain.services import ToolFailure as ToolFailure
     from orchestrator.errors import NotFound as NotFound
@@ -51,8 +54,8 @@ _MODULES = {
     "dialogue.slots": ("SlotSource",),
     "domain.reader": ("Heard", "Mention", "Read"),
     "domain.services": (
-        *("EntityValue", "FailureCategory", "Records", "Service", "ServiceContext", "ToolCall"),
-        "ToolFailure",
+        *("EntityValue", "FailureCategory", "QueryRows", "Records", "Service", "ServiceContext", "SqlRunner"),
+        *("Table", "ToolCall", "ToolFailure"),
     ),
     "errors": ("NotFound", "SessionClosed"),
     "memory.user_memory": ("Memory",),

@@ -45,7 +45,7 @@ from orchestrator.adapters.redis.shared import (
     RedisToolCache,
 )
 from orchestrator.adapters.redis.wakeup import RedisWakeup
-from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.sandbox import PythonSandbox, SqlSandbox
 from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.tools.transports import Transports
@@ -63,7 +63,7 @@ from orchestrator.settings import Settings
 from orchestrator.telemetry import Signal, log_signal
 from orchestrator.telemetry.metrics import count_signal
 from orchestrator.telemetry.signals import keep
-from orchestrator.tools.guardrails.apply import GuardedPython
+from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.types import TenantId
@@ -99,6 +99,7 @@ class Ports:
     messages: TaskSender
     domains: DomainRegistry
     sandbox: PythonSandbox
+    sql_sandbox: SqlSandbox
     tool_limits: RedisRateLimits
     tool_cache: RedisToolCache
     closing: AsyncExitStack
@@ -182,6 +183,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             messages=messages,
             domains=DomainRegistry(settings.domain),
             sandbox=PythonSandbox(),
+            sql_sandbox=SqlSandbox(),
             tool_limits=RedisRateLimits(redis),
             tool_cache=RedisToolCache(redis),
             closing=stack,
@@ -240,14 +242,14 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     """Gives a tenant's instances of a domain's services, over this process's stores."""
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
-
+    sql = GuardedSql(ports.sql_sandbox)
     memory = UserMemory(ports.preferences, domain.flows)
 
     def services(tenant_id: TenantId) -> dict[str, object]:
         records = PostgresRecords(ports.database, tenant_id, domain.name)
         configured = domain.config.services
         return {
-            service: cls(ServiceContext(records, configured.get(service, {}), python, memory))
+            service: cls(ServiceContext(records, configured.get(service, {}), python, memory, sql))
             for service, cls in loaded.services.items()
         }
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
-from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.adapters.sandbox import PythonSandbox, SqlSandbox
 from orchestrator.adapters.tools.transports import Transports
 from orchestrator.agent.build import build_agent
 from orchestrator.agent.modules import AgentPorts, MemoryPorts
@@ -31,7 +31,7 @@ from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.live import MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryRecords, MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
-from orchestrator.tools.guardrails.apply import GuardedPython
+from orchestrator.tools.guardrails.apply import GuardedPython, GuardedSql
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.middleware import ToolPorts
 from orchestrator.tools.toolbox import Services
@@ -123,7 +123,7 @@ class Simulator:
     def _make_services(self, stand_ins: Mapping[str, object]) -> Services:
         """Service instances per tenant, each tenant with records of its own."""
         rules = PythonRules.from_config(self.loaded.domain.config.guardrails)
-        python = GuardedPython(PythonSandbox(), rules)
+        python, sql = GuardedPython(PythonSandbox(), rules), GuardedSql(SqlSandbox())
         memory = UserMemory(self.preferences, self.loaded.domain.flows)
         made: dict[TenantId, Mapping[str, object]] = {}
 
@@ -132,7 +132,7 @@ class Simulator:
                 records = self.records.setdefault(tenant_id, MemoryRecords())
                 config = self.loaded.domain.config.services
                 own = {
-                    name: service(ServiceContext(records, dict(config.get(name, {})), python, memory))
+                    name: service(ServiceContext(records, dict(config.get(name, {})), python, memory, sql))
                     for name, service in self.loaded.services.items()
                 }
                 made[tenant_id] = {**own, **stand_ins}

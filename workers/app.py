@@ -14,6 +14,7 @@ from orchestrator.settings import Settings, known_secrets, load_settings
 from orchestrator.telemetry.logs import set_up_logging
 from workers.internal.catalogue import MakeCatalogue, make_catalogue
 from workers.internal.schedule import scheduler_of
+from workers.messages.envelopes import judge_envelopes
 from workers.tasks import register_tasks
 from workers.worker_lifecycle import WorkerLifecycle
 
@@ -26,6 +27,7 @@ RESULT_EXPIRES_S = 600
 def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = make_catalogue) -> Celery:
     """An application whose workers run turns with the agents that `build` makes, and Internal `flows`."""
     broker_url = settings.broker_url or settings.redis_url
+    judge_envelopes()
     app = Celery("parley", broker=for_celery(broker_url), backend=for_celery(settings.redis_url))
     app.conf.update(_configuration(settings, broker_url))
     app.conf.beat_scheduler = scheduler_of(settings, flows)
@@ -55,7 +57,7 @@ def _configuration(settings: Settings, broker_url: str) -> dict[str, Any]:
         "worker_prefetch_multiplier": 1,
         # A task hands its work to the process's event loop and waits: threads do, processes would each need a loop.
         "worker_pool": "threads",
-        "worker_consumer": "workers.task_redaction:RedactingConsumer",
+        "worker_consumer": "workers.messages.redaction:RedactingConsumer",
         "worker_concurrency": 64,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,

@@ -12,8 +12,8 @@ from celery import Celery
 
 from orchestrator.ports.tasks import ADVANCE_RUN, RUN_ITEMS, RUN_SESSION, START_RUN, SUBMIT_TURN
 from orchestrator.types import JsonObject, SessionId
+from workers.messages.redaction import REDACTED
 from workers.submission import error_result, parse_request
-from workers.task_redaction import REDACTED
 from workers.worker_lifecycle import WorkerLifecycle
 
 

@@ -1,7 +1,8 @@
 """Authentication: from a request's credentials to a caller (RT-22). `authorisation` decides what they may do.
 
-A key or token comes in the `Authorization` header. Where no header can be sent, as by the browser's
-EventSource, a ticket that lives for a minute comes in the query: no lasting secret stands in an address.
+A key or token comes in the `Authorization` header. Where no header can be sent, by a browser's EventSource and
+WebSocket, a ticket comes in the query: it opens nothing else, and lives for a minute at most and no longer than
+the key or token that it was given for. So no lasting secret stands in an address.
 """
 
 from __future__ import annotations
@@ -55,13 +56,18 @@ class Access:
     recheck_every_s: float = RECHECK_EVERY_S
     _kept: dict[bytes, tuple[Caller, float]] = field(default_factory=dict[bytes, tuple[Caller, float]])
 
-    async def identify(self, connection: HTTPConnection) -> Caller:
-        """Authenticate the caller. Raises Unauthenticated; Unavailable when no store can answer."""
+    async def identify(self, connection: HTTPConnection, *, by_ticket: bool = False) -> Caller:
+        """Authenticate the caller. Raises Unauthenticated; Unavailable when no store can answer.
+
+        Args:
+            connection: what was sent.
+            by_ticket: this route takes a ticket.
+        """
         if not self.required:
             return ANYBODY
         header = connection.headers.get("authorization")
         if header is None:
-            return await self._of_ticket(connection.query_params.get(TICKET))
+            return await self._of_ticket(connection.query_params.get(TICKET) if by_ticket else None)
         scheme, _, credential = header.partition(" ")
         credential = credential.strip()
         if scheme.lower() != "bearer" or not credential:
@@ -74,7 +80,7 @@ class Access:
 
     async def holds(self, caller: Caller) -> bool:
         """Check the credentials of a connection that stays open long; they hold while no store can answer."""
-        if caller.expires_at is not None and caller.expires_at <= time.time():
+        if has_ended(caller):
             return False
         kind, _, key_id = caller.credential.partition(":")
         if kind != KEY or self.keys is None:
@@ -88,7 +94,10 @@ class Access:
         if ticket is None or self.tickets is None:
             raise Unauthenticated(MISSING)
         caller = await self.tickets.redeem(ticket)
-        if caller is None:
+        if caller is None or has_ended(caller):
+            raise Unauthenticated(UNKNOWN)
+        kind, _, key_id = caller.credential.partition(":")
+        if kind == KEY and (self.keys is None or not await self.keys.is_valid(key_id)):
             raise Unauthenticated(UNKNOWN)
         return caller
 
@@ -108,3 +117,8 @@ class Access:
             self._kept.clear()
         self._kept[digest] = (key.caller(), now + self.key_kept_s)
         return key.caller()
+
+
+def has_ended(caller: Caller) -> bool:
+    """Say whether the token that a caller came with has expired."""
+    return caller.expires_at is not None and caller.expires_at <= time.time()

@@ -7,11 +7,14 @@ import time
 
 from gateway.auth.authentication import Access
 from orchestrator.errors import TooManyRequests, Unavailable
-from orchestrator.ports.access import Limit
+from orchestrator.ports.access import Limit, RequestLimits
 from orchestrator.telemetry import get_logger
 from orchestrator.turns.access import Caller
+from orchestrator.types import TenantId
 
 WARN_EVERY_S = 30.0
+FAILURES_A_MINUTE, FAILURES_AT_ONCE = 60, 20  # with wrong credentials, from one address
+NO_TENANT = TenantId("")
 BURST_SHARE = 6  # a sixth of a minute's requests may come at once
 
 _log = get_logger(__name__)
@@ -27,15 +30,27 @@ async def count_request(access: Access, caller: Caller, session_id: str | None =
     if session_id is not None:
         wanted.append((f"session:{session_id}", rates.session))
     limits = [Limit(key, rate, max(1, rate // BURST_SHARE)) for key, rate in wanted if rate]
-    if not limits:
+    await _take(access.limits, caller.tenant_id, limits, "Too many requests; wait a moment.")
+
+
+async def count_failure(access: Access, address: str) -> None:
+    """Count a request with wrong credentials. Raises TooManyRequests, which stands for the refusal."""
+    if access.limits is not None:
+        limit = Limit(f"failed:{address}", FAILURES_A_MINUTE, FAILURES_AT_ONCE)
+        message = "Too many requests with wrong credentials; wait a moment."
+        await _take(access.limits, NO_TENANT, [limit], message)
+
+
+async def _take(limits: RequestLimits, tenant_id: TenantId, wanted: list[Limit], message: str) -> None:
+    if not wanted:
         return
     try:
-        wait_s = await access.limits.take(caller.tenant_id, limits)
+        wait_s = await limits.take(tenant_id, wanted)
     except Unavailable as error:
         _warn(error)  # without Redis nobody is counted: to answer is worth more
         return
     if wait_s > 0:
-        raise TooManyRequests("Too many requests; wait a moment.", retry_after_s=math.ceil(wait_s))
+        raise TooManyRequests(message, retry_after_s=math.ceil(wait_s))
 
 
 def _warn(error: Unavailable) -> None:

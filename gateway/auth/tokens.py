@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import jwt
@@ -41,7 +42,12 @@ class Tokens:
                 leeway=LEEWAY_S,
                 options={"require": REQUIRED},
             )
-        except (jwt.InvalidTokenError, KeyError) as error:
+        except (
+            jwt.PyJWTError,
+            KeyError,
+            TypeError,
+            ValueError,
+        ) as error:  # whatever a stranger has put into it
             raise Unauthenticated(UNKNOWN) from error
         return _caller(claims)
 
@@ -95,17 +101,21 @@ def _key_set(text: str | None) -> dict[str | None, tuple[Any, str]]:
 
 
 def _caller(claims: dict[str, Any]) -> Caller:
-    tenant, user, scope = claims["tenant"], claims["sub"], claims.get("scope", "")
+    tenant, user, ends_at = claims["tenant"], claims["sub"], claims["exp"]
+    scope = claims.get("scope", "")
     named = scope.split() if isinstance(scope, str) else scope
     sound = (
         isinstance(tenant, str)
         and IDENTIFIER_PATTERN.fullmatch(tenant)
+        and isinstance(user, str)
         and IDENTIFIER_PATTERN.fullmatch(user)
         and isinstance(named, list)
+        and isinstance(ends_at, int | float)
+        and math.isfinite(ends_at)
     )
     if not sound:
         raise Unauthenticated(UNKNOWN)
     scopes = frozenset(known for known in Scope if known.value in named) or frozenset({Scope.USER})
     return Caller(
-        TenantId(tenant), scopes, user, UserId(user), f"token:{user}", expires_at=claims["exp"] + LEEWAY_S
+        TenantId(tenant), scopes, user, UserId(user), f"token:{user}", expires_at=ends_at + LEEWAY_S
     )

@@ -1,16 +1,27 @@
-"""The bounds on a request's body, kept while it is read, so that no large body is ever held."""
+"""The bounds on a request's body: its type, its size while it is read, its depth, and how long it takes to come."""
 
 from __future__ import annotations
 
+import asyncio
+
+from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.problems import problem_of
+from gateway.problems import problem, problem_of
 from orchestrator.errors import InvalidInput
 from orchestrator.turns.submission import MAX_INPUT_BYTES, require_bounded, too_large
 
+BODY_WITHIN_S = 20.0
+JSON = "application/json"
+PLAIN_TYPES = frozenset({"text/plain", "text/markdown"})
+TAKEN = {"/v1/documents": PLAIN_TYPES | {JSON}}  # by path; JSON everywhere else
+
 
 class BodyLimit:
-    """Answer a body of too many bytes with 413, and one that is nested too deeply with 422."""
+    """Answer a body of too many bytes with 413, one of another type with 415, and one too deeply nested with 422.
+
+    A body that does not come within `BODY_WITHIN_S` is answered with 408, so that slow senders hold no place.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -20,10 +31,21 @@ class BodyLimit:
             await self.app(scope, receive, send)
             return
         try:
-            body = await self._read(scope, receive)
+            async with asyncio.timeout(BODY_WITHIN_S):
+                body = await self._read(scope, receive)
             require_bounded(body)
         except InvalidInput as error:
             await problem_of(error)(scope, receive, send)
+            return
+        except TimeoutError:
+            detail = f"The body has to come within {BODY_WITHIN_S:g} seconds."
+            headers = {"Connection": "close"}
+            await problem(408, "timeout", detail, headers=headers)(scope, receive, send)
+            return
+        kind = Headers(scope=scope).get("content-type", JSON).partition(";")[0].strip().lower()
+        if body and kind not in TAKEN.get(scope["path"], {JSON}):
+            detail = f"A body of the type {kind[:60]} is not taken here; send {JSON}."
+            await problem(415, "unsupported_media_type", detail, field="content-type")(scope, receive, send)
             return
         await self.app(scope, _replay(body, receive), send)
 

@@ -1,7 +1,7 @@
-"""Which hosts a request may name, where callers do not authenticate.
+"""Which hosts a request may name and which pages may send one, where callers do not authenticate.
 
 Such a gateway listens on loopback, where any web page can reach it: there the `Host` header has to be this
-machine's own name, and a page's `Origin` one that is allowed.
+machine's own name, and a page's `Origin` (scheme, host and port) the gateway's own or one that is allowed.
 """
 
 from __future__ import annotations
@@ -16,33 +16,39 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from gateway.problems import problem_of
 from orchestrator.errors import Forbidden
 
+REFUSAL = (
+    "This gateway does not authenticate callers, so it answers to this machine's own names and pages only."
+)
 LOOPBACK_HOSTS = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedHosts:
-    """Let in only requests to these hosts, from pages of these hosts or of allowed origins."""
+    """Let in only requests to these hosts, from the gateway's own pages or those of allowed origins."""
 
     app: ASGIApp
     hosts: Collection[str]
     origins: Collection[str] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "lifespan" or self._allows(Headers(scope=scope)):
+        if scope["type"] == "lifespan" or self._allows(scope):
             await self.app(scope, receive, send)
         elif scope["type"] == "websocket":
             await send({"type": "websocket.close", "code": 1008})
         else:
-            refusal = Forbidden(
-                "This gateway does not authenticate callers, so it answers only to this machine's own names."
-            )
-            await problem_of(refusal)(scope, receive, send)
+            await problem_of(Forbidden(REFUSAL))(scope, receive, send)
 
-    def _allows(self, headers: Headers) -> bool:
-        origin = headers.get("origin")
-        if _host(f"//{headers.get('host', '')}") not in self.hosts:
+    def _allows(self, scope: Scope) -> bool:
+        headers = Headers(scope=scope)
+        host, origin = headers.get("host", ""), headers.get("origin")
+        if _host(f"//{host}") not in self.hosts:
             return False
-        return origin is None or origin in self.origins or _host(origin) in self.hosts
+        if origin is not None:
+            scheme = "https" if scope["scheme"] in {"https", "wss"} else "http"
+            return origin in self.origins or origin == f"{scheme}://{host}"
+        # A browser that sends no origin still says where a request came from.
+        changes = scope["type"] == "websocket" or scope["method"] not in {"GET", "HEAD", "OPTIONS"}
+        return not changes or headers.get("sec-fetch-site", "none") in {"same-origin", "none"}
 
 
 def _host(address: str) -> str:

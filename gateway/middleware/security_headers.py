@@ -1,11 +1,11 @@
-"""Security headers of every answer, and the bound on the headers of a request."""
+"""Security headers of every answer, also of one to a fault, and the bound on the headers of a request."""
 
 from __future__ import annotations
 
 from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from gateway.problems import problem
+from gateway.problems import problem, problem_of_fault
 from orchestrator.errors import InputTooLarge
 
 MAX_HEADERS = 100
@@ -34,8 +34,12 @@ class SecurityHeaders:
             await self.app(scope, receive, send)
             return
 
+        begun = False
+
         async def add_and_send(message: Message) -> None:
+            nonlocal begun
             if message["type"] == "http.response.start":
+                begun = True
                 headers = MutableHeaders(scope=message)
                 kind = headers.get("content-type", "")
                 data = kind.startswith(("application/json", "application/problem+json", "text/event-stream"))
@@ -47,4 +51,9 @@ class SecurityHeaders:
             detail = f"A request may have at most {MAX_HEADERS} headers."
             await problem(431, InputTooLarge.code, detail, field="headers")(scope, receive, add_and_send)
             return
-        await self.app(scope, receive, add_and_send)
+        try:
+            await self.app(scope, receive, add_and_send)
+        except Exception as error:
+            if begun:
+                raise
+            await problem_of_fault(scope["path"], error)(scope, receive, add_and_send)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from http import HTTPStatus
 
 from fastapi import APIRouter
@@ -24,11 +26,14 @@ async def whoami(caller: TheCaller) -> Caller:
 
 @router.post("/tickets", status_code=HTTPStatus.CREATED)
 async def issue_ticket(caller: TheCaller, access: TheAccess) -> Ticket:
-    """A ticket stands for the caller for a minute: add it to an address as `?access_token=…`.
+    """Give a ticket for a session's events and socket: add it to their address as `?access_token=…`.
 
-    For a browser's EventSource and WebSocket, which send no header.
+    For a browser's EventSource and WebSocket, which send no header. It lives for a minute at most, no longer
+    than the key or token that it was given for, and opens nothing else.
     """
     if access.tickets is None:
         raise Unavailable("This gateway gives no tickets.")
-    ticket = await access.tickets.issue(caller, lives_s=TICKET_LIVES_S)
-    return Ticket(ticket=ticket, expires_in=TICKET_LIVES_S)
+    left_s = TICKET_LIVES_S if caller.expires_at is None else caller.expires_at - time.time()
+    lives_s = max(1, min(TICKET_LIVES_S, math.floor(left_s)))
+    ticket = await access.tickets.issue(caller, lives_s=lives_s)
+    return Ticket(ticket=ticket, expires_in=lives_s)

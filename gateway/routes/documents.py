@@ -11,6 +11,7 @@ from pydantic import ValidationError
 
 from gateway import request_bodies
 from gateway.dependencies import TheMemory, TheRuns, TheSessions, TheTenant
+from gateway.middleware.body_limit import PLAIN_TYPES
 from gateway.parameters import Limit
 from gateway.request_bodies import DocumentBody, DomainName, Title
 from gateway.responses.memory import Document, Passage, Uploaded, WholeDocument
@@ -25,7 +26,6 @@ from orchestrator.types import JsonObject, TenantId, UserId
 router = APIRouter(prefix="/v1/documents", tags=["memory"])
 
 EMBED = "embed_documents"  # the Internal flow that makes an uploaded document findable
-PLAIN_TYPES = frozenset({"text/plain", "text/markdown"})
 
 Question = Annotated[str, Query(min_length=1, max_length=LONGEST_QUESTION, pattern=NO_NUL)]
 

@@ -6,6 +6,7 @@ schemas, time-outs and retries, is the business of PEX.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
@@ -18,9 +19,12 @@ __all__ = [
     "FailureCategory",
     "Paged",
     "PythonRunner",
+    "QueryRows",
     "Records",
     "Service",
     "ServiceContext",
+    "SqlRunner",
+    "Table",
     "ToolCall",
     "ToolFailure",
     "UserMemory",
@@ -92,6 +96,35 @@ class PythonRunner(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table that a query may read. `columns`: name and DuckDB type; `rows`: values as Python has them."""
+
+    columns: Sequence[tuple[str, str]]
+    rows: Iterable[Sequence[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class QueryRows:
+    """What a query found. `code`: the query as it was run; `is_cut`: there would be more rows."""
+
+    columns: tuple[tuple[str, str], ...]
+    rows: list[list[Json]]
+    is_cut: bool
+    code: str = ""
+
+
+class SqlRunner(Protocol):
+    """The only way in which a service may run SQL that a model wrote (PX-10)."""
+
+    async def run(self, code: str, tables: Mapping[str, Table]) -> QueryRows:
+        """Judge the one query of `code`, and run it over copies of the tables in a process of its own.
+
+        Raises ToolFailure with why it was rejected or stopped, in a sentence with which it can be repaired.
+        """
+        ...
+
+
 class UserMemory(Protocol):
     """What is remembered of the user of a call; in a session without a user, of that session."""
 
@@ -116,6 +149,7 @@ class ServiceContext:
     config: JsonObject = field(default_factory=JsonObject)
     python: PythonRunner | None = None
     memory: UserMemory | None = None
+    sql: SqlRunner | None = None
 
 
 class Service:
@@ -131,3 +165,4 @@ class Service:
         self.config = context.config
         self.python = context.python
         self.memory = context.memory
+        self.sql = context.sql

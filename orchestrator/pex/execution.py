@@ -12,14 +12,14 @@ from orchestrator.dialogue.frame import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.tools.runner import ToolRunner
 from orchestrator.tools.toolbox import Tool
-from orchestrator.types import Dact, Json, JsonObject, ToolId
+from orchestrator.types import Dact, Json, JsonObject
 
 
 @dataclass(slots=True)
 class Execution:
     """One execution of one flow. `data`: what the tools returned, merged by name; later tools win.
 
-    `answers`: what each call returned, in order. `to_approve`: the tools whose calls need an approval, and why.
+    `answers`: what each call returned, in order.
     `filled`: the slots that held values when the tools were called, for `verify`.
     `warning`: why the data are only a part. `code`: what a skill wrote, for the frame.
     `noted`: what was found is in the scratchpad.
@@ -32,7 +32,6 @@ class Execution:
     answers: list[tuple[Tool, JsonObject]] = field(default_factory=list["tuple[Tool, JsonObject]"])
     frame: Frame | None = None
     filled: frozenset[str] = frozenset()
-    to_approve: dict[ToolId, str] = field(default_factory=dict[ToolId, str])
     warning: str | None = None
     code: str | None = None
     by_skill: bool = False

@@ -1,15 +1,17 @@
-"""The port to the process that runs Python which a model wrote: what goes in, how it can end.
+"""The ports to the processes that run Python and SQL which a model wrote: what goes in, how it can end.
 
-Which code is fit to be sent there is decided by the guardrails of PEX before. There is no twin in
-memory: one that ran the code in this process would be what the port exists to prevent.
+Which code is fit to be sent there is decided by the guardrails before. There is no twin in
+memory: one that ran the code in this process would be what the ports exist to prevent.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias
 
+from orchestrator.domain.services import QueryRows, Table
 from orchestrator.types import Json, JsonObject
 
 
@@ -77,5 +79,37 @@ class Sandbox(Protocol):
             arguments: by parameter name; JSON.
             limits: bounds of this run.
             imports: modules of the standard library that the source may import.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class QueryLimits:
+    """Upper bounds of one query. `rows`: more are cut off, which the result says.
+
+    `process.memory_bytes` bounds the whole address space, of which the interpreter and the database take
+    about 200 MB before they have any rows.
+    """
+
+    rows: int = 10_000
+    process: SandboxLimits = field(
+        default_factory=lambda: SandboxLimits(
+            wall_s=10.0, cpu_s=8, memory_bytes=768 * 1024 * 1024, output_bytes=8 * 1024 * 1024
+        )
+    )
+
+
+class SqlSandbox(Protocol):
+    """Runs a query that a model wrote, where it finds the given tables and nothing else (PX-10)."""
+
+    async def run_sql(
+        self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = ...
+    ) -> QueryRows | Stopped:
+        """Ask one question of copies of the tables, away from this process.
+
+        Args:
+            statement: one query, as the guardrails approved it.
+            tables: everything that the query can find, by name.
+            limits: bounds of this query; time and memory are held by the kernel.
         """
         ...

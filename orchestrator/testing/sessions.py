@@ -7,6 +7,7 @@ from dataclasses import replace
 import orjson
 
 from orchestrator.dialogue.diff import diff, rebuild
+from orchestrator.dialogue.labels import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.testing.store import MemorySession, MemoryStore, Revision, record_of
 from orchestrator.turns.plan import show_plan, show_revision
@@ -90,6 +91,7 @@ class MemorySessions:
             raise SessionBusy("The session has unfinished turns; step back when they are done.")
         wanted = await self.state_at(tenant_id, session_id, epoch)
         present = await self.state_at(tenant_id, session_id, session.epoch)
+        wanted = keep_labels(wanted, present)
         session.epoch = Epoch(session.epoch + 1)
         session.state, session.updated_at = orjson.dumps(wanted), self._store.clock()
         session.revisions[session.epoch] = Revision(diff(present, wanted), wanted)

@@ -1,12 +1,15 @@
 """Keeps private data, untrusted text and a way out from meeting without an approval: the lethal trifecta (PX-3).
 
 The three are joined over the tools of a flow and over the labels that the session carries, whichever
-turn or tool brought them in. Asking for the approval is in `pex/calls/approval.py`.
+turn or tool brought them in, immediately before each call (PX-19). Asking for the approval is in
+`pex/calls/approval.py`.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.labels import Label, LabelSource, add_source, labels_of
@@ -14,34 +17,54 @@ from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
 from orchestrator.tools.toolbox import Tool
-from orchestrator.types import FlowId, ToolId
+from orchestrator.types import FlowId
+
+TRIFECTA_GATE = "trifecta_gate"  # the name of the check (PX-2)
 
 
-def tools_to_approve(tools: Iterable[Tool], carried: Iterable[LabelSource] = ()) -> dict[ToolId, str]:
-    """Find the tools of a flow whose calls need an approval, and why, in words for the user.
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Why a call needs an approval. `words`: for the user, empty where the manifest alone says so.
+
+    `of_gate`: the trifecta.
+    """
+
+    words: str = ""
+    of_gate: bool = False
+
+
+def find_cause(
+    spec: ToolSpec, tools: Iterable[Tool], carried: Iterable[LabelSource], known: Mapping[str, object]
+) -> Cause | None:
+    """Say why a call that is about to be made needs an approval; None: it needs none.
 
     Args:
-        tools: all tools that the flow may use.
-        carried: the labels of what the session has taken in before.
+        spec: of the tool that is called.
+        tools: all that the flow may use.
+        carried: the labels that the session has at this moment.
+        known: the values that the call is made with or follows from.
     """
-    specs = [tool.spec for tool in tools]
-    sources = [*carried, *(source for spec in specs for source in _labels_of_tool(spec, 0, None))]
-    cause = _name_cause(sources)
-    found: dict[ToolId, str] = {}
-    for spec in specs:
-        if spec.communicates_externally and cause:
-            found[spec.tool_id] = cause
-        elif spec.requires_approval:
-            found[spec.tool_id] = ""
-    return found
+    if spec.communicates_externally:
+        specs = [spec, *(tool.spec for tool in tools)]
+        words = _name_cause(
+            [*carried, *(source for one in specs for source in _labels_of_tool(one, 0, None))]
+        )
+        if words:
+            return Cause(words, of_gate=True)
+    if spec.requires_approval:
+        return Cause()
+    exceeded = _find_bound_exceeded(spec, known)
+    return None if exceeded is None else Cause(exceeded)
 
 
-def find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | None:
-    """Say why this call needs an approval although the tool as such does not: a value above its bound."""
+def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | None:
+    """Name a value above its bound; one that is missing or no number counts as above it."""
     for name, bound in spec.approval_above.items():
-        value = known.get(name)
-        if isinstance(value, (int, float)) and not isinstance(value, bool) and value > bound:
-            return f"the {name.replace('_', ' ')} is {value:g}, and above {bound:g} an approval is needed"
+        value, called = known.get(name), name.replace("_", " ")
+        if not isinstance(value, int | float) or isinstance(value, bool) or math.isnan(value):
+            return f"the {called} is not known, and above {bound:g} an approval is needed"
+        if value > bound:
+            return f"the {called} is {value:g}, and above {bound:g} an approval is needed"
     return None
 
 

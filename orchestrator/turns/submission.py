@@ -56,11 +56,14 @@ PlainText = Annotated[
 ]
 
 
-def _fit_numbers(value: JsonValue) -> JsonValue:
+def _fit(value: JsonValue) -> JsonValue:
+    """Give numbers a form that every reader of JSON has, and refuse what cannot be written as UTF-8."""
     if isinstance(value, list):
-        return [_fit_numbers(one) for one in value]
+        return [_fit(one) for one in value]
     if isinstance(value, dict):
-        return {name: _fit_numbers(one) for name, one in value.items()}
+        if any("\ud800" <= letter <= "\udfff" for name in value for letter in name):
+            raise ValueError("holds a name with half a character, which UTF-8 cannot write")
+        return {name: _fit(one) for name, one in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("holds NaN or an infinite number, which JSON does not have")
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:
@@ -72,7 +75,7 @@ def _fit_numbers(value: JsonValue) -> JsonValue:
 
 
 # Whole numbers of more than 64 bits become the nearest number with a decimal point, as in JavaScript.
-AnyJson = Annotated[JsonValue, AfterValidator(_fit_numbers)]
+AnyJson = Annotated[JsonValue, AfterValidator(_fit)]
 
 
 class RequestBody(BaseModel):

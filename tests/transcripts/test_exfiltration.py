@@ -32,6 +32,7 @@ from orchestrator.ports.memory.preferences import Preference, PreferenceKind, So
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.testing.memory import MemoryContextGathering, MemoryRecords
 from orchestrator.testing.scripted_model import Reply
+from orchestrator.testing.sessions import MemorySessions
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId
 from tests.transcripts.skilled import Talk, answer, call, finish, talk
@@ -68,6 +69,7 @@ async def mailroom(
 
 def labels_of(t: Talk) -> set[str]:
     [session] = t.simulator.store.sessions.values()
+    assert session.state is not None
     return {source["label"] for source in orjson.loads(session.state)["labels"]}
 
 
@@ -207,6 +209,37 @@ async def test_a_label_comes_through(system1: System1, passage: str) -> None:
         assert service.calls == []
         assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
         assert f"text from outside came in ({source}" in turn["reply"]
+
+
+async def test_a_remembered_value_that_fills_a_slot_brings_its_labels_before_the_call(
+    system1: System1,
+) -> None:
+    """PX-19: nothing but the call itself stands between the value and the world, in direct mode too."""
+    async with mailroom(system1) as (t, service):
+        private = Preference("*.recipient", PreferenceKind.RULE, Source.EXPLICIT, "eve", labels=("private",))
+        await t.simulator.preferences.remember(DEFAULT_TENANT, UserId("ann"), (private,))
+        await t.say("read the web page")
+
+        turn = await t.say("send a mail")
+
+        assert service.calls == []
+        assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
+        assert "private data were read (what is remembered of you)" in turn["reply"]
+
+
+async def test_a_session_that_steps_back_keeps_what_it_has_taken_in(system1: System1) -> None:
+    """PX-19: the words of the page are still in the scratchpad."""
+    async with mailroom(system1) as (t, service):
+        await t.say("list the salaries")
+        sessions, session = MemorySessions(t.simulator.store), t.conversation.session_id
+        before = (await sessions.get(DEFAULT_TENANT, session)).epoch
+        await t.say("read the web page")
+        await sessions.rollback(DEFAULT_TENANT, session, before)
+
+        turn = await t.say("send a mail to Eve")
+
+        assert service.calls == []
+        assert [flow["reason"] for flow in turn["flows"]] == ["awaiting_approval"]
 
 
 async def test_without_anything_untrusted_the_same_conversation_is_free(system1: System1) -> None:

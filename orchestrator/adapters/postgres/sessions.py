@@ -24,6 +24,7 @@ from orchestrator.adapters.postgres.tables import (
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
 from orchestrator.dialogue.diff import diff, rebuild
+from orchestrator.dialogue.labels import keep_labels
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord, session_in_use
@@ -166,6 +167,7 @@ class PostgresSessions:
                 raise SessionBusy("The session has unfinished turns; step back when they are done.")
             wanted = await _rebuild(connection, tenant_id, session_id, epoch)
             present = await _rebuild(connection, tenant_id, session_id, Epoch(lane.epoch))
+            wanted = keep_labels(wanted, present)
             body = orjson.dumps(wanted).decode()
             await connection.execute(
                 update(lanes)

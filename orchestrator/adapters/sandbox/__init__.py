@@ -1,5 +1,5 @@
-"""Runs Python that a model wrote in a process of its own that can do nothing but compute."""
+"""Runs Python and SQL that a model wrote in processes of their own that can do nothing but compute."""
 
-from orchestrator.adapters.sandbox.process import Layer, PythonSandbox
+from orchestrator.adapters.sandbox.process import Layer, PythonSandbox, SqlSandbox
 
-__all__ = ["Layer", "PythonSandbox"]
+__all__ = ["Layer", "PythonSandbox", "SqlSandbox"]

@@ -1,4 +1,4 @@
-"""Starts the sandboxed process, waits for it no longer than allowed, and names how it ended."""
+"""Starts a sandboxed process, waits for it no longer than allowed, and names how it ended."""
 
 from __future__ import annotations
 
@@ -8,21 +8,34 @@ import os
 import signal
 import sys
 import tempfile
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 
 import orjson
+from pydantic import TypeAdapter, ValidationError
 
-from orchestrator.ports.sandbox import Returned, SandboxLimits, SandboxResult, StopCategory, Stopped
+from orchestrator.domain.services import QueryRows, Table
+from orchestrator.ports.sandbox import (
+    QueryLimits,
+    Returned,
+    SandboxLimits,
+    SandboxResult,
+    StopCategory,
+    Stopped,
+)
 from orchestrator.types import JsonObject
 
-WORKER = Path(__file__).with_name("worker.py")
-INTERPRETER_FLAGS = ("-I", "-S", "-B", "-W", "ignore")
-"""No environment, no user or site packages, nothing written, no warnings to a closed stream."""
+PYTHON_WORKER = Path(__file__).with_name("python_worker.py")
+SQL_WORKER = Path(__file__).with_name("sql_worker.py")
+# No environment, no user's packages, nothing written, no warnings to a closed stream; -S: no other packages.
+INTERPRETER_FLAGS = ("-I", "-B", "-W", "ignore")
+ENVIRONMENT = {"MALLOC_ARENA_MAX": "1"}  # further arenas would take a share of the address space each
 OUT_OF_MEMORY = 3
 """The exit code with which the process says that it has no memory left to say more."""
 ANSWER_OVERHEAD_BYTES = 4096
 DEFAULT_LIMITS = SandboxLimits()
+DEFAULT_QUERY_LIMITS = QueryLimits()
 
 _ENDED_BY: dict[int, Stopped] = {
     signal.SIGXCPU: Stopped(StopCategory.TIMEOUT, "The code used more processor time than it may."),
@@ -31,6 +44,7 @@ _ENDED_BY: dict[int, Stopped] = {
     signal.SIGKILL: Stopped(StopCategory.MEMORY, "The system ended the code, most likely for its memory."),
 }
 
+_QUERY_ROWS = TypeAdapter(QueryRows)
 _CATEGORIES = frozenset(category.value for category in StopCategory)
 
 
@@ -85,20 +99,78 @@ class PythonSandbox:
             },
             "without": self._without,
         }
+        try:
+            written = orjson.dumps(request)
+        except TypeError as error:
+            return Stopped(StopCategory.ERROR, f"The arguments are no JSON: {error}.")
         async with self._places:
             with tempfile.TemporaryDirectory(prefix="parley-") as folder:
-                return await _run(orjson.dumps(request), folder, limits)
+                return await _run(("-S", str(PYTHON_WORKER)), written, folder, limits)
 
 
-async def _run(request: bytes, folder: str, limits: SandboxLimits) -> SandboxResult:
+class SqlSandbox:
+    """Implements the port of the same name: one fresh process per query, over a copy of the tables.
+
+    Args:
+        max_parallel: how many queries may run at once; more wait, which is not counted as their time.
+    """
+
+    def __init__(self, *, max_parallel: int = 2) -> None:
+        self._places = asyncio.Semaphore(max_parallel)
+
+    async def run_sql(
+        self, statement: str, tables: Mapping[str, Table], limits: QueryLimits = DEFAULT_QUERY_LIMITS
+    ) -> QueryRows | Stopped:
+        """Ask one question of copies of the tables; see the port."""
+        async with self._places:
+            with tempfile.TemporaryDirectory(prefix="parley-") as folder:
+                written = await asyncio.to_thread(_write_tables, tables, Path(folder))
+                request: JsonObject = {
+                    "statement": statement,
+                    "tables": written,
+                    "limits": {
+                        "rows": limits.rows,
+                        "memory": f"{limits.process.memory_bytes * 2 // 3}B",
+                        "memory_bytes": limits.process.memory_bytes,
+                        "cpu_s": limits.process.cpu_s,
+                        "output_bytes": limits.process.output_bytes,
+                    },
+                }
+                result = await _run((str(SQL_WORKER),), orjson.dumps(request), folder, limits.process)
+        if isinstance(result, Stopped):
+            return result
+        try:
+            return _QUERY_ROWS.validate_python(result.value)
+        except ValidationError:
+            return Stopped(StopCategory.FORBIDDEN, "The query wrote an answer that is not its own to write.")
+
+
+def _write_tables(tables: Mapping[str, Table], folder: Path) -> JsonObject:
+    """Write each table as a file with one JSON object a row; say where, and which columns it has."""
+    written: JsonObject = {}
+    for number, (name, table) in enumerate(tables.items()):
+        path = folder / f"{number}.json"
+        names = [column for column, _ in table.columns]
+        with path.open("wb") as file:
+            file.writelines(
+                orjson.dumps(
+                    dict(zip(names, row, strict=True)), default=str, option=orjson.OPT_APPEND_NEWLINE
+                )
+                for row in table.rows
+            )
+        written[name] = {"path": str(path), "columns": [list(column) for column in table.columns]}
+    return written
+
+
+async def _run(worker: tuple[str, ...], request: bytes, folder: str, limits: SandboxLimits) -> SandboxResult:
     try:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, *INTERPRETER_FLAGS, str(WORKER)),
+            *(sys.executable, *INTERPRETER_FLAGS, *worker),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,
             cwd=folder,
-            env={},
+            env=ENVIRONMENT,
             start_new_session=True,
         )
     except OSError as error:
@@ -170,8 +242,15 @@ def _read(answer: bytes, code: int) -> SandboxResult:
 
 
 async def _end(process: asyncio.subprocess.Process) -> None:
-    """Whatever is left of the process goes, and is waited for."""
+    """End whatever is left of the process, and wait for it."""
     if process.returncode is None:
         with contextlib.suppress(ProcessLookupError):  # it has just ended by itself
             os.killpg(process.pid, signal.SIGKILL)
-    await asyncio.shield(process.wait())
+    await asyncio.shield(_wait(process))
+
+
+async def _wait(process: asyncio.subprocess.Process) -> None:
+    # Its end is seen only when its last words were taken; a full buffer would else be waited for without end.
+    while process.stdout is not None and await process.stdout.read(65536):
+        pass
+    await process.wait()

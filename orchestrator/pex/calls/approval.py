@@ -17,13 +17,14 @@ from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.domain.model import ToolSpec
 from orchestrator.pex.execution import Execution, Parked
 from orchestrator.tools.toolbox import Tool
+from orchestrator.tools.trifecta import TRIFECTA_GATE, Cause
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, from_unix
 from orchestrator.types import JsonObject, ToolId, new_id
 
 NOTE = "granted"
 
 
-def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: str) -> Parked | None:
+def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: Cause) -> Parked | None:
     """Let the call through when it was granted, which uses the grant up; else let the flow wait."""
     context, state = run.context, run.context.changes.state
     plan = state.stack.plan_of(run.flow)
@@ -38,21 +39,21 @@ def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: 
         policy_version=version_policy(run, tool),
         turn_id=context.ids.turn_id,
         question=tool.spec.description or tool.spec.name,
-        cause=cause,
+        cause=cause.words,
         asked_turn=state.turn,
         operator_only=needs_operator(context, tool.spec),
     )
     if _use_grant(run, approval):
         return None
-    if run.to_approve.get(tool.spec.tool_id):
-        context.log.failed_check("pex", "trifecta_gate", cause, run.flow.flow_id)
+    if cause.of_gate:
+        context.log.failed_check("pex", TRIFECTA_GATE, cause.words, run.flow.flow_id)
     state.void_approvals(run.flow.flow_id)
     state.approvals.append(approval)
     state.stack.park(run.flow, context.now)
     context.changes.approvals.asked.append(_record(context, approval))
     put_to_user(context, approval)
     context.log.event(
-        "approval_requested", approval_id=approval.approval_id, tool_id=tool.spec.tool_id, cause=cause
+        "approval_requested", approval_id=approval.approval_id, tool_id=tool.spec.tool_id, cause=cause.words
     )
     return Parked(approval.approval_id)
 

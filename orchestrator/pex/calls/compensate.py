@@ -13,7 +13,7 @@ from orchestrator.pex.calls.approval import hold_for_approval
 from orchestrator.pex.calls.unknown_outcome import settle_by_query
 from orchestrator.pex.execution import Execution, GaveUp, Parked
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
-from orchestrator.tools.trifecta import find_bound_exceeded, tools_to_approve
+from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, JsonObject
 
@@ -51,16 +51,10 @@ async def _undo(run: Execution, note: EffectNote) -> Parked | str | None:
         return "This cannot be undone."
     known = {**note.slots, **note.arguments, **note.result}
     inputs = {name: known[name] for name in tool.inputs if name in known}
-    cause = _why_approve(run, tool, known)
+    cause = find_cause(tool.spec, [], run.context.changes.state.intake.labels, known)
     if cause is not None and (parked := hold_for_approval(run, tool, inputs, cause)) is not None:
         return parked
     return await _call(run, note, tool, inputs)
-
-
-def _why_approve(run: Execution, tool: Tool, known: JsonObject) -> str | None:
-    """Say why the call needs an approval, empty when the manifest says so; None: it needs none (PX-3, PX-17)."""
-    run.to_approve.update(tools_to_approve([tool], run.context.changes.state.intake.labels))
-    return run.to_approve.get(tool.spec.tool_id, find_bound_exceeded(tool.spec, known))
 
 
 async def _call(run: Execution, note: EffectNote, tool: Tool, inputs: JsonObject) -> str | None:

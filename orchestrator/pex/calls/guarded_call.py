@@ -20,7 +20,7 @@ from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.sql import SqlRules
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
-from orchestrator.tools.trifecta import find_bound_exceeded
+from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import JsonObject
 
@@ -48,9 +48,9 @@ async def call_guarded(
             return ask_to_confirm(run, policy, tool, arguments)
     if not tool.spec.idempotent and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
-    cause = run.to_approve.get(tool.spec.tool_id)
-    if cause is None:
-        cause = find_bound_exceeded(tool.spec, {**run.data, **arguments})
+    labels = run.context.changes.state.intake.labels
+    tools = run.tools.find_all(run.flow.spec.tools)
+    cause = find_cause(tool.spec, tools, labels, {**run.data, **arguments})
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
     return await _call(run, policy, tool, arguments, again=confirmed is not None and confirmed.again)

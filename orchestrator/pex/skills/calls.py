@@ -27,7 +27,6 @@ from orchestrator.pex.skills.time_limit import Clock
 from orchestrator.ports.language_model import ToolDefinition
 from orchestrator.tools.guardrails.verdict import Rejected
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
-from orchestrator.tools.trifecta import tools_to_approve
 from orchestrator.types import Json, JsonObject, ToolId
 
 LONGEST_RESULT = 20_000  # characters of a tool's result that are shown to the model
@@ -89,10 +88,6 @@ class Calls:
     async def _call(
         self, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
     ) -> JsonObject | Interrupted:
-        # What the skill has read since may have brought labels along (PX-3).
-        self.run.to_approve = tools_to_approve(
-            self.run.tools.find_all(self.run.flow.spec.tools), self.run.context.changes.state.intake.labels
-        )
         if tool.spec.idempotent:
             async with self.clock.limit():
                 answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)

@@ -10,7 +10,7 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Execution, Failed
-from orchestrator.tools.trifecta import tools_to_approve
+from orchestrator.tools.trifecta import TRIFECTA_GATE
 from orchestrator.types import Dact, FlowId
 
 Policy = TypeVar("Policy")
@@ -60,13 +60,6 @@ def time_outs(run: Execution) -> str | None:
     return None if endless is None else f"{endless} has no time-out."
 
 
-def trifecta_gate(run: Execution) -> str | None:
-    """Name the calls that must be approved; it never stops the flow by itself."""
-    tools = run.tools.find_all(run.flow.spec.tools)
-    run.to_approve = tools_to_approve(tools, run.context.changes.state.intake.labels)
-    return None
-
-
 def required_slots(run: Execution) -> str | None:
     missing = [slot.name for slot in run.flow.missing() if slot.priority is Priority.REQUIRED]
     return f"Slots are missing: {', '.join(missing)}." if missing else None
@@ -76,8 +69,13 @@ def elective_slots(run: Execution) -> str | None:
     return None if run.flow.is_filled() else "No slot of an elective group is filled."
 
 
-TOOL_CHECKS: tuple[Check, ...] = (tools_in_manifest, time_outs, trifecta_gate)
+TOOL_CHECKS: tuple[Check, ...] = (tools_in_manifest, time_outs)
 SLOT_CHECKS: tuple[Check, ...] = (required_slots, elective_slots)
 
-# All seven, by their names; the first two find the flow and its policy.
-CHECKS = ("active_flow", "policy_registered", *(one.__name__ for one in (*TOOL_CHECKS, *SLOT_CHECKS)))
+# All seven, by their names: the first two find the flow and its policy; the last is made immediately before
+# each call, over the labels of that moment (PX-19).
+CHECKS = (
+    *("active_flow", "policy_registered"),
+    *(one.__name__ for one in (*TOOL_CHECKS, *SLOT_CHECKS)),
+    TRIFECTA_GATE,
+)

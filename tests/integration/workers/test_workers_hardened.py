@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import orjson
 import psycopg
 import pytest
+import redis
 from celery import Celery
 from celery.exceptions import NotRegistered
 from kombu.simple import SimpleQueue
@@ -135,6 +137,65 @@ def test_messages_that_are_none_are_dropped_and_the_worker_lives_on(crew: Fleet,
     assert log.count("was dropped.") >= 10
     assert "Unrecoverable" not in log
     assert SAID not in log
+
+
+ENVELOPE: dict[str, Any] = {
+    "body": "W10=",
+    "content-type": "application/json",
+    "content-encoding": "utf-8",
+    "headers": {"task": SUBMIT_TURN, "id": "x", "note": SAID},
+    "properties": {
+        "delivery_tag": "tag",
+        "body_encoding": "base64",
+        "delivery_info": {"exchange": "", "routing_key": "submissions"},
+    },
+}
+
+
+def changed(**properties: Any) -> dict[str, Any]:
+    return {**ENVELOPE, "properties": {**ENVELOPE["properties"], **properties}}
+
+
+ENVELOPES: dict[str, Any] = {
+    "no object": [SAID],
+    "nothing": None,
+    "no properties": {"body": SAID},
+    "properties that are none": {**ENVELOPE, "properties": SAID},
+    "a body's encoding that is a number": changed(body_encoding=7),
+    "a body's encoding that nobody knows": changed(body_encoding=SAID),
+    "a tag that is an object": changed(delivery_tag={}),
+    "a tag that is a list": changed(delivery_tag=[SAID]),
+    "no place": changed(delivery_info=None),
+    "a place that is a list": changed(delivery_info=[SAID]),
+    "a priority that is none": changed(priority=SAID),
+    "headers that are a list": {**ENVELOPE, "headers": [SAID]},
+    "a body that is an object": {**ENVELOPE, "body": {"text": SAID}},
+    "a body that is no base64": {**ENVELOPE, "body": "x"},
+    "a type that is a list": {**ENVELOPE, "content-type": [SAID]},
+}
+BYTES = [
+    *(b"", b"\xff\xfe", SAID.encode(), b"{", b"[" * 100_000, b"NaN", b'"' + SAID.encode() + b'"'),
+    b'{"__type__": "uuid", "__value__": 7}',
+]
+
+
+def test_envelopes_that_are_none_are_dropped_and_the_worker_lives_on(
+    crew: Fleet, sender: Celery, redis_url: str
+) -> None:
+    """What a sender puts past Celery's client, straight into the queue."""
+    (worker,) = crew.start(1)
+    written = [*(orjson.dumps(envelope) for envelope in ENVELOPES.values()), *BYTES]
+    with redis.Redis.from_url(redis_url) as queues:
+        for item in written:
+            queues.lpush("submissions", item)
+
+    assert answered(sender, "after-envelopes")
+    assert worker.process.poll() is None
+    log = worker.log.read_text()
+    assert log.count("A message that is none was dropped.") == len(written)
+    assert SAID not in log
+    with redis.Redis.from_url(redis_url) as queues:
+        assert queues.hlen("unacked") == 0
 
 
 def test_who_waits_for_a_task_that_does_not_exist_is_told(crew: Fleet, sender: Celery) -> None:

@@ -58,7 +58,7 @@ async def test_health_is_open() -> None:
 )
 async def test_what_is_no_key_is_refused(header: str) -> None:
     async with guarded_house() as house:
-        answer = await house.http.get("/v1/sessions", headers={"Authorization": header.encode("latin-1")})
+        answer = await house.http.get("/v1/sessions", headers=[(b"Authorization", header.encode("latin-1"))])
         refused(answer, 401, "unauthenticated")
 
 
@@ -231,11 +231,12 @@ async def test_a_ticket_stands_for_its_caller_for_a_minute() -> None:
         key = await house.key(user="ann")
         session = await house.session(key)
         ticket = (await house.ask(key, "POST", "/v1/tickets")).json()["ticket"]
-        place = f"/v1/sessions/{session}?access_token={ticket}"
+        place = f"/v1/sessions/{session}/events?follow=false&access_token={ticket}"
 
         assert (await house.ask(None, "GET", place)).status_code == 200
         other = await house.session(await house.key(user="bob"))
-        refused(await house.ask(None, "GET", f"/v1/sessions/{other}?access_token={ticket}"), 404, "not_found")
+        elsewhere = place.replace(session, other)
+        refused(await house.ask(None, "GET", elsewhere), 404, "not_found")
         house.clock.advance(61)
         refused(await house.ask(None, "GET", place), 401, "unauthenticated")
 

@@ -11,7 +11,7 @@ from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.specification import ToolUse
 from orchestrator.pex.calls.approval import NOTE, bind, drop_grant, grant, hold_for_approval, version_policy
 from orchestrator.pex.execution import Completed, Parked
-from orchestrator.tools.trifecta import find_bound_exceeded
+from orchestrator.tools.trifecta import Cause, find_cause
 from orchestrator.turns.approval import ApprovalStatus
 from tests.unit.pex.setting import SPEC, TAKE, Setting, make_setting
 
@@ -22,7 +22,7 @@ WIPING = replace(SPEC, tools=(ToolUse(TAKE.tool_id),), outputs=("taken",))
 def waiting() -> tuple[Setting, PendingApproval]:
     """A flow that waits for an approval of one call."""
     setting = make_setting(WIPING, tools=(WIPE,))
-    parked = hold_for_approval(setting.run, _tool(setting), {"place": "attic"}, "")
+    parked = hold_for_approval(setting.run, _tool(setting), {"place": "attic"}, Cause())
     assert isinstance(parked, Parked)
     (approval,) = setting.context.changes.state.approvals
     return setting, approval
@@ -73,7 +73,7 @@ def test_a_grant_for_other_arguments_is_void_and_it_is_asked_anew() -> None:
     setting, approval = waiting()
     allow(setting, approval)
 
-    parked = hold_for_approval(setting.run, _tool(setting), {"place": "cellar"}, "")
+    parked = hold_for_approval(setting.run, _tool(setting), {"place": "cellar"}, Cause())
 
     assert isinstance(parked, Parked)
     assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.VOID}
@@ -86,7 +86,7 @@ def test_a_grant_under_other_rules_is_void() -> None:
     tool = replace(_tool(setting), spec=replace(WIPE, approval_above={"price": 10}))
     assert version_policy(setting.run, tool) != approval.policy_version
 
-    assert isinstance(hold_for_approval(setting.run, tool, {"place": "attic"}, ""), Parked)
+    assert isinstance(hold_for_approval(setting.run, tool, {"place": "attic"}, Cause()), Parked)
 
     assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.VOID}
 
@@ -116,10 +116,14 @@ def test_a_correction_makes_a_grant_void() -> None:
     [
         ({"total": 11}, True),
         ({"total": 10}, False),
-        ({"total": "much"}, False),
-        ({"total": True}, False),
-        ({}, False),
+        ({"total": "much"}, True),
+        ({"total": True}, True),
+        ({"total": float("nan")}, True),
+        ({}, True),
     ],
 )
 def test_a_bound_on_a_value(known: dict[str, Any], asked: bool) -> None:
-    assert (find_bound_exceeded(replace(TAKE, approval_above={"total": 10}), known) is not None) is asked
+    """PX-19: a value that is missing or no number counts as above the bound."""
+    spec = replace(TAKE, approval_above={"total": 10})
+
+    assert (find_cause(spec, [], [], known) is not None) is asked

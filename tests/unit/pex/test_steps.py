@@ -23,7 +23,7 @@ from orchestrator.pex.execution import (
 )
 from orchestrator.pex.steps import STEPS
 from orchestrator.tools.toolbox import Toolbox
-from orchestrator.tools.trifecta import join_labels, tools_to_approve
+from orchestrator.tools.trifecta import find_cause, join_labels
 from orchestrator.types import ToolId
 from tests.unit.pex.setting import SPEC, TAKE, make_setting
 
@@ -86,7 +86,9 @@ async def test_a_missing_slot_is_asked_for_before_any_tool_runs() -> None:
 
     assert await setting.policy.execute(setting.run) == NeedsInput()
     assert setting.things.calls == []
-    assert setting.context.changes.state.ambiguity.current.slot == "place"
+    question = setting.context.changes.state.ambiguity.current
+    assert question is not None
+    assert question.slot == "place"
 
 
 @pytest.mark.parametrize("confirmed", [False, True])
@@ -121,10 +123,13 @@ def test_labels_of_what_was_kept_elsewhere_close_the_gate() -> None:
     """PX-3: a memory or a summary brings its labels back with it."""
     outward = replace(TAKE, tool_id=ToolId("mail_send"), communicates_externally=True)
     tool = Toolbox({outward.tool_id: outward}, lambda _: {}).find(outward.tool_id)
+    assert tool is not None
     state = make_setting().context.changes.state
     join_labels(state, ["private"], "what you told me in May")
-    assert tools_to_approve([tool], state.intake.labels) == {}
+    assert find_cause(outward, [tool], state.intake.labels, {}) is None
 
     join_labels(state, ["untrusted"], "the summary of a page")
 
-    assert "what you told me in May" in tools_to_approve([tool], state.intake.labels)["mail_send"]
+    cause = find_cause(outward, [tool], state.intake.labels, {})
+    assert cause is not None
+    assert "what you told me in May" in cause.words

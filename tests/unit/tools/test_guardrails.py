@@ -13,7 +13,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.extraction import activate_guardrails
 from orchestrator.tools.guardrails.python_code import PythonRules
-from orchestrator.tools.guardrails.sql import SqlRules, database_settings
+from orchestrator.tools.guardrails.sql import SqlRules
 from orchestrator.tools.guardrails.verdict import ApprovedPython, ApprovedSql, Category, Rejected
 from tests.unit.tools.guardrail_samples import (
     ENTITIES,
@@ -69,33 +69,13 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_database(tmp_path_factory.mktemp("database") / "tables.duckdb")
 
 
-@pytest.mark.parametrize("sample", [s for s in HOSTILE_SQL if s.alone], ids=str)
-def test_the_connection_stops_what_reaches_outside_without_the_guardrails(
-    sample: Sample, database: Path
-) -> None:
-    secret_variable = duckdb.sql("select 'secret' as s")  # noqa: F841 - a sample asks for it by name
-    settings = database_settings(memory_mb=64, threads=1)
-
-    with duckdb.connect(str(database), read_only=True, config=settings) as connection:
-        try:
-            answer = connection.execute(sample.code)
-            assert answer is None or answer.fetchall() is not None
-            outcome = "answered"
-        except (duckdb.Error, RuntimeError):
-            outcome = "refused"
-
-    assert outcome == sample.alone
-    with duckdb.connect(str(database), read_only=True) as connection:
-        assert connection.execute("select count(*), sum(amount) from sales").fetchall() == [(4, 75.0)]
-
-
 @pytest.mark.parametrize("sample", BENIGN_SQL, ids=str)
 def test_benign_sql_passes_and_answers_as_it_was_written(sample: Sample, database: Path) -> None:
     verdict = apply_guardrails(sample.code, Language.SQL, ENTITIES)
 
     assert isinstance(verdict, ApprovedSql), verdict
     original = activate_guardrails(sample.code, "```sql") or (sample.code,)
-    with duckdb.connect(str(database), read_only=True, config=database_settings()) as connection:
+    with duckdb.connect(str(database), read_only=True) as connection:
         rows = connection.execute(verdict.code).fetchall()
         assert len(rows) == sample.rows
         if sample.same:
@@ -187,7 +167,7 @@ def test_a_tool_takes_exactly_the_changes_it_names(kind: Statement, code: str, t
 
     assert isinstance(allowed, ApprovedSql), allowed
     assert allowed.statement is kind
-    with duckdb.connect(str(make_database(tmp_path / "t.duckdb")), config=database_settings()) as connection:
+    with duckdb.connect(str(make_database(tmp_path / "t.duckdb"))) as connection:
         connection.execute(allowed.code)
     assert isinstance(refused, Rejected)
     assert refused.category is Category.NOT_READ_ONLY

@@ -8,7 +8,6 @@ logged without its body.
 from __future__ import annotations
 
 import re
-import zlib
 from typing import Any, Final
 
 from celery import signals
@@ -17,6 +16,7 @@ from celery.worker.consumer import Consumer
 from celery.worker.request import Request
 
 from orchestrator.telemetry import get_logger
+from workers.messages.envelopes import MALFORMED
 
 _log = get_logger(__name__)
 
@@ -48,21 +48,8 @@ class RedactedRequest(Request):
         super().send_event(type, **fields)
 
 
-REDACTED: Final = {"Request": "workers.task_redaction:RedactedRequest", "resultrepr_maxsize": 0}
+REDACTED: Final = {"Request": "workers.messages.redaction:RedactedRequest", "resultrepr_maxsize": 0}
 """Options of a task whose arguments or result carry contents."""
-
-
-MALFORMED: Final = (
-    ArithmeticError,
-    AttributeError,
-    EOFError,
-    LookupError,
-    RecursionError,
-    TypeError,
-    ValueError,
-    zlib.error,
-)
-"""Errors from messages whose parts are missing, or of another type; kombu takes some for a lost connection."""
 
 
 class RedactingConsumer(Consumer):

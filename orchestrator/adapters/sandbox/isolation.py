@@ -1,0 +1,139 @@
+"""Give up every right but computing: what a process does before it runs what a model wrote.
+
+Imports the standard library only, and is imported by file: the processes are started without this package.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import resource
+from typing import Any
+
+NOBODY = 65534
+CLONE_NEWNET = 0x40000000
+CLONE_NEWUSER = 0x10000000
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+SECCOMP_MODE_FILTER = 2
+SECCOMP_RET_KILL_PROCESS = 0x80000000
+SECCOMP_RET_ALLOW = 0x7FFF0000
+LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
+SIGKILL = 9
+OUT_OF_MEMORY = 3
+"""The exit code when there is not even memory left to say so."""
+
+SYSTEM_CALLS = {
+    "x86_64": (
+        0xC000003E,
+        (0, 1, 9, 10, 11, 12, 13, 14, 15, 25, 28, 60, 231, 202, 24, 219, 228, 96, 318),
+    ),
+    "aarch64": (
+        0xC00000B7,
+        (63, 64, 222, 226, 215, 214, 134, 135, 139, 216, 233, 93, 94, 98, 124, 128, 113, 169, 278),
+    ),
+}
+"""By machine: its number in `seccomp_data.arch`, and the numbers of the only calls that stay allowed.
+
+These are read, write, mmap, mprotect, munmap, brk, rt_sigaction, rt_sigprocmask, rt_sigreturn, mremap,
+madvise, exit, exit_group, futex, sched_yield, restart_syscall, clock_gettime, gettimeofday, getrandom.
+"""
+
+
+class Instruction(ctypes.Structure):
+    _fields_ = (
+        ("code", ctypes.c_uint16),
+        ("if_true", ctypes.c_uint8),
+        ("if_false", ctypes.c_uint8),
+        ("operand", ctypes.c_uint32),
+    )
+
+
+class Program(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_uint16), ("instructions", ctypes.POINTER(Instruction)))
+
+
+def leave_network(libc: Any) -> bool:
+    """A network namespace of its own has no interface up; needs root or a user namespace."""
+    return libc.unshare(CLONE_NEWNET) == 0 or libc.unshare(CLONE_NEWUSER | CLONE_NEWNET) == 0
+
+
+def drop_identity() -> None:
+    """Root would not be bound by the limits; where the identity cannot change it holds no rights anyway."""
+    if os.getuid() != 0:
+        return
+    try:
+        os.setgroups([])
+        os.setgid(NOBODY)
+        os.setuid(NOBODY)
+    except OSError:  # a user namespace without that identity
+        return
+
+
+def set_limits(limits: dict[str, int]) -> None:
+    bounds = {
+        resource.RLIMIT_AS: limits["memory_bytes"],
+        resource.RLIMIT_CPU: limits["cpu_s"],
+        resource.RLIMIT_FSIZE: 0,
+        resource.RLIMIT_NOFILE: 3,
+        resource.RLIMIT_NPROC: 0,
+        resource.RLIMIT_CORE: 0,
+    }
+    for kind, most in bounds.items():
+        _, hard = resource.getrlimit(kind)
+        bound = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        # At the hard limit of processor time comes SIGKILL, which does not say why.
+        final = hard if kind == resource.RLIMIT_CPU else bound
+        resource.setrlimit(kind, (bound, final))
+
+
+def filter_system_calls(libc: Any) -> bool:
+    """From here on the kernel ends the process at any call that is not in the table."""
+    machine = os.uname().machine
+    if machine not in SYSTEM_CALLS:
+        return False
+    architecture, allowed = SYSTEM_CALLS[machine]
+    last = len(allowed)
+    code = [
+        (LOAD_WORD, 0, 0, 4),  # seccomp_data.arch
+        (JUMP_IF_EQUAL, 1, 0, architecture),
+        (RETURN, 0, 0, SECCOMP_RET_KILL_PROCESS),
+        (LOAD_WORD, 0, 0, 0),  # seccomp_data.nr
+        *((JUMP_IF_EQUAL, last - at, 0, number) for at, number in enumerate(allowed)),
+        (RETURN, 0, 0, SECCOMP_RET_KILL_PROCESS),
+        (RETURN, 0, 0, SECCOMP_RET_ALLOW),
+    ]
+    program = Program(len(code), (Instruction * len(code))(*(Instruction(*step) for step in code)))
+    return libc.prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, ctypes.addressof(program), 0, 0) == 0
+
+
+def answer(body: dict[str, Any], encode: Any = json.dumps, write: Any = os.write) -> None:
+    send(encode(body), write)
+
+
+def send(text: str, write: Any = os.write) -> None:
+    data = text.encode()
+    while data:
+        data = data[write(1, data) :]
+
+
+def stopped(category: str, message: str) -> str:
+    return json.dumps({"stopped": category, "message": message})
+
+
+def isolate(request: dict[str, Any]) -> bool:
+    """Give up rights, in the order in which it is possible. False: the network is still there."""
+    libc = ctypes.CDLL(None)
+    libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
+    without: list[str] = request.get("without", [])
+    network = "network" not in without and leave_network(libc)
+    drop_identity()
+    libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
+    libc.prctl(PR_SET_DUMPABLE, 0, 0, 0, 0)
+    libc.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    set_limits(request["limits"])
+    calls = "calls" not in without and filter_system_calls(libc)
+    return network or calls

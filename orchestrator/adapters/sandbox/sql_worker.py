@@ -1,0 +1,133 @@
+"""The process that runs one query a model wrote, over a copy of the tables that it may read; started by file.
+
+It loads the tables into a database in memory, gives up every right it has, runs the query, writes one
+JSON answer and ends. It trusts nothing it was sent: what the guardrails have checked is not taken for
+granted here. A query finds no file, network or other table, whatever it says.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Iterable
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, cast
+
+import duckdb
+
+sys.path.insert(0, str(Path(__file__).parent))  # started by file, outside the package
+
+from isolation import OUT_OF_MEMORY, isolate, send, stopped
+
+SETTINGS: dict[str, Any] = {
+    "threads": 1,
+    "async_threads": 0,  # the filter of system calls binds the thread that sets it
+    "temp_directory": "",
+    "autoinstall_known_extensions": False,
+    "autoload_known_extensions": False,
+    "allow_community_extensions": False,
+    "python_enable_replacements": False,
+}
+# Values of each kind are fetched once: what Python loads for them can be loaded no more afterwards.
+EVERY_KIND = """SELECT 1, 1.5, 1e0, 'a', true, DATE '2024-01-01', TIME '10:00', now(), now()::TIMESTAMP,
+    INTERVAL 1 DAY, uuid(), [1], {'a': 1}, MAP {'a': 1}, 'a'::BLOB, 1::HUGEINT"""
+
+
+def load(connection: duckdb.DuckDBPyConnection, tables: dict[str, Any]) -> None:
+    """Make the tables from files with one JSON object a row, and then lock every way outside."""
+    for name, table in tables.items():
+        names = [column for column, _ in table["columns"]]
+        columns = ", ".join(f"{quote(column)} {kind}" for column, kind in table["columns"])
+        connection.execute(f"CREATE TABLE {quote(name)} ({columns})")
+        connection.execute(
+            f"INSERT INTO {quote(name)} FROM read_json($path, format = 'newline_delimited', columns = $columns)",
+            {"path": table["path"], "columns": dict.fromkeys(names, "VARCHAR")},
+        )
+    connection.execute("SET TimeZone = 'UTC'")
+    connection.execute(EVERY_KIND).fetchall()
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def quote(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def ask(connection: duckdb.DuckDBPyConnection, request: dict[str, Any]) -> str:
+    statements = connection.extract_statements(request["statement"])
+    # PIVOT makes the list of its columns first, which counts as many statements.
+    if len(statements) != 1 or statements[0].type not in {
+        duckdb.StatementType.SELECT,
+        duckdb.StatementType.MULTI,
+    }:
+        return stopped("forbidden", "Write one statement that reads.")
+    most: int = request["limits"]["rows"]
+    cursor = connection.execute(statements[0])
+    columns = [(str(column[0]), str(column[1])) for column in cursor.description or ()]
+    rows = cursor.fetchmany(most + 1)
+    body = {"columns": columns, "rows": rows[:most], "is_cut": len(rows) > most}
+    result = json.dumps(plain(body), allow_nan=False)
+    if len(result) > request["limits"]["output_bytes"]:
+        return stopped("output_too_large", f"The result has {len(result)} bytes as JSON.")
+    return f'{{"returned": {result}}}'
+
+
+def plain(value: Any) -> Any:
+    """Turn a value of the database into one that JSON has."""
+    match value:
+        case None | bool() | int() | str():
+            return value
+        case float():
+            return value if math.isfinite(value) else None
+        case Decimal():
+            return float(value) if value.is_finite() else None
+        case date() | datetime() | time():
+            return value.isoformat()
+        case timedelta():
+            return str(value)
+        case bytes():
+            return value.hex()
+        case list() | tuple():
+            values = cast("Iterable[Any]", value)
+            return [plain(one) for one in values]
+        case dict():
+            members = cast("dict[Any, Any]", value)
+            return {str(key): plain(one) for key, one in members.items()}
+        case _:
+            return str(value)
+
+
+def attempt(request: dict[str, Any]) -> str:
+    connection = duckdb.connect(":memory:", config={**SETTINGS, "memory_limit": request["limits"]["memory"]})
+    try:
+        load(connection, request["tables"])
+    except duckdb.Error as error:
+        return stopped("unavailable", f"The tables cannot be loaded: {first_line(error)}")
+    if not isolate(request):
+        return stopped("unavailable", "This system lets no process give up the network.")
+    try:
+        return ask(connection, request)
+    except (duckdb.OutOfMemoryException, MemoryError):
+        return stopped("memory", "The query used more memory than it may.")
+    except Exception as error:  # noqa: BLE001 - whatever the query leads to is its result
+        return stopped("error", first_line(error))
+
+
+def first_line(error: Exception) -> str:
+    return str(error).partition("\n")[0][:500]
+
+
+def main() -> None:
+    try:
+        send(attempt(json.loads(sys.stdin.buffer.read())))
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

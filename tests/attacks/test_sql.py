@@ -1,0 +1,209 @@
+"""Model-written SQL reaches the allowed tables and nothing else, whatever it says and whatever it costs (PX-10)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from random import Random
+from select import select
+from typing import Any, Self
+
+import pytest
+
+from orchestrator.adapters.sandbox import SqlSandbox, process
+from orchestrator.domain.services import QueryRows, Table, ToolFailure
+from orchestrator.ports.sandbox import QueryLimits, SandboxLimits, StopCategory, Stopped
+from orchestrator.tools.guardrails import sql
+from orchestrator.tools.guardrails.apply import GuardedSql
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Rejected
+from tests.attacks.sql_texts import ENTITIES, make_text
+from tests.unit.tools.guardrail_samples import Sample, read_hostile
+
+JUDGE = Path(__file__).with_name("sql_judge.py")
+LONGEST_S = 1.0
+TABLES = {
+    "sales": Table(
+        [("id", "INT"), ("day", "DATE"), ("region", "TEXT"), ("amount", "DOUBLE"), ("customer id", "INT")],
+        [(1, "2024-01-05", "north", 10, 1), (2, None, "", 20.5, 2)],
+    ),
+    "customers": Table([("id", "INT"), ("name", "TEXT"), ("city", "TEXT")], [(1, 'A"d,a\n', "Bonn")]),
+}
+SMALL = QueryLimits(rows=5, process=SandboxLimits(wall_s=8, cpu_s=2, memory_bytes=512 * 1024 * 1024))
+
+
+class Judge:
+    """The process that runs what was approved; it is started again when a statement ends it."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[str] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end()
+
+    def judge(self, text: str) -> str:
+        """Name what a statement touched; "limit" where only a limit ended it, empty for nothing."""
+        if self._process is None:
+            self._process = self._start()
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(text) + "\n")
+        self._process.stdin.flush()
+        if not select([self._process.stdout], (), (), LONGEST_S)[0]:
+            self._process.kill()
+        line = self._process.stdout.readline()
+        if line:
+            return json.loads(line)
+        code = self._end()
+        return "limit" if code in LIMITS else f"the system (signal {-code})"
+
+    def _start(self) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [sys.executable, "-I", "-B", str(JUDGE), str(process.SQL_WORKER.parent)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=process.ENVIRONMENT,
+            text=True,
+        )
+
+    def _end(self) -> int:
+        if self._process is None:
+            return 0
+        self._process.stdin.close()  # type: ignore[union-attr]
+        code = self._process.wait()
+        self._process.stdout.close()  # type: ignore[union-attr]
+        self._process = None
+        return code
+
+
+LIMITS = {-9, -24, -6, -11}  # time, memory
+
+
+def fuzz(count: int, seed: int) -> Counter[str]:
+    """Judge texts made by chance, run what was approved, and count what was touched; "rejected" and "" beside."""
+    random, counts = Random(seed), Counter[str]()
+    with Judge() as judge:
+        for _ in range(count):
+            text = make_text(random)
+            verdict = sql.check_sql(text, ENTITIES, sql.SqlRules())
+            counts["rejected" if isinstance(verdict, Rejected) else judge.judge(verdict.code)] += 1
+    return counts
+
+
+def test_nothing_that_is_approved_touches_anything_but_the_allowed_tables() -> None:
+    counts = fuzz(2_000, seed=1)
+
+    assert set(counts) <= {"rejected", "", "limit"}, counts
+    assert counts[""] > 150
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_nothing_of_a_hundred_thousand_texts_touches_anything_but_the_allowed_tables() -> None:
+    counts = fuzz(100_000, seed=2)
+
+    assert set(counts) <= {"rejected", "", "limit"}, counts
+
+
+def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the second reading the quoted names get through."""
+    monkeypatch.setattr(sql, "check_sql", sql._judge)
+
+    counts = fuzz(2_000, seed=1)
+
+    assert set(counts) - {"rejected", "", "limit"}, counts
+
+
+@pytest.mark.parametrize("sample", [sample for sample in read_hostile("sql") if sample.alone], ids=str)
+async def test_the_process_stops_alone_what_the_guardrails_would_reject(sample: Sample) -> None:
+    result = await SqlSandbox().run_sql(sample.code, TABLES, SMALL)
+
+    assert ("refused" if isinstance(result, Stopped) else "answered") == sample.alone, result
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "select hex(hex(hex(hex(repeat('a', 100000000)))))",
+        "select list_reduce(range(1000000)::varchar[], lambda a, b: a || b || a)",
+        "select format('{0}{0}{0}', repeat(region, 100000000)) from sales",
+        "select levenshtein(repeat('a', 200000), repeat('b', 200000))",
+        "select bin(repeat('a', 500000000))",
+        "select count(*) from range(100000) a, range(100000) b, range(1000) c where a.range + b.range = c.range + 0.5",
+    ],
+)
+async def test_a_costly_query_is_ended_in_its_process(code: str) -> None:
+    result = await SqlSandbox().run_sql(code, TABLES, SMALL)
+
+    assert isinstance(result, Stopped)
+    assert result.category in {StopCategory.MEMORY, StopCategory.TIMEOUT, StopCategory.ERROR}
+
+
+async def test_a_query_finds_the_values_as_they_are() -> None:
+    found = await GuardedSql(SqlSandbox()).run("select * from sales order by id", TABLES)
+    names = await GuardedSql(SqlSandbox()).run("select name from customers", TABLES)
+
+    assert found.columns[1] == ("day", "DATE")
+    assert found.rows == [[1, "2024-01-05", "north", 10.0, 1], [2, None, "", 20.5, 2]]
+    assert names.rows == [['A"d,a\n']]
+    assert found.code == "SELECT * FROM sales ORDER BY id"
+
+
+async def test_more_rows_than_wanted_are_cut_off_and_that_is_said() -> None:
+    found = await SqlSandbox().run_sql("from range(10)", TABLES, SMALL)
+
+    assert found == QueryRows((("range", "BIGINT"),), [[0], [1], [2], [3], [4]], is_cut=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("select nothing from sales", "unknown_entity"),
+        ("select id from secret", "unknown_entity"),
+        ("select id + region from sales", "error"),
+        ("delete from sales", "not_read_only"),
+    ],
+)
+async def test_a_refusal_says_how_to_repair_the_query(code: str, said: str) -> None:
+    with pytest.raises(ToolFailure) as raised:
+        await GuardedSql(SqlSandbox()).run(code, TABLES)
+
+    assert str(raised.value).startswith(said)
+
+
+# The texts by which the guardrail was passed once, each over tables `sales` and, not allowed, `secret`.
+PASSED_ONCE = [
+    "SELECT id FROM sales AS $$a; SELECT x FROM secret --$$",
+    "SELECT id AS E'a; SELECT x FROM secret --' FROM sales",
+    "SELECT id AS N'a; DELETE FROM sales --' FROM sales",
+    'SELECT id::"a);SELECT x FROM secret--" FROM sales',
+    "SELECT id AS $$a FROM read_text('/etc/passwd') --$$ FROM sales",
+    "SELECT id AS $$a; COPY sales TO '/tmp/x' --$$ FROM sales",
+    'SELECT id::"a\'b" FROM sales',
+]
+
+
+@pytest.mark.parametrize("code", PASSED_ONCE)
+def test_what_passed_once_is_rejected(code: str) -> None:
+    assert isinstance(sql.check_sql(code, ENTITIES, sql.SqlRules()), Rejected)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'SELECT "customer id" FROM sales',
+        'SELECT id AS "Total (EUR), 100 %" FROM sales',
+        "SELECT 'it''s; --' FROM sales",
+    ],
+)
+def test_ordinary_names_and_texts_are_taken(code: str) -> None:
+    verdict: Any = sql.check_sql(code, ENTITIES, sql.SqlRules())
+
+    assert isinstance(verdict, ApprovedSql)
+    assert verdict.code == code

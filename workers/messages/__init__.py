@@ -1,0 +1,1 @@
+"""What senders put into the queues: envelopes are judged, and nothing of their contents is shown."""
