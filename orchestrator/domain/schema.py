@@ -247,6 +247,8 @@ class ToolEntry(Entry):
     input_schema: JsonObject = Field(default_factory=JsonObject)
     output_schema: JsonObject = Field(default_factory=JsonObject)
     idempotent: bool = False
+    effect: bool | None = None
+    confirm: bool = False
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
     requires_approval: bool = False

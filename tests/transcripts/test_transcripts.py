@@ -17,7 +17,7 @@ import pytest
 import yaml
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.domain.schema import ConversationEntry, EvaluationFile, ExpectEntry
+from orchestrator.domain.schema import ConversationEntry, EvaluationFile, ExpectEntry, TurnEntry
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import START, Simulator
 from orchestrator.telemetry import Signal, SignalType
@@ -68,16 +68,25 @@ async def go_through(conversation: ConversationEntry, simulator: Simulator) -> N
     """Take every turn of a conversation and compare it with what is expected."""
     talk = simulator.converse()
     remembered: dict[str, str] = {}
+    offered: list[dict[str, Any]] = []
     for number, entry in enumerate(conversation.turns, start=1):
         seen = len(simulator.signals)
         if entry.action is not None:
-            turn = await talk.act(entry.action["name"], entry.action.get("payload"))
+            turn = await talk.act(
+                entry.action["name"], entry.action.get("payload") or payload_of(entry, offered)
+            )
         else:
             turn = await talk.say(insert(entry.user or "", remembered))
         faults = differences(entry.expect, turn, simulator.signals[seen:])
         assert not faults, f"turn {number}, {entry.user or entry.action}: {faults}\nreply: {turn['reply']}"
         assert turn["status"] == "done"
         remember(turn, remembered)
+        offered = turn["actions"]
+
+
+def payload_of(entry: TurnEntry, offered: list[dict[str, Any]]) -> dict[str, Any]:
+    """Click what the last answer offered under this name."""
+    return next((one["payload"] for one in offered if one["name"] == (entry.action or {})["name"]), {})
 
 
 def insert(text: str, remembered: dict[str, str]) -> str:

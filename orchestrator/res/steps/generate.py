@@ -1,4 +1,7 @@
-"""Words for what is done and for what there is to say (RS-3): one template per flow type, else the family's."""
+"""Words for what is done, for what there is to say and for what limits it (RS-3, RS-5).
+
+One template per flow type, else the family's.
+"""
 
 from __future__ import annotations
 
@@ -31,6 +34,7 @@ LEADING = frozenset(
         RemarkKind.MADE_ROOM,
         RemarkKind.NOT_UNDERSTOOD,
         RemarkKind.NO_SUCH_STEP,
+        RemarkKind.OVER,
         RemarkKind.RESUMED,
         RemarkKind.STAYS,
         RemarkKind.NOT_APPROVED,
@@ -61,6 +65,23 @@ async def generate(response: Response) -> None:
             name, text = render_completed(context, part, templates)
             answer.add(text, fixed=templates.is_fixed(name))
         answer.templates.append(name)
+    _add_limits(response)
+
+
+def _add_limits(response: Response) -> None:
+    """Add what a client cannot know by itself: a chart that is none, a model that did not serve (RS-5)."""
+    context, answer, templates = response.context, response.answer, response.templates
+    note = answer.frame["block"]["note"] if answer.frame is not None else None
+    if note:
+        warning = templates.render("warning", warning=note)
+        if not any(warning in part or part in warning for part in answer.parts[-1:]):
+            answer.add(warning, fixed=True)
+    if context.log.flags.get("degraded") and context.world.domain.config.generation.tell_degraded:
+        text = templates.render("degraded")
+        said = (message.text for message in context.changes.state.history.messages if message.role == "agent")
+        if not any(text in earlier for earlier in said):
+            answer.add(text, fixed=True)
+            answer.templates.append("degraded")
 
 
 def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:

@@ -77,7 +77,7 @@ class CountingAgent:
         """An effect outside the turn's transaction, which nothing but the journal keeps from repeating."""
 
         async def insert(idempotency_key: str) -> str:
-            await self._ports.database.fetch_all(
+            await self._ports.stores.database.fetch_all(
                 INSERT_EFFECT,
                 {"session": lease.session_id, "turn": journal.turn_id, "key": idempotency_key},
             )
