@@ -47,6 +47,8 @@ class Validation:
         slots = self._check_slots(understanding.slots, spec, context, problems)
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
         checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
+        if kind is MessageKind.CORRECTION and spec is not None and spec is not context.active:
+            checked = replace(checked, target=spec.dact)
         return checked, problems
 
     def ground_values(
@@ -82,6 +84,21 @@ class Validation:
             past = next((f.spec for f in context.completed if f.spec.dact == understanding.target), None)
             return past or context.active
         return context.active if kind in _OF_ACTIVE else None
+
+    def _corrected_flow(
+        self, flows: tuple[FlowScore, ...], understanding: Understanding, context: NluContext
+    ) -> FlowSpec | None:
+        """Find what is corrected: what is named, else the task at work, else the last one that has the slots."""
+        past = [done.spec for done in context.completed]
+        named = {understanding.target, *(flow.dact for flow in flows[:1])}
+        if context.active is not None and (
+            not named & {spec.dact for spec in past} or context.active.dact in named
+        ):
+            return context.active
+        fitting = [spec for spec in past if understanding.slots.keys() <= spec.slots.keys()]
+        return (
+            next((spec for spec in past if spec.dact in named), next(iter(fitting), None)) or context.active
+        )
 
     def _check_slots(
         self, slots: Mapping[str, Mention], spec: FlowSpec | None, context: NluContext, problems: list[str]

@@ -28,8 +28,9 @@ _UNDO = re.compile(r"\b(cancel|undo|revoke|annul|delete|refund|call off|give bac
 
 _STOP = re.compile(
     r"^(?:(?:no|sorry|actually|ok(?:ay)?|well|wait|please|oh|hm+|i|we|just)[,. ]+|i['’]d |i['’]ll )*"
-    r"(?:(?:want|would like|like|need|wish) to )?(?:cancel|stop|quit|abort)"
-    r"(?: (?:now|please|here|this|that|it|all))*[.! ]*$",
+    r"(?:(?:(?:want|would like|like|need|wish) to )?(?:cancel|stop|quit|abort)|let(?:['’]s| us) (?:not|stop)|leave it"
+    r"|(?:have |['’]ve )?decided against(?: it)?|changed my mind|forget (?:about )?it|call it off)"
+    r"(?: (?:now|please|here|this|that|it|all|do|doing))*[.! ]*$",
     re.IGNORECASE,
 )
 _ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)

@@ -32,7 +32,7 @@ class Submitter:
         sequence: int | None = None,
         if_busy: IfBusy | None = None,
     ) -> Receipt:
-        receipt = await self.ports.inbox.submit(
+        receipt = await self.ports.stores.inbox.submit(
             Submission(
                 SessionId(session),
                 TurnInput(text=text),
@@ -46,7 +46,7 @@ class Submitter:
         )
         self.accepted.add(receipt.turn_id)
         if hint:
-            await self.ports.wakeup.offer(SessionId(session))
+            await self.ports.shared.wakeup.offer(SessionId(session))
         return receipt
 
     async def submit_all(
