@@ -57,7 +57,7 @@ class WorkerParts:
         self.heartbeat.beat()
 
     async def announce(self) -> None:
-        await WorkerRegistry(self.ports.redis).announce(self.registered)
+        await WorkerRegistry(self.ports.shared.redis).announce(self.registered)
 
 
 @dataclass(frozen=True, slots=True)

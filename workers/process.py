@@ -36,6 +36,7 @@ from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
 from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
+from workers.isolation import Isolation
 from workers.loop import LoopThread
 from workers.outbox import Deliver, OutboxSender, note_into
 from workers.periodic import WorkerParts, start_periodic_work
@@ -131,18 +132,22 @@ class WorkerProcess:
 
     async def _open(self) -> None:
         ports = await self._resources.enter_async_context(open_ports(self._settings))
-        await ping_schema(ports.database)
-        lane = await self._resources.enter_async_context(open_lane(ports))
+        await ping_schema(ports.stores.database)
+        isolation = Isolation(self._settings, self._build, ports.shared.wakeup)
+        self._resources.push_async_callback(isolation.close)
+        lane = await self._resources.enter_async_context(open_lane(ports, suspected=isolation.start))
         executor = self._open_executor(ports, lane)
         if executor is not None:
-            refresh = RunSummaryRefresh(executor, ports.runs, ports.inbox)
+            refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
             ports = replace(ports, summary_refresh=refresh)
         agents = AgentCatalogue(self._build, ports)
-        outbox = OutboxSender(ports.outbox, _deliveries(ports, executor))
-        lanes = LaneRunner(lane, ports.live, ports.wakeup, agents.get, outbox_filled=outbox.nudge)
+        outbox = OutboxSender(ports.stores.outbox, _deliveries(ports, executor))
+        lanes = LaneRunner(
+            lane, ports.shared.live, ports.shared.wakeup, agents.get, outbox_filled=outbox.nudge
+        )
         pool = SessionPool(
             lanes,
-            ports.wakeup,
+            ports.shared.wakeup,
             capacity=self._settings.lanes_per_process,
             linger_s=self._settings.runner_linger_s,
             observe=self._flower.session if self._flower else lambda _: nullcontext(),
@@ -158,7 +163,7 @@ class WorkerProcess:
             pool=pool,
             reconciler=Reconciler(
                 lane,
-                ports.wakeup,
+                ports.shared.wakeup,
                 pool if self._runs_turns else None,
                 grace_s=self._settings.sweep_grace_s,
             ),
@@ -187,17 +192,17 @@ class WorkerProcess:
         backpressure = None
         if internal.carries_out:
             backpressure = Backpressure(
-                ports.load, above_s=settings.defer_above_s, at_most_s=settings.defer_at_most_s
+                ports.stores.load, above_s=settings.defer_above_s, at_most_s=settings.defer_at_most_s
             )
         return RunExecutor(
             catalogue,
-            ports.runs,
-            PostgresRunWork(ports.database, lane.worker, lease_ttl_s=settings.lease_ttl_s),
+            ports.stores.runs,
+            PostgresRunWork(ports.stores.database, lane.worker, lease_ttl_s=settings.lease_ttl_s),
             internal.canvas,
             local=internal.carries_out,
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
-            live=ports.live,
+            live=ports.shared.live,
         )
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:
@@ -207,7 +212,7 @@ class WorkerProcess:
         settings = self._settings
         posts = WebhookPosts(settings.webhook_networks, timeout_s=settings.webhook_timeout_s)
         self._resources.push_async_callback(posts.aclose)
-        feeds = PostgresWebhookFeeds(ports.database)
+        feeds = PostgresWebhookFeeds(ports.stores.database)
         return WebhookSender(feeds, posts, give_up_s=settings.webhook_give_up_s)
 
     def _serve_metrics(self) -> None:
@@ -241,7 +246,7 @@ class WorkerProcess:
     async def _leave(self) -> None:
         self._heartbeat.end()
         try:
-            await WorkerRegistry(self._parts.ports.redis).leave(self._parts.registered)
+            await WorkerRegistry(self._parts.ports.shared.redis).leave(self._parts.registered)
         except Unavailable as error:
             _log.warning("This worker is seen for a little longer.", error=error)
 
@@ -254,7 +259,7 @@ def _required(executor: RunExecutor | None) -> RunExecutor:
 
 def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver]:
     """How the outbox's messages are delivered here, by kind."""
-    kinds: dict[str, Deliver] = {"notes": note_into(ports.scratchpad)}
+    kinds: dict[str, Deliver] = {"notes": note_into(ports.shared.scratchpad)}
     if executor is None:
         return kinds
 

@@ -56,8 +56,8 @@ def parse_request(arguments: dict[str, Any]) -> QueuedTurnRequest:
 async def submit(request: QueuedTurnRequest, ports: Ports, default_domain: str) -> JsonObject:
     """Accept a turn and leave a wake-up; with `wait` also its turn object. Raises ParleyError."""
     submission = request.for_inbox(default_domain)
-    receipt = await ports.inbox.submit(submission)
-    await ports.wakeup.offer(receipt.session_id)
+    receipt = await ports.stores.inbox.submit(submission)
+    await ports.shared.wakeup.offer(receipt.session_id)
     if request.wait is not None:
         record = await ports.waiter.finished(
             submission.tenant_id, receipt.session_id, receipt.turn_id, request.wait

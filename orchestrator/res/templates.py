@@ -13,16 +13,45 @@ from importlib.resources import files
 
 from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
 
 from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.res.wording import escape_value, show_date, show_money, show_time
+from orchestrator.res.wording import show_date, show_money, show_time
 from orchestrator.types import Json
 
 SUFFIX = ".md.j2"
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FIXED = re.compile(r"\{#-?\s*naturalize:\s*off\s*-?#\}")
 _SPACES_AT_END = re.compile(r"[ \t]+\n")
+
+
+INVISIBLE = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
+"""Control characters and those that change the direction of text or hide in it."""
+
+ACTIVE = re.compile(
+    r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)|^(?=#{1,6}\s|[+\-]\s|\d+[.)]\s|---|~~~|\|)|\n",
+)
+
+
+def escape_value(value: Json | Markup) -> Markup:
+    """The value as text that no renderer takes for markup; line ends become spaces."""
+    if isinstance(value, Markup):
+        return value
+    if value is None:
+        return Markup("")
+    text = value if isinstance(value, str) else str(value)
+    if INVISIBLE.search(text):
+        text = INVISIBLE.sub("", text)
+    if ACTIVE.search(text):
+        text = ACTIVE.sub(_disarm, text)
+    return Markup(text)  # noqa: S704 - it has just been escaped for Markdown
+
+
+def _disarm(found: re.Match[str]) -> str:
+    return " " if found[0] == "\n" else "\\" + found[0]
 
 
 def load_base_templates() -> dict[str, str]:

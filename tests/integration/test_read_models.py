@@ -81,7 +81,7 @@ async def test_a_frame_that_holds_its_rows_is_paged_too(house: House) -> None:
 
 async def test_the_scratchpad_is_read_by_kinds(house: House) -> None:
     session = await house.session()
-    pad = RedisScratchpad(house.ports.redis, PostgresScratchpadArchive(house.ports.database))
+    pad = RedisScratchpad(house.ports.shared.redis, PostgresScratchpadArchive(house.ports.stores.database))
     entries = tuple(
         Entry(flow="summarize", origin="turn_1", kind=kind, at=1.0, text=kind.value)
         for kind in (EntryKind.SUMMARY, EntryKind.FINDING)
@@ -135,7 +135,10 @@ class Worker:
 async def test_a_sessions_log_tells_of_its_runs(house: House) -> None:
     """RT-15: begun, ended, left unrun, cancelled; runs without a session are not told."""
     session = await house.session()
-    runs, work = PostgresRuns(house.ports.database), PostgresRunWork(house.ports.database, Worker())
+    runs, work = (
+        PostgresRuns(house.ports.stores.database),
+        PostgresRunWork(house.ports.stores.database, Worker()),
+    )
     graph = (
         NewRun(flow="first", session_id=session),
         NewRun(flow="second", session_id=session, depends_on=("first",)),

@@ -62,6 +62,8 @@ def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec
         input_schema=entry.input_schema,
         output_schema=entry.output_schema,
         idempotent=entry.idempotent,
+        effect=entry.effect,
+        confirm=entry.confirm,
         timeout_ms=entry.timeout_ms or resilience.tool_timeout_ms,
         implementation=implementation,
         target=target,

@@ -45,10 +45,10 @@ class Submitter:
             domain="counting",
         )
         async with self.at_once:
-            receipt = await self.ports.inbox.submit(submission)
+            receipt = await self.ports.stores.inbox.submit(submission)
         self.accepted.add(receipt.turn_id)
         if hint:
-            await self.ports.wakeup.offer(SessionId(session))
+            await self.ports.shared.wakeup.offer(SessionId(session))
         return receipt
 
     async def submit_all(

@@ -82,7 +82,7 @@ class Errands:
     async def say(self, code: str, text: str, *, within_s: float = LONGEST_TURN_S) -> TurnRecord:
         """One turn of the errand's session, to its end."""
         session_id = SessionId(f"session-{code}")
-        receipt = await self._ports.inbox.submit(
+        receipt = await self._ports.stores.inbox.submit(
             Submission(
                 session_id,
                 TurnInput(text=text),
@@ -91,11 +91,11 @@ class Errands:
                 domain=self._ports.domains.resolve(None),
             )
         )
-        await self._ports.wakeup.offer(session_id)
+        await self._ports.shared.wakeup.offer(session_id)
         return await self._ports.waiter.finished(DEFAULT_TENANT, session_id, receipt.turn_id, within_s)
 
     async def ledger(self, code: str) -> dict[str, str]:
-        entries = await self._ports.effects.list(DEFAULT_TENANT, SessionId(f"session-{code}"))
+        entries = await self._ports.stores.effects.list(DEFAULT_TENANT, SessionId(f"session-{code}"))
         return {entry.tool_id: entry.status.value for entry in entries}
 
     async def run(self, code: str, points: list[str]) -> JsonObject:

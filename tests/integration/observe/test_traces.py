@@ -121,10 +121,10 @@ OF_EACH_TURN = {
     (ACCEPTED, "turns: queued"),
     TURN,
     (*TURN, "turns: understand"),
-    (*TURN, "turns: carry_out", "turns: respond"),
+    (*TURN, "turns: respond"),
     (*TURN, "turns: commit"),
 }
-WITH_A_TOOL = (*TURN, "turns: carry_out", "turns: execute", "turns: tool")
+WITH_A_TOOL = (*TURN, "turns: execute", "turns: tool")
 WITH_A_MODEL = (*TURN, "turns: understand", "turns: model")
 OF_A_FLOW = (ACCEPTED, "internal: summarize_session items")
 

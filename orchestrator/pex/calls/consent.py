@@ -1,27 +1,119 @@
-"""Holds a call until somebody has approved exactly it (PX-17). Decisions come in as messages.
+"""Has the user, or who else must, agree to one call before it is made (AM-3, PX-17).
 
-A grant is a note of the flow, for one call with these arguments under this plan and policy; using it
-takes it away.
+A candidate is the call as it was displayed; an approval waits for a decision. Both are bound to exactly the call
+that they name: tool, arguments, flow and the plan's revision. They live in the flow's notes.
 """
 
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict, dataclass, replace
 
 import orjson
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
-from orchestrator.pex.execution import Execution, Parked
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.tools.toolbox import Tool
 from orchestrator.tools.trifecta import TRIFECTA_GATE, Cause
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, from_unix
 from orchestrator.types import JsonObject, ToolId, new_id
 
-NOTE = "granted"
+CANDIDATE = "candidate"
+
+
+@dataclass(slots=True)
+class Candidate:
+    """`data`: what earlier tools found that is still needed after the yes. `fingerprint`: what a yes names."""
+
+    tool_id: ToolId
+    arguments: JsonObject
+    data: JsonObject
+    fingerprint: str
+    confirmed: bool = False
+    again: bool = False
+    """A yes means: although nobody knows whether it was done before (RT-9)."""
+
+
+def fingerprint(state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments: JsonObject) -> str:
+    """Digest all that a candidate is bound to: its call, its flow with its values, and the plan's revision."""
+    plan = state.stack.plan_of(flow)
+    revision = plan.revision if plan is not None else 0
+    bound = [tool_id, arguments, flow.flow_id, revision, flow.values()]
+    return hashlib.blake2b(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+
+
+def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
+    """Read the candidate; None when there is none, or when what it is bound to has changed."""
+    body = flow.notes.get(CANDIDATE)
+    if body is None:
+        return None
+    candidate = Candidate(**body)
+    if candidate.fingerprint != fingerprint(state, flow, candidate.tool_id, candidate.arguments):
+        del flow.notes[CANDIDATE]
+        return None
+    return candidate
+
+
+def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
+    flow.notes[CANDIDATE] = asdict(candidate)
+
+
+def confirm_candidate(state: DialogueState, flow: BaseFlow) -> bool:
+    """Take the user's yes; False when there is nothing it could mean."""
+    candidate = read_candidate(state, flow)
+    if candidate is None:
+        return False
+    candidate.confirmed = True
+    write_candidate(flow, candidate)
+    return True
+
+
+def drop_candidate(flow: BaseFlow) -> None:
+    flow.notes.pop(CANDIDATE, None)
+
+
+def drop_used_candidate(flow: BaseFlow, tool: Tool, confirmed: Candidate | None) -> None:
+    """Let a yes count for one call: after it, and after any call with an effect, nothing is agreed to."""
+    if confirmed is not None or tool.spec.has_effect:
+        drop_candidate(flow)
+
+
+def make_candidate(
+    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
+) -> Candidate:
+    """Describe the call as it is shown to the user, with what is still needed after the yes."""
+    named = fingerprint(run.context.changes.state, run.flow, tool.spec.tool_id, arguments)
+    return Candidate(tool.spec.tool_id, arguments, policy.keep(run), named, **more)
+
+
+def ask_to_confirm(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
+    """Show what is about to be done and wait for a yes."""
+    run.context.changes.findings[run.flow.flow_id] = run.data
+    return ask(run, make_candidate(run, policy, tool, arguments), policy, about="candidate")
+
+
+def ask(run: Execution, candidate: Candidate, policy: Choices, *options: Option, **about: str) -> NeedsInput:
+    """Put a candidate to the user; each reply that is offered names it. `about`: which question it is."""
+    write_candidate(run.flow, candidate)
+    named = {CANDIDATE: candidate.fingerprint}
+    run.context.changes.state.ambiguity.declare(
+        Level.CONFIRMATION,
+        flow_id=run.flow.flow_id,
+        turn_id=run.context.ids.turn_id,
+        options=[replace(option, payload={**option.payload, **named}) for option in options],
+        metadata={**about, **named, "shown": policy.summary(run, candidate.arguments)},
+    )
+    return NeedsInput()
+
+
+GRANT = "granted"
 
 
 def hold_for_approval(run: Execution, tool: Tool, arguments: JsonObject, cause: Cause) -> Parked | None:
@@ -79,12 +171,12 @@ def needs_operator(context: TurnContext, spec: ToolSpec) -> bool:
 
 def grant(flow: BaseFlow, approval: PendingApproval) -> None:
     """Allow the one call that the approval was asked for."""
-    flow.notes[NOTE] = {"approval_id": approval.approval_id, "call": bind(approval)}
+    flow.notes[GRANT] = {"approval_id": approval.approval_id, "call": bind(approval)}
 
 
 def drop_grant(context: TurnContext, flow: BaseFlow) -> None:
     """Make a grant void, after a correction."""
-    granted = flow.notes.pop(NOTE, None)
+    granted = flow.notes.pop(GRANT, None)
     if granted is not None:
         context.changes.approvals.closed[granted["approval_id"]] = ApprovalStatus.VOID
 
@@ -118,7 +210,7 @@ def version_policy(run: Execution, tool: Tool) -> str:
 
 def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
     """Use the grant of exactly this call; a grant for anything else is void."""
-    granted = run.flow.notes.pop(NOTE, None)
+    granted = run.flow.notes.pop(GRANT, None)
     if granted is None:
         return False
     fits = granted["call"] == bind(wanted)

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from orchestrator.agent.modules import Modules
-from orchestrator.agent.running import RunningTurn
+from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.errors import Unavailable
@@ -22,13 +21,13 @@ SHORTEST_NAME = 3
 LONGEST_FINDING = 300
 
 
-async def find_news(turn: RunningTurn, modules: Modules, plan: PlanFlow) -> list[str]:
+async def find_news(context: TurnContext, plan: PlanFlow) -> list[str]:
     """Findings about what the plan and its remaining steps work with, each told once."""
-    if modules.ports.memory is None or all(step.is_finished for step in plan.steps):
+    scratchpad = context.recall.scratchpad
+    if scratchpad is None or all(step.is_finished for step in plan.steps):
         return []
-    context = turn.context
     try:
-        entries = await modules.ports.memory.scratchpad.read(
+        entries = await scratchpad.read(
             context.ids.tenant_id, context.ids.session_id, kinds=frozenset({EntryKind.FINDING}), touch=False
         )
     except Unavailable as error:
@@ -38,11 +37,11 @@ async def find_news(turn: RunningTurn, modules: Modules, plan: PlanFlow) -> list
     fresh = [entry for entry in entries if entry.entry_id not in seen and entry.at >= plan.started_at]
     if fresh:
         plan.notes[_SEEN] = [*seen, *(entry.entry_id for entry in fresh)][-CAPACITY:]
-    inputs = _inputs_of(turn, plan)
-    names = _names_of(turn, plan, inputs)
+    inputs = _inputs_of(context, plan)
+    names = _names_of(context, plan, inputs)
     news = [entry for entry in fresh if _concerns(entry, {one.slot for one in inputs}, names)]
     for entry in news:
-        join_labels(turn.changes.state, entry.labels, entry.flow)
+        join_labels(context.changes.state, entry.labels, entry.flow)
     return [_tell(entry) for entry in news]
 
 
@@ -52,9 +51,9 @@ class _Input(NamedTuple):
     value: Json
 
 
-def _inputs_of(turn: RunningTurn, plan: PlanFlow) -> list[_Input]:
+def _inputs_of(context: TurnContext, plan: PlanFlow) -> list[_Input]:
     """The values that the plan and its remaining steps are made with."""
-    flows = turn.context.world.domain.flows
+    flows = context.world.domain.flows
     held = [(plan.spec, plan.values())]
     held += [(flows[step.dact].spec, resolve(plan, step)) for step in plan.steps if not step.is_finished]
     return [
@@ -65,9 +64,9 @@ def _inputs_of(turn: RunningTurn, plan: PlanFlow) -> list[_Input]:
     ]
 
 
-def _names_of(turn: RunningTurn, plan: PlanFlow, inputs: list[_Input]) -> set[str]:
+def _names_of(context: TurnContext, plan: PlanFlow, inputs: list[_Input]) -> set[str]:
     """What those values are called: as they are held, as they are shown, and as the user said them."""
-    registry = turn.context.world.registry
+    registry = context.world.registry
     names = {name for one in inputs for name in (str(one.value), registry.name(one.entity, one.value))}
     names |= {held.text for held in plan.slots.values()}
     return {name.casefold() for name in names if len(name) >= SHORTEST_NAME and not name.isdigit()}

@@ -1,7 +1,4 @@
-"""Counts tool calls that go on although nobody waits for them any more, and runs plain methods in threads.
-
-Both are bounded: too many orphaned calls of a tool and it is not called; too many threads and its callers wait.
-"""
+"""Runs tools' plain methods in threads. They are bounded: where there are too many, callers wait."""
 
 from __future__ import annotations
 
@@ -12,48 +9,13 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from orchestrator.telemetry import get_logger
+from orchestrator.tools.middleware import OrphanedCalls
 from orchestrator.types import ToolId
 
 SHARED_THREADS = 64
 THREADS_PER_TOOL = 16
 OWN_THREADS = 4  # of these, those that a tool always gets: others that hang in theirs cannot take them
-ORPHANS_PER_TOOL = 8
-
-_log = get_logger(__name__)
-
-
-class OrphanedCalls:
-    """Counts the calls of each tool that were given up and have not ended."""
-
-    def __init__(self) -> None:
-        self._running: Counter[ToolId] = Counter()
-        self._futures: set[asyncio.Future[Any]] = set()
-
-    def too_many(self, tool_id: ToolId) -> bool:
-        return self._running[tool_id] >= ORPHANS_PER_TOOL
-
-    def add(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
-        """Count a given-up call until it ends, without waiting for it; log how it ended."""
-        if future.done():
-            self._log_failure(tool_id, future)
-            return
-        self._running[tool_id] += 1
-        if self._running[tool_id] == ORPHANS_PER_TOOL:
-            _log.error("Too many given-up calls of a tool hang: it is not called for now.", tool=tool_id)
-        self._futures.add(future)
-        future.add_done_callback(lambda _: self._forget(tool_id, future))
-
-    def _forget(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
-        self._futures.discard(future)
-        self._running[tool_id] -= 1
-        self._log_failure(tool_id, future)
-
-    def _log_failure(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
-        if not future.cancelled() and (error := future.exception()) is not None:
-            _log.warning("A tool that nobody waited for broke.", tool=tool_id, error=error)
 
 
 class ToolThreads:
