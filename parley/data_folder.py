@@ -12,15 +12,22 @@ from pathlib import Path
 
 from orchestrator.errors import FolderInUse
 
+CLOSED = 0o700
+OWNERS_ONLY = 0o077  # the umask of every process of a data folder
+
 
 @contextmanager
 def hold(data_dir: Path) -> Iterator[None]:
     """Hold the folder (made if missing) until the block ends; the kernel lets go if we are killed.
 
+    Nobody else may enter it, and what is written from now on is its owner's alone: it holds conversations.
+
     Raises:
         FolderInUse: another process holds it; the message names its pid.
     """
-    data_dir.mkdir(parents=True, exist_ok=True)
+    data_dir.mkdir(mode=CLOSED, parents=True, exist_ok=True)
+    if data_dir.stat().st_mode & 0o777 != CLOSED:
+        data_dir.chmod(CLOSED)
     descriptor = os.open(data_dir / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         if not _lock(descriptor):

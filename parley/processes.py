@@ -23,6 +23,7 @@ import orjson
 import psutil
 
 from orchestrator.errors import ProcessFailed
+from parley.data_folder import CLOSED, OWNERS_ONLY
 from parley.signals import hurry
 
 _PR_SET_PDEATHSIG = 1
@@ -89,19 +90,26 @@ class Child:
         """Start the program in its own session, so that Ctrl-C in the terminal reaches only us."""
         program = self.program
         for folder in (program.log.parent, self._note.parent):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
         command, how = _as_account(program.command, program.account, program.stop_signal)
         environment = {**os.environ, **program.environment}
+        program.log.touch(mode=0o600)
         with program.log.open("ab") as log:
             self._log_start = log.tell()
             self._process = psutil.Popen(
-                command, stdout=log.fileno(), env=environment, start_new_session=True, **how
+                command,
+                stdout=log.fileno(),
+                env=environment,
+                start_new_session=True,
+                umask=OWNERS_ONLY,
+                **how,
             )
         note = {
             "pid": self.pid,
             "started_at": self._process.create_time(),
             "stop_signal": program.stop_signal,
         }
+        self._note.touch(mode=0o600)
         self._note.write_bytes(orjson.dumps(note))
 
     def is_running(self) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 
-from orchestrator.errors import Unavailable
+from orchestrator.errors import ProcessFailed, Unavailable
 from orchestrator.settings import read_settings
 from orchestrator.settings.environment import read_variable
 from parley.data_folder import hold, trained_folder
@@ -28,6 +28,7 @@ from parley.roles import FLOWER_AUTH, ONE_THREAD_EACH, Role, Seat, command_of
 
 _BRIEF_GRACE_S = 10.0
 _PRIVATE_SHUTDOWN_S = 5.0
+_STARTS = 2  # of a role that is killed while it starts; the third end is the last
 TRAINED_FOLDER = "PARLEY_TRAINED_FOLDER"
 _MIGRATION = "orchestrator.adapters.postgres.migrate"
 
@@ -219,8 +220,27 @@ def _start_roles(
     for child in children:
         child.start()
     for child in children:
-        child.await_ready()
+        await_role(child, say)
     return children
+
+
+def await_role(child: Child, say: Callable[[str], None]) -> None:
+    """Wait until a role is ready; one that something killed meanwhile is started again.
+
+    Raises ProcessFailed, with why, for one that ended by itself or is killed again and again.
+    """
+    for _ in range(_STARTS):
+        try:
+            child.await_ready()
+        except ProcessFailed as error:
+            was_killed = (child.exit_code() or 0) < 0
+            if not was_killed:
+                raise
+            say(f"{error} It is started again.")
+            child.start()
+        else:
+            return
+    child.await_ready()
 
 
 def answers(url: str) -> Callable[[str], bool]:

@@ -12,7 +12,8 @@ from http import HTTPStatus
 
 import httpx2
 
-from orchestrator.adapters.tools.guarded import AddressGuard, AddressRefused, GuardedTransport, LookUp
+from orchestrator.adapters.tools.addresses import AddressGuard
+from orchestrator.adapters.tools.guarded import AddressRefused, GuardedTransport, LookUp
 from orchestrator.turns.webhook import Delivered, DeliveryFailed, DeliveryResult
 
 MAX_ANSWER_BYTES = 64 * 1024

@@ -56,14 +56,22 @@ PlainText = Annotated[
 ]
 
 
+def _fit_text(text: str) -> str:
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError("holds half a character, which UTF-8 cannot write") from error
+    return text
+
+
 def _fit(value: JsonValue) -> JsonValue:
     """Give numbers a form that every reader of JSON has, and refuse what cannot be written as UTF-8."""
     if isinstance(value, list):
         return [_fit(one) for one in value]
     if isinstance(value, dict):
-        if any("\ud800" <= letter <= "\udfff" for name in value for letter in name):
-            raise ValueError("holds a name with half a character, which UTF-8 cannot write")
-        return {name: _fit(one) for name, one in value.items()}
+        return {_fit_text(name): _fit(one) for name, one in value.items()}
+    if isinstance(value, str):
+        return _fit_text(value)
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError("holds NaN or an infinite number, which JSON does not have")
     if isinstance(value, int) and not isinstance(value, bool) and not -(2**63) <= value < 2**64:

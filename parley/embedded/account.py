@@ -27,8 +27,9 @@ def choose_account(data_dir: Path, binaries: Path) -> Account | None:
     if os.geteuid() != 0:
         return None
     entry = _find_entry()
-    data_dir.chmod(0o711)  # the account must pass through; what is secret inside has its own mode
-    if is_open_to_all(data_dir / "postgres") and is_open_to_all(binaries / "postgres"):
+    os.chown(data_dir, -1, entry.pw_gid)
+    data_dir.chmod(0o710)  # the account must pass through, and nobody else
+    if is_open_to_all(data_dir) and is_open_to_all(binaries / "postgres"):
         return Account(entry.pw_uid, entry.pw_gid, keep_access=False)
     if shutil.which("setpriv") is None:
         raise Unavailable(

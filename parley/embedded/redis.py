@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 from orchestrator.errors import Unavailable
+from parley.data_folder import CLOSED
 from parley.embedded.ports import free_port
 from parley.processes import Program, log_says
 
@@ -16,7 +17,7 @@ def plan_redis(data_dir: Path, *, durable: bool) -> tuple[Program, str]:
     """Write the configuration for a start on a free port; every start has a new password."""
     password, port = secrets.token_urlsafe(18), free_port()
     folder = data_dir / "redis"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.mkdir(mode=CLOSED, parents=True, exist_ok=True)
     configuration = folder / "redis.conf"
     configuration.touch(mode=0o600)
     settings = {

@@ -114,7 +114,10 @@ def _postgres_ports(url: str, database: Database, stack: AsyncExitStack) -> Port
         number = worker.worker_id
         await worker.__aexit__(None, None, None)
         async with await psycopg.AsyncConnection.connect(url, autocommit=True) as connection:
-            held = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s"
+            held = (
+                "SELECT 1 FROM workers JOIN pg_stat_activity AS connection ON connection.pid = workers.backend_pid"
+                " AND connection.backend_start = workers.backend_start WHERE worker_id = %s"
+            )
             while await (await connection.execute(held, (number,))).fetchone():
                 pass
 

@@ -23,9 +23,6 @@ from orchestrator.errors import Unavailable
 from orchestrator.telemetry import get_logger
 from orchestrator.types import SessionId, TurnId, WorkerId
 
-LOCK_CLASS = 0x5041524C
-"""First key of every worker's advisory lock; the second is the worker's number."""
-
 _RECONNECT_FIRST_S = 0.1
 _RECONNECT_MAX_S = 2.0
 
@@ -34,10 +31,11 @@ _Name = TypeVar("_Name", bound=Hashable)
 
 
 class WorkerLock:
-    """Show that this process lives: an advisory lock under its number, which ends with its connection (RT-11).
+    """Show that this process lives: a connection that its row names, and that goes when the process goes (RT-11).
 
-    The others see a death at once, and not when its claims run out. A broken connection gets a new number.
-    The row stays behind: the next sweep of another worker frees what this one still held.
+    The others see a death at once, and not when its claims run out. No lock that another user of the database
+    could take stands for it. A broken connection gets a new number. The row stays behind: the next sweep of
+    another worker frees what this one still held.
     """
 
     def __init__(self, database_url: str) -> None:
@@ -104,17 +102,15 @@ class WorkerLock:
 
 
 async def _take_number(connection: Connection) -> WorkerId:
-    """Take a fresh number and its lock; the row is written after, so that nobody finds it free."""
-    cursor = await connection.execute("SELECT nextval('worker_ids')")
+    """Take a fresh number, and tie it to this connection's process at the server."""
+    cursor = await connection.execute(
+        "INSERT INTO workers (host, pid, backend_pid, backend_start)"
+        " SELECT %s, %s, pid, backend_start FROM pg_stat_activity WHERE pid = pg_backend_pid() RETURNING worker_id",
+        (socket.gethostname(), os.getpid()),
+    )
     row = await cursor.fetchone()
     assert row is not None
-    worker_id = int(row[0])
-    await connection.execute("SELECT pg_advisory_lock(%s, %s)", (LOCK_CLASS, worker_id))
-    await connection.execute(
-        "INSERT INTO workers (worker_id, host, pid) VALUES (%s, %s, %s)",
-        (worker_id, socket.gethostname(), os.getpid()),
-    )
-    return WorkerId(worker_id)
+    return WorkerId(int(row[0]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +176,7 @@ async def reap_dead(database: Database) -> list[SessionId]:
 
     Whoever calls must do that: nobody else is given these sessions before the grace of the next sweep is over.
     """
-    freed = await database.fetch_all(statement("reap_dead"), {"lock_class": LOCK_CLASS})
+    freed = await database.fetch_all(statement("reap_dead"), {})
     return [SessionId(row[0]) for row in freed]
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import TypeAlias
 
 import httpx2
 
-Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
+from orchestrator.adapters.tools.addresses import AddressGuard
+
 LookUp: TypeAlias = Callable[[str, int], Awaitable[list[str]]]
 """From a host and port to its addresses; raises OSError."""
-
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 
 
 class AddressRefused(httpx2.TransportError):
@@ -30,19 +29,6 @@ class AnswerTooLong(httpx2.StreamError):
 
 class AnswerEncoded(httpx2.TransportError):
     """The answer is compressed though that was not asked for: its size cannot be bounded."""
-
-
-class AddressGuard:
-    """Public addresses, and those of `private_networks`."""
-
-    def __init__(self, private_networks: Iterable[str]) -> None:
-        self._private = [ipaddress.ip_network(network) for network in private_networks]
-
-    def allows(self, text: str) -> bool:
-        address = _innermost(ipaddress.ip_address(text.partition("%")[0]))
-        if any(address in network for network in self._private):
-            return True
-        return address.is_global and not address.is_multicast
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
@@ -148,12 +134,3 @@ def _is_address(host: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _innermost(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, where it does."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in _NAT64:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    return address.ipv4_mapped or address.sixtofour or address

@@ -11,8 +11,8 @@ from http.cookiejar import CookieJar, DefaultCookiePolicy
 import httpx2
 import orjson
 
+from orchestrator.adapters.tools.addresses import AddressGuard
 from orchestrator.adapters.tools.guarded import (
-    AddressGuard,
     AddressRefused,
     AnswerEncoded,
     AnswerTooLong,

@@ -15,7 +15,8 @@ from mcp.client import Transport
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CONNECTION_CLOSED, INVALID_PARAMS, METHOD_NOT_FOUND
 
-from orchestrator.adapters.tools.guarded import AddressGuard, GuardedTransport
+from orchestrator.adapters.tools.addresses import AddressGuard
+from orchestrator.adapters.tools.guarded import GuardedTransport
 from orchestrator.adapters.tools.mcp_schema import find_incompatibility, read_result
 from orchestrator.adapters.tools.mcp_server import McpServer
 from orchestrator.adapters.tools.mcp_stdio import open_stdio

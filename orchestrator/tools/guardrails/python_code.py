@@ -75,9 +75,15 @@ def check_python(code: str, entities: Entities | None, rules: PythonRules) -> Ap
     rejected = next(_faults(tree, function, entities, rules), None)
     if rejected:
         return rejected
+    try:
+        written = ast.unparse(tree)
+    except ValueError:  # a number of too many digits
+        return Rejected(
+            Category.TOO_LARGE, "The code holds a number with too many digits. Compute it instead."
+        )
     arguments = function.args
     return ApprovedPython(
-        code=ast.unparse(tree),
+        code=written,
         function=function.name,
         parameters=tuple(a.arg for a in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)),
         imports=frozenset(_imported_modules(tree)),

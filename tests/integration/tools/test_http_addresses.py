@@ -7,7 +7,7 @@ from contextlib import ExitStack
 import orjson
 import pytest
 
-from orchestrator.adapters.tools.guarded import AddressGuard
+from orchestrator.adapters.tools.addresses import AddressGuard
 from orchestrator.adapters.tools.http import HttpTools
 from orchestrator.errors import FailureCategory, ToolFailure
 from orchestrator.tools.toolbox import ToolData, ToolError

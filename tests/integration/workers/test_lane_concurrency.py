@@ -164,9 +164,7 @@ async def test_a_worker_whose_connection_breaks_is_taken_over_and_comes_back(sta
     lease = await frozen.claim(session)
     assert lease is not None
     old = worker.worker_id
-    await stage.run(
-        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s", old
-    )
+    await stage.run("SELECT pg_terminate_backend(backend_pid) FROM workers WHERE worker_id = %s", old)
 
     async def freed() -> bool:
         return session in await other.sweep(grace_s=60)
@@ -193,9 +191,7 @@ async def test_a_lease_that_nobody_took_survives_the_broken_connection(stage: St
     lease = await lane.claim(session)
     assert lease is not None
     old = worker.worker_id
-    await stage.run(
-        "SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND objid = %s", old
-    )
+    await stage.run("SELECT pg_terminate_backend(backend_pid) FROM workers WHERE worker_id = %s", old)
 
     async def renewed() -> bool:
         try:
@@ -330,7 +326,10 @@ async def test_a_sweep_of_runs_leaves_the_lanes_of_the_dead_to_be_offered(stage:
     other = await stage.lane()
     number = dying.worker_id
     await dying.__aexit__(None, None, None)
-    held = "SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objid = %s"
+    held = (
+        "SELECT 1 FROM workers JOIN pg_stat_activity AS connection ON connection.pid = workers.backend_pid"
+        " AND connection.backend_start = workers.backend_start WHERE worker_id = %s"
+    )
 
     async def gone() -> bool:
         return await stage.run(held, number) == []

@@ -15,6 +15,7 @@ import pytest
 
 from orchestrator.errors import ProcessFailed
 from parley.processes import Child, Program, end_leftovers, has_ended, log_says
+from parley.stack import await_role
 
 READY = "print('here we go', flush=True); "
 SLEEP = "import signal; signal.pause()"
@@ -111,3 +112,32 @@ def test_a_process_that_was_not_reaped_counts_as_ended() -> None:
     os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert has_ended(psutil.Process(pid))
     os.waitpid(pid, 0)
+
+
+def test_a_role_that_is_killed_while_it_starts_is_started_again_and_that_is_said(tmp_path: Path) -> None:
+    """The first run kills itself, as when the machine has no memory left; the second is ready."""
+    once = tmp_path / "once"
+    dies_once = (
+        f"import os, pathlib, signal; first = pathlib.Path({str(once)!r}); known = first.exists(); first.touch(); "
+        "known or os.kill(os.getpid(), signal.SIGKILL); "
+    )
+    child = Child(make_program(tmp_path, dies_once + READY + SLEEP), tmp_path / "run")
+    said: list[str] = []
+    child.start()
+
+    await_role(child, said.append)
+
+    assert child.is_running()
+    child.stop()
+    [line] = said
+    assert line.startswith("sample ended with code -9 while starting")
+    assert line.endswith("It is started again.")
+
+
+def test_a_role_that_ends_by_itself_while_it_starts_says_why(tmp_path: Path) -> None:
+    child = Child(make_program(tmp_path, "raise SystemExit('no such domain')"), tmp_path / "run")
+    child.start()
+
+    with pytest.raises(ProcessFailed, match="no such domain"):
+        await_role(child, lambda _: None)
+    child.stop()

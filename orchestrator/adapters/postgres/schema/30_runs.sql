@@ -5,9 +5,11 @@ CREATE TABLE workers (
     worker_id  bigint PRIMARY KEY DEFAULT nextval('worker_ids'),
     host       text NOT NULL,
     pid        integer NOT NULL,
+    backend_pid   integer NOT NULL, -- the server's process for the worker's connection
+    backend_start timestamptz NOT NULL,
     started_at timestamptz NOT NULL DEFAULT clock_timestamp()
 );
-COMMENT ON TABLE workers IS 'Worker processes; a row whose advisory lock is free belongs to a dead one (RT-11).';
+COMMENT ON TABLE workers IS 'Worker processes; a row whose connection is gone belongs to a dead one (RT-11).';
 
 CREATE TABLE internal_runs (
     run_id            text PRIMARY KEY,

@@ -1,14 +1,16 @@
--- Free the leases of workers whose advisory lock nobody holds any more, and forget these workers (RT-11).
+-- Free the leases of workers whose connection is gone, and forget these workers (RT-11).
 --
--- Arguments: lock_class
+-- Arguments: none
 -- Effect:    one row (session_id) per lane that was freed. The token is left as it is: the next claim moves it.
--- Another process that sweeps at this moment holds the lock until its own statement ends and then finds
--- nothing left; a worker that starts takes its lock before it writes its row. Lanes are locked in order, as
--- a renewal does.
+-- Another process that sweeps at this moment waits for the rows and then finds nothing left. The start of a
+-- connection of another user is hidden: such a one counts as living, and its leases run out by themselves.
+-- Lanes are locked in order, as a renewal does.
 WITH dead AS (
     DELETE FROM workers
-    WHERE worker_id IN (SELECT worker_id FROM workers
-                        WHERE pg_try_advisory_xact_lock(%(lock_class)s, worker_id::int))
+    WHERE NOT EXISTS (
+        SELECT FROM pg_stat_activity AS connection
+        WHERE connection.pid = workers.backend_pid
+          AND (connection.backend_start = workers.backend_start OR connection.backend_start IS NULL))
     RETURNING worker_id
 ), theirs AS (
     SELECT lanes.session_id

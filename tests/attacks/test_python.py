@@ -1,0 +1,247 @@
+"""Model-written Python computes and reaches nothing, whatever it says (PX-10): made by chance, judged, and run."""
+
+from __future__ import annotations
+
+from collections import Counter
+from random import Random
+
+import pytest
+
+from orchestrator.adapters.sandbox import PythonSandbox
+from orchestrator.ports.sandbox import Returned, SandboxLimits, StopCategory, Stopped
+from orchestrator.tools.guardrails import python_code, python_names
+from orchestrator.tools.guardrails.python_code import check_python
+from orchestrator.tools.guardrails.verdict import Rejected
+from tests.unit.tools.guardrail_samples import RULES
+
+LIMITS = SandboxLimits(wall_s=20, cpu_s=1, memory_bytes=192 * 1024 * 1024)
+# How a run may end that reached for nothing; "forbidden" would be a way out that only the process has stopped.
+HARMLESS = {
+    "returned",
+    StopCategory.ERROR,
+    StopCategory.TIMEOUT,
+    StopCategory.MEMORY,
+    StopCategory.OUTPUT_TOO_LARGE,
+}
+
+VALUES = [
+    "x",
+    "1",
+    "'a'",
+    "[]",
+    "{}",
+    "()",
+    "{1}",
+    "1.5",
+    "None",
+    "f",
+    "math",
+    "re",
+    "datetime",
+    "json",
+    "Exception()",
+    "'{0.__class__}'",
+    "'%s'",
+    "b'a'",
+    "lambda: x",
+    "math.pi",
+    "datetime.date",
+    "re.compile('a')",
+    "range(3)",
+    "int",
+    "str",
+    "list",
+    "dict",
+    "type",
+    "object",
+    "print",
+    "open",
+    "eval",
+    "getattr",
+    "__builtins__",
+    "globals",
+]
+NAMES = [
+    "__class__",
+    "__globals__",
+    "__subclasses__",
+    "__init__",
+    "__dict__",
+    "__mro__",
+    "mro",
+    "gi_frame",
+    "f_globals",
+    "tb_frame",
+    "format",
+    "format_map",
+    "append",
+    "upper",
+    "join",
+    "sqrt",
+    "today",
+    "dumps",
+    "sub",
+    "items",
+    "get",
+    "func_globals",
+    "__code__",
+    "__import__",
+    "__getattribute__",
+    "with_traceback",
+    "_sunder",
+    "os",
+    "sys",
+    "bit_length",
+]
+SHAPES = [
+    "{a}.{n}",
+    "{a}.{n}()",
+    "{a}.{n}({b})",
+    "{a}({b})",
+    "{a}[{b}]",
+    "{a} + {b}",
+    "[{a} for x in [{b}]]",
+    "{a} if {b} else x",
+    "(lambda x: {a})({b})",
+    "f'{{{a}!r}}'",
+    "f'{{{a}.{n}}}'",
+    "str({a})",
+    "getattr({a}, '{n}')",
+    "{a}.format({b})",
+    "isinstance({a}, {b})",
+    "sorted([{a}, {b}], key=lambda x: {a})",
+    "{{'{n}': {a}}}",
+    "(x := {a})",
+    "next(iter([{a}]))",
+    "'{{0.{n}}}'.format({a})",
+    "callable({a})",
+    "int({a})",
+    "max({a}, {b}, key={a})",
+    "{a}.{n}.{n}",
+    "repr({a}.{n})",
+]
+STATEMENTS = [
+    "return {e}",
+    "x = {e}",
+    "import {m}",
+    "from {m} import {n}",
+    "for x in [{e}]:\n        x = {e}",
+    "assert {e}, {e}",
+    "try:\n        {e}\n    except Exception as error:\n        x = error.{n}",
+    "with {e} as x:\n        pass",
+    "global x",
+    "match {e}:\n        case {{'{n}': x}}:\n            return x",
+    "del x",
+    "raise {e}",
+    "def g(): return {e}",
+    "yield {e}",
+    "import os\n    x = os.listdir('/')",
+    "x = f.__globals__['__builtins__']['__import__']('os')",
+    "class C: {n} = {e}",
+    "x.{n} = {e}",
+    "x: {e} = 1",
+    "lambda *, {n}={e}: x",
+    "while {e}:\n        break",
+    "return {e}",
+]
+MODULES = [
+    "math",
+    "re",
+    "json",
+    "datetime",
+    "os",
+    "sys",
+    "builtins",
+    "math as os",
+    "importlib",
+    "collections",
+    "itertools",
+]
+
+
+def make_code(random: Random) -> str:
+    """Make one function of a few statements, in which tricks stand among harmless parts."""
+    body = [_statement(random) for _ in range(random.randint(1, 3))]
+    imports = "".join(f"import {module}\n" for module in random.sample(("math", "re", "json", "datetime"), 2))
+    argument = random.choice(("", "", f": {_expression(random, 2)}", f"={_expression(random, 2)}"))
+    decorator = random.choice(("", "", "", "", f"@{_expression(random, 2)}\n"))
+    return f"{imports}{decorator}def f(x{argument}):\n    " + "\n    ".join([*body, "return x"])
+
+
+def _statement(random: Random) -> str:
+    return random.choice(STATEMENTS).format_map(
+        {"e": _expression(random, 0), "n": random.choice(NAMES), "m": random.choice(MODULES)}
+    )
+
+
+def _expression(random: Random, depth: int) -> str:
+    if depth < 4 and random.random() < 0.6:
+        a, b = _expression(random, depth + 1), _expression(random, depth + 1)
+        return random.choice(SHAPES).format(a=a, b=b, n=random.choice(NAMES))
+    return random.choice(("x", "1", random.choice(VALUES)))
+
+
+async def fuzz(count: int, seed: int) -> Counter[str]:
+    """Judge code made by chance, run what was approved in the sandbox, and count how it ended."""
+    random, sandbox, counts = Random(seed), PythonSandbox(), Counter[str]()
+    for _ in range(count):
+        verdict = check_python(make_code(random), None, RULES)
+        if isinstance(verdict, Rejected):
+            counts["rejected"] += 1
+            continue
+        ending = await sandbox.run_python(verdict.code, {"x": [1, 2]}, LIMITS, imports=verdict.imports)
+        assert isinstance(ending, Returned | Stopped)
+        counts["returned" if isinstance(ending, Returned) else ending.category] += 1
+    return counts
+
+
+async def test_nothing_that_is_approved_reaches_for_the_system() -> None:
+    counts = await fuzz(1_500, seed=1)
+
+    assert set(counts) - {"rejected"} <= HARMLESS, counts
+    assert counts["returned"] + counts[StopCategory.ERROR] > 20
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+async def test_nothing_of_twenty_thousand_functions_reaches_for_the_system() -> None:
+    counts = await fuzz(20_000, seed=2)
+
+    assert set(counts) - {"rejected"} <= HARMLESS, counts
+
+
+async def test_the_fuzzer_finds_a_hole_that_was_planted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the rules for names something reaches outside, and the sandbox alone stops it."""
+    monkeypatch.setattr(python_code, "find_name_faults", lambda node, scope: iter(()))
+
+    counts = await fuzz(400, seed=1)
+
+    assert counts[StopCategory.FORBIDDEN] > 0, counts
+
+
+@pytest.mark.parametrize(
+    "code", ["def f():\n    return 0x" + "f" * 5_000, "def f():\n    return " + "9" * 5_000]
+)
+def test_a_number_of_thousands_of_digits_is_rejected(code: str) -> None:
+    assert isinstance(check_python(code, None, RULES), Rejected)
+
+
+async def test_arguments_that_are_no_json_are_refused() -> None:
+    result = await PythonSandbox().run_python("def f(x):\n    return x", {"x": "\ud800"}, LIMITS)
+
+    assert isinstance(result, Stopped)
+    assert result.category is StopCategory.ERROR
+
+
+async def test_too_much_output_is_ended_at_once() -> None:
+    """The process is not waited for while it still has much to say."""
+    limits = SandboxLimits(wall_s=60, cpu_s=30, output_bytes=1000)
+
+    result = await PythonSandbox().run_python("def f():\n    return 'x' * 50_000_000", {}, limits)
+
+    assert isinstance(result, Stopped)
+    assert result.category is StopCategory.OUTPUT_TOO_LARGE
+
+
+def test_the_rules_for_names_are_what_the_planted_hole_takes_away() -> None:
+    assert python_code.find_name_faults is python_names.find_name_faults
