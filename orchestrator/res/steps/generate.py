@@ -11,6 +11,7 @@ from jinja2 import TemplateError
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
@@ -96,7 +97,7 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
         "outputs": flow.outputs,
         "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.now),
         "found": _list_found(flow, data),
-        "rows": _rows_as_text(frame.data) if frame is not None and frame.display_type == "table" else None,
+        "rows": _rows_as_text(frame, data),
         "warning": frame.warning if frame is not None else None,
         "now": context.now,
         "persona": context.world.domain.config.persona,
@@ -187,9 +188,13 @@ def _list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
     ]
 
 
-def _rows_as_text(data: Json) -> list[str]:
-    rows = data if is_list(data) else []
-    return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]
+def _rows_as_text(frame: Frame | None, data: JsonObject) -> list[str] | None:
+    """Write the rows of a table: none where tools were asked for rows and found none; None without any list."""
+    if frame is not None and frame.display_type == "table":
+        rows = frame.data if is_list(frame.data) else []
+        return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]
+    lists = [value for value in data.values() if is_list(value)]
+    return [] if lists and not any(lists) else None
 
 
 def _row_as_text(row: Json) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from functools import cache
 from random import Random
+from typing import Any
 
 from domains.travel.timetable import Timetable
 from orchestrator.simulator import START
@@ -41,6 +42,8 @@ async def invent_goal(chance: Random) -> list[Wish]:
             wishes = [await _flight(chance), await (_trip if chance.random() < 0.6 else _flight)(chance)]
     for wish in wishes:
         wish.twists = _twists(wish, chance)
+        if "date" in wish.values:
+            wish.alternatives = await _alternatives(wish, chance)
     return wishes
 
 
@@ -75,6 +78,24 @@ async def _trip(chance: Random) -> Wish:
         values["return_date"] = back.isoformat()
         if await can_be_booked(values) and await can_be_booked(way_back(values)):
             return Wish("trip", values)
+
+
+async def _alternatives(wish: Wish, chance: Random) -> Values:
+    """Find another value of each slot with which the wish can be met too."""
+    found: Values = {}
+    for slot in ("origin", "destination", "date", "return_date", "passengers", "cabin", "time_of_day"):
+        for _ in range(20 if slot in wish.values else 0):
+            values = {**wish.values, slot: invent(slot, chance)}
+            differs = values[slot] != wish.values[slot] and values["origin"] != values["destination"]
+            ways = [values, way_back(values)] if wish.kind == "trip" else [values]
+            if differs and _in_order(values) and all([await can_be_booked(way) for way in ways]):
+                found[slot] = values[slot]
+                break
+    return found
+
+
+def _in_order(values: Values) -> bool:
+    return values["date"] < values.get("return_date", "9999")
 
 
 async def _booked_and_more(chance: Random) -> list[Wish]:
@@ -126,3 +147,24 @@ async def can_be_booked(values: Values) -> bool:
 @cache
 def _timetable() -> Timetable:
     return Timetable(MemoryRecords(), airline_names())
+
+
+def invent(slot: str, chance: Random) -> Any:
+    """Invent a value for a slot."""
+    match slot:
+        case "origin" | "destination":
+            return chance.choice(sorted(CITIES))
+        case "date":
+            return (TODAY + timedelta(days=chance.randrange(1, 40))).isoformat()
+        case "return_date":
+            return (TODAY + timedelta(days=chance.randrange(2, 48))).isoformat()
+        case "passengers" | "bags":
+            return chance.randrange(2, 5)
+        case "cabin":
+            return chance.choice(["economy", "business"])
+        case "seat":
+            return chance.choice(["window", "aisle", "middle"])
+        case "time_of_day":
+            return chance.choice(["morning", "afternoon", "evening"])
+        case _:
+            return f"QX{chance.randrange(2000, 9999)}"
