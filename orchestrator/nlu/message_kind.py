@@ -85,6 +85,8 @@ def kind_of_label(label: str) -> MessageKind:
 
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
+_STOP_WORDS = 3
+"""More words than these are a text, though they begin like a stop: "never mind the gap"."""
 _ANSWER_WORDS = 4
 """More words than these are no failed answer; they may say something else."""
 _SURE_OF_YES = 0.75
@@ -187,7 +189,9 @@ class Decider:
         """Tell whether the message answers the open question rather than going elsewhere."""
         active = context.active
         assert active is not None
-        if is_free_text(asked) and kind not in _LEAVES_TEXT and "?" not in evidence.utterance.words:
+        words = evidence.utterance.words
+        leaves = kind in _LEAVES_TEXT and len(words) <= _STOP_WORDS
+        if is_free_text(asked) and not leaves and "?" not in words:
             text = evidence.utterance.text
             evidence.mentions[asked.name] = Mention(text, text)  # whatever else these words might be
             return True

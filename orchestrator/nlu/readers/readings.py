@@ -16,7 +16,7 @@ from orchestrator.domain.model import Answer, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
 from orchestrator.nlu.examples import flow_label
-from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
 from orchestrator.nlu.message_kind import Decider, Evidence, is_bare, weigh
@@ -76,6 +76,13 @@ class Case:
         """Rate how likely each flow is, among all that a message may be."""
         return {dact: self.probabilities.get(flow_label(dact), 0.0) for dact in self.system1.flows}
 
+    @property
+    def asks_text(self) -> bool:
+        """Tell whether the user was asked for words of their own, which may be any."""
+        active = self.context.active
+        asked = None if active is None else active.slots.get(self.context.question.slot or "")
+        return asked is not None and is_free_text(asked)
+
     @cached_property
     def evidence(self) -> Evidence:
         active = self.context.active
@@ -105,7 +112,7 @@ def _read_reference(case: Case) -> Reading | None:
     """Take the message for a row of what was displayed last; other values in it are taken along."""
     shown, system1, context = case.context.shown, case.system1, case.context
     spec = system1.rows.get(shown.tool_id) if shown is not None else None
-    if shown is None or spec is None:
+    if shown is None or spec is None or case.asks_text:
         return None
     message = references.Message(case.utterance, shown, spec, context.values.get(shown.key))
     found = references.find_reference(message)
@@ -124,7 +131,7 @@ def _read_reference(case: Case) -> Reading | None:
 def _read_withdrawal(case: Case) -> Reading | None:
     """Take the message for what is no longer wanted."""
     text, context, system1 = case.utterance.text, case.context, case.system1
-    refused = withdrawals.refused_part(text)
+    refused = None if case.asks_text else withdrawals.refused_part(text)
     stopped = None if case.evidence.mentions else withdrawals.stop_now(text, context)
     if stopped is not None:
         read = stopped
@@ -132,6 +139,8 @@ def _read_withdrawal(case: Case) -> Reading | None:
         wanted = weigh(Case(system1, clean(refused), context).probabilities, context)
         likely = wanted.flows if wanted.label.startswith("flow:") else ()
         read = withdrawals.withdraw(text, case.candidates, likely, context)
+    elif case.asks_text:
+        read = None
     else:
         read = withdrawals.undo_done(text, case.opinion, system1.flows, context)
     return None if read is None else Reading(read, _SURE_OF_VALUES, is_final=False)
