@@ -17,6 +17,7 @@ from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_end
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
+from orchestrator.adapters.postgres.lanes.claim_repair import Suspected
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
@@ -241,8 +242,13 @@ def _open_models(
 
 
 @asynccontextmanager
-async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
-    """Become a worker: others see by a lock that this process lives. Raises Unavailable."""
+async def open_lane(
+    ports: Ports, *, alone: bool = False, suspected: Suspected = lambda _: None
+) -> AsyncGenerator[PostgresLane]:
+    """Become a worker: others see by a lock that this process lives. Raises Unavailable.
+
+    `alone`, `suspected`: see `PostgresLane`.
+    """
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
         yield PostgresLane(
@@ -252,6 +258,8 @@ async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
             turn_deadline_s=settings.turn_deadline_s,
             sequence_gap_timeout_s=settings.sequence_gap_timeout_s,
             max_attempts=settings.max_attempts,
+            alone=alone,
+            suspected=suspected,
         )
 
 

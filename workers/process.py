@@ -36,6 +36,7 @@ from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
 from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
+from workers.isolation import Isolation
 from workers.loop import LoopThread
 from workers.outbox import Deliver, OutboxSender, note_into
 from workers.periodic import WorkerParts, start_periodic_work
@@ -132,7 +133,9 @@ class WorkerProcess:
     async def _open(self) -> None:
         ports = await self._resources.enter_async_context(open_ports(self._settings))
         await ping_schema(ports.stores.database)
-        lane = await self._resources.enter_async_context(open_lane(ports))
+        isolation = Isolation(self._settings, self._build, ports.shared.wakeup)
+        self._resources.push_async_callback(isolation.close)
+        lane = await self._resources.enter_async_context(open_lane(ports, suspected=isolation.start))
         executor = self._open_executor(ports, lane)
         if executor is not None:
             refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
