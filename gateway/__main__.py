@@ -10,6 +10,7 @@ import uvicorn
 
 from gateway.app import production_app
 from gateway.auth.binding import require_safe_host, requires_callers
+from gateway.protocol import BoundedProtocol
 from orchestrator.errors import ConfigurationError
 from orchestrator.redaction import hide_secrets
 from orchestrator.settings import known_secrets, load_settings
@@ -35,7 +36,13 @@ def serve(
         print(f"parley gateway: {hide_secrets('; '.join(str(error).splitlines()))}", file=sys.stderr)  # noqa: T201
         raise typer.Exit(2) from error
     uvicorn.run(
-        app, host=host, port=port, log_config=None, access_log=False, ws_max_size=MAX_SOCKET_MESSAGE_BYTES
+        app,
+        host=host,
+        port=port,
+        http=BoundedProtocol,
+        log_config=None,
+        access_log=False,
+        ws_max_size=MAX_SOCKET_MESSAGE_BYTES,
     )
 
 

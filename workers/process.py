@@ -18,6 +18,7 @@ from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
+from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
@@ -38,11 +39,12 @@ from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.isolation import Isolation
 from workers.loop import LoopThread
+from workers.messages.unacknowledged import UnacknowledgedMessages
 from workers.outbox import Deliver, OutboxSender, note_into
 from workers.periodic import WorkerParts, start_periodic_work
 from workers.reconciler import Reconciler
 from workers.session_pool import SessionPool
-from workers.submission import QueuedTurnRequest, submit
+from workers.submission import Answer, QueuedTurnRequest, Submissions
 from workers.webhooks import WebhookSender
 
 STALLED_AFTER_LEASES = 2
@@ -76,6 +78,7 @@ class WorkerProcess:
         internal: InternalWork | None = None,
         heartbeat: Heartbeat | None = None,
         queues: tuple[str, ...] = (),
+        consumer: str | None = None,
     ) -> None:
         self._settings = settings
         self._build = build
@@ -84,10 +87,12 @@ class WorkerProcess:
         self._internal = internal
         self._heartbeat = heartbeat or Heartbeat(None)
         self._queues = queues
+        self._consumer = consumer
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._periodic: list[asyncio.Task[None]] = []
         self._parts: WorkerParts
+        self._submissions: Submissions
         try:
             self._thread.submit(self._open()).result()
         except BaseException:
@@ -101,14 +106,13 @@ class WorkerProcess:
         """
         self._thread.submit(self._parts.pool.wake(session_id)).result()
 
-    def submit_turn(self, request: QueuedTurnRequest) -> JsonObject:
-        """Accept a turn, and wait for it if the request says so."""
-        ports = self._parts.ports
-        return self._thread.submit(submit(request, ports, ports.domains.default)).result()
+    def submit_turn(self, request: QueuedTurnRequest, answer: Answer) -> JsonObject | None:
+        """Accept a turn; None when the sender waits, who gets the `answer` once the turn has ended."""
+        return self._thread.submit(self._submissions.accept(request, answer)).result()
 
-    def start_run(self, arguments: JsonObject, key: str) -> None:
-        """Start Internal flows; the same key starts them once."""
-        self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()
+    def start_run(self, arguments: JsonObject, key: str) -> JsonObject:
+        """Start Internal flows; the same key starts them once. Gives their runs by flow, and the run that was named."""
+        return self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()
 
     def advance_run(self, run_id: str, flow: str) -> None:
         """Do what a run has to do now."""
@@ -140,6 +144,7 @@ class WorkerProcess:
         if executor is not None:
             refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
             ports = replace(ports, summary_refresh=refresh)
+        self._submissions = Submissions(ports)
         agents = AgentCatalogue(self._build, ports)
         outbox = OutboxSender(ports.stores.outbox, _deliveries(ports, executor))
         lanes = LaneRunner(
@@ -174,6 +179,7 @@ class WorkerProcess:
             backpressure=None if executor is None else executor.backpressure,
             webhooks=self._open_webhooks(ports),
             flower=self._flower,
+            unacknowledged=self._open_messages(),
         )
         self._resources.push_async_callback(self._leave)
         self._periodic = start_periodic_work(self._parts)
@@ -215,6 +221,13 @@ class WorkerProcess:
         feeds = PostgresWebhookFeeds(ports.stores.database)
         return WebhookSender(feeds, posts, give_up_s=settings.webhook_give_up_s)
 
+    def _open_messages(self) -> UnacknowledgedMessages | None:
+        if self._consumer is None:
+            return None
+        broker = connect(self._settings.broker_url or self._settings.redis_url, max_connections=2)
+        self._resources.push_async_callback(broker.aclose)
+        return UnacknowledgedMessages(broker, self._consumer)
+
     def _serve_metrics(self) -> None:
         """Answer Prometheus on a thread of its own, so that a loop that hangs can be seen."""
         port = self._settings.metrics_port
@@ -232,6 +245,7 @@ class WorkerProcess:
     async def _close(self) -> None:
         parts, grace_s = self._parts, self._settings.shutdown_grace_s
         await parts.pool.drain(grace_s)
+        await self._submissions.close()
         if parts.executor is not None:
             await parts.executor.drain(grace_s)
         for task in self._periodic:
@@ -276,9 +290,14 @@ def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver
 
 async def _start(
     executor: RunExecutor, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None
-) -> None:
+) -> JsonObject:
     runs = read_start(arguments, executor.catalogue)
-    await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
+    started = await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
+    return {
+        "status": "joined" if started.joined else "started",
+        "run_id": started.runs.get(runs[0].flow) if len(runs) == 1 else None,
+        "runs": started.runs,
+    }
 
 
 async def _warm_up(agents: AgentCatalogue, domain: str) -> None:

@@ -50,7 +50,12 @@ class BodyLimit:
         await self.app(scope, _replay(body, receive), send)
 
     async def _read(self, scope: Scope, receive: Receive) -> bytes:
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
+        headers = dict(scope["headers"])
+        if b"transfer-encoding" in headers and b"content-length" in headers:
+            raise InvalidInput(
+                "A request has one length: leave Content-Length or Transfer-Encoding out.", field="headers"
+            )
+        declared = headers.get(b"content-length", b"0")
         if declared.isdigit() and int(declared) > MAX_INPUT_BYTES:
             raise too_large()
         body = b""

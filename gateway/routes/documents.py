@@ -118,7 +118,9 @@ async def upload_document(
 async def list_documents(
     owned: OwnedInDomain,
     memory: TheMemory,
-    after: Annotated[str, Query(max_length=64, description="The last identifier of the page before.")] = "",
+    after: Annotated[
+        str, Query(max_length=64, pattern=NO_NUL, description="The last identifier of the page before.")
+    ] = "",
     limit: Limit = 100,
 ) -> list[DocumentRecord]:
     """List documents by identifier, without their texts."""

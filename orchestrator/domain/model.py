@@ -21,6 +21,9 @@ from orchestrator.domain.guarding import Language
 from orchestrator.domain.reader import Reader
 from orchestrator.types import Dact, JsonObject, ToolId
 
+TEMPLATE_FILTERS = frozenset({"day", "time", "money", "name"})
+"""What a domain's templates may use besides Jinja's own filters."""
+
 
 class Implementation(StrEnum):
     SERVICE = "service"

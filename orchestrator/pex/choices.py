@@ -122,6 +122,11 @@ class Choices:
         """Gather the inputs of one tool call."""
         return gather_arguments(run, use, tool)
 
+    def knowledge(self, run: Execution) -> JsonObject:
+        """Tell a skill what it should know beforehand, such as the tables that it may read."""
+        del run
+        return {}
+
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
         """Say why a skill's result cannot be taken, in a sentence for the model; None when it can.
 

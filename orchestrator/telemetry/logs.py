@@ -22,6 +22,8 @@ from orchestrator.types import SessionId, TurnId
 OURS: Final = frozenset({"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"})
 CARRIERS: Final = frozenset({"httpcore", "httpcore2", "httpx", "httpx2", "mcp", "openai"})
 """Libraries that carry what users, models and tools say; our adapters log what fails in them."""
+LONGEST_VALUE: Final = 1_000
+"""Characters of one value: who sends it chooses how long it is."""
 WARNINGS: Final = "py.warnings"
 """A warning may quote an error, so only its place and kind are logged."""
 
@@ -60,6 +62,8 @@ def _render_errors(_logger: Any, _method: str, event: EventDict) -> EventDict:
     for name, value in event.items():
         if isinstance(value, BaseException):
             event[name] = name_error(value)
+        elif isinstance(value, str) and len(value) > LONGEST_VALUE and name != "exception":
+            event[name] = f"{value[:LONGEST_VALUE]}… ({len(value)} characters)"
     return event
 
 

@@ -100,7 +100,7 @@ class User:
             self._turn_to(seen.back_to)
         wish = self.current
         if wish is None:
-            return None
+            return self._insist(seen)
         match seen.kind:
             case "offer":
                 return self._at_offer(wish, seen)
@@ -113,6 +113,11 @@ class User:
             case "rows":
                 return self._choose_row(wish, seen)
         return self._open(wish)
+
+    def _insist(self, seen: Seen) -> Move | None:
+        """With nothing left to want, leave; but not while what was stopped goes on."""
+        stopped = self._last_was("stop") and seen.kind in {"offer", "question", "change"}
+        return self._stop(self.wishes[-1], leave=False) if stopped else None
 
     def _choose_row(self, wish: Wish, seen: Seen) -> Move:
         chosen = self.world.choose(wish, seen, self._chance)

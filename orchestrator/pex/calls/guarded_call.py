@@ -16,8 +16,7 @@ from orchestrator.pex.calls.effects import find_out, note_effect
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.tools.guardrails.apply import apply_guardrails
-from orchestrator.tools.guardrails.sql import SqlRules
-from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.guardrails.verdict import Rejected, SqlRules
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome

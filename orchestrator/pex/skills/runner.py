@@ -235,6 +235,7 @@ class _Loop:
             "utterance": context.text,
             "history": ContextCoordinator.of(context.changes.state).show_recent(),
             "slots": flow.values(),
+            "known": self.policy.knowledge(self.run),
             "notes": [note["text"] for note in flow.notes.get(NOTE, ())],
             "done": [] if agreed is None else [agreed],
         }

@@ -28,23 +28,24 @@ WHEN_DONE = ("correct", "again", "thanks")
 
 
 async def invent_goal(chance: Random) -> list[Wish]:
-    scene = chance.choices(("book", "pick", "trip", "after", "several"), (35, 20, 15, 15, 15))[0]
-    match scene:
-        case "book":
-            wishes = [await _flight(chance)]
-        case "pick":
-            wishes = [await _pick(chance)]
-        case "trip":
-            wishes = [await _trip(chance)]
+    """Invent what a traveller wants, one or two things, with twists on the way."""
+    match chance.choices(("one", "after", "several"), (70, 15, 15))[0]:
+        case "one":
+            wishes = [await invent_wish(chance.choices(tuple(_WISHES), (35, 20, 15))[0], chance)]
         case "after":
             wishes = await _booked_and_more(chance)
         case _:
-            wishes = [await _flight(chance), await (_trip if chance.random() < 0.6 else _flight)(chance)]
+            wishes = [await invent_wish(kind, chance) for kind in ("book", chance.choice(["trip", "book"]))]
     for wish in wishes:
         wish.twists = _twists(wish, chance)
-        if "date" in wish.values:
-            wish.alternatives = await _alternatives(wish, chance)
     return wishes
+
+
+async def invent_wish(kind: str, chance: Random) -> Wish:
+    """Invent a flight to book, one to pick from a list, or a trip; all that it may become can be had."""
+    wish = await _WISHES[kind](chance)
+    wish.alternatives = await _alternatives(wish, chance)
+    return wish
 
 
 async def _flight(chance: Random) -> Wish:
@@ -80,6 +81,9 @@ async def _trip(chance: Random) -> Wish:
             return Wish("trip", values)
 
 
+_WISHES = {"book": _flight, "pick": _pick, "trip": _trip}
+
+
 async def _alternatives(wish: Wish, chance: Random) -> Values:
     """Find another value of each slot with which the wish can be met too."""
     found: Values = {}
@@ -99,7 +103,7 @@ def _in_order(values: Values) -> bool:
 
 
 async def _booked_and_more(chance: Random) -> list[Wish]:
-    flight = await _flight(chance)
+    flight = await invent_wish("book", chance)
     kind = chance.choice(["cancel", "bags", "seat", "bookings"])
     more: Values = {"cancel": {}, "bookings": {}, "bags": {"bags": chance.randrange(2, 4)},
                     "seat": {"seat": chance.choice(["window", "aisle", "middle"])}}[kind]  # fmt: skip

@@ -14,6 +14,7 @@ from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
 from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.state import DialogueState
@@ -21,7 +22,7 @@ from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.ports.runs.records import RunRecord
+from orchestrator.ports.runs.records import NewRun, RunRecord
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow, TurnCommit
@@ -241,6 +242,34 @@ async def test_what_was_remembered_of_a_session_goes_with_it(house: House) -> No
     await make_tools(house.ports)["housekeeping"].delete_session(DEFAULT_TENANT, session_id)
 
     assert await house.ports.stores.preferences.of_user(DEFAULT_TENANT, owner) == []
+
+
+async def test_nothing_of_a_deleted_session_is_left_in_any_table(house: House) -> None:
+    """RT-28: not in a plan, nor in what a run of the session was given."""
+    secret = "passport X4711"
+    session_id = await house.session(spoken(1))
+    run = NewRun("summarize_session", inputs=(secret,), tenant_id=DEFAULT_TENANT, session_id=session_id)
+    started = await house.ports.stores.runs.start((run,))
+    [run_id] = started.runs.values()
+    await house.execute(
+        "INSERT INTO internal_items (run_id, position, tenant_id, status, input)"
+        " VALUES (%s, 0, %s, 'queued', to_json(%s::text))",
+        *(run_id, DEFAULT_TENANT, secret),
+    )
+    await house.execute(
+        "INSERT INTO plans (session_id, plan_id, tenant_id, turn_id, dact, goal, state, revision, body)"
+        " VALUES (%s, 'p', %s, 't', 'trip', %s, 'Active', 1, '{}')",
+        *(session_id, DEFAULT_TENANT, secret),
+    )
+
+    await make_tools(house.ports)["housekeeping"].delete_session(DEFAULT_TENANT, session_id)
+
+    for table in metadata.tables:
+        for trace in (session_id, secret, run_id):
+            found = await house.execute(
+                f"SELECT count(*) FROM {table} AS row WHERE row::text LIKE %s", f"%{trace}%"
+            )
+            assert found == [(0,)], (table, trace)
 
 
 async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) -> None:

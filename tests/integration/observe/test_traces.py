@@ -22,8 +22,8 @@ from orchestrator.types import TurnId
 from parley.embedded import Stores
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.modelled import understood
-from tests.integration.observe.running import gateway
 from tests.integration.workers.rabbit import is_installed, rabbit
+from tests.processes.gateway import gateway
 
 SUMMARY_AT = 20
 """The turn that makes a summary due."""

@@ -16,7 +16,7 @@ from orchestrator.adapters.postgres.rows import record_of
 from orchestrator.adapters.postgres.runs.ending import GRACE_S, add_rerun, end_run, to_hints
 from orchestrator.adapters.postgres.statements import statement
 from orchestrator.adapters.postgres.tables import internal_items, internal_runs
-from orchestrator.errors import NotFound, Refused
+from orchestrator.errors import NotFound, Refused, Unavailable
 from orchestrator.ports.runs.records import Hint, ItemRecord, NewRun, Progress, RunRecord, Started
 from orchestrator.ports.runs.status import (
     ENDED,
@@ -31,6 +31,7 @@ from orchestrator.ports.runs.status import (
 from orchestrator.ports.runs.work import RunEnd
 from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, new_id
 
+ATTEMPTS = 3  # to start a run while others start and end the same
 LOOK_EVERY_S = 0.02
 LOOK_AT_MOST_EVERY_S = 0.2
 
@@ -44,12 +45,19 @@ class PostgresRuns:
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
         """Store the nodes of one graph, all or none. The same `key` is the same graph."""
         graph_id, ids = _identify(runs, key)
-        try:
-            async with self._database.hot_transaction() as transaction:
-                hints = await _store_graph(transaction, runs, graph_id, ids)
-        except psycopg.errors.UniqueViolation:
-            return Started(await self._there_already(runs, ids), joined=True)
-        return Started(ids, hints)
+        for _ in range(ATTEMPTS):
+            try:
+                async with self._database.hot_transaction() as transaction:
+                    hints = await _store_graph(transaction, runs, graph_id, ids)
+            except psycopg.errors.UniqueViolation:
+                there = await self._there_already(runs, ids)
+                if there:
+                    return Started(there, joined=True)
+                continue  # it has ended just now, and holds its key no more
+            return Started(ids, hints)
+        raise Unavailable(
+            "The same run is started and ended again and again at this moment; try again later."
+        )
 
     async def fire(self, job: str, due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
         """Start the runs of a scheduled job, unless this firing was claimed already (IF-15).

@@ -12,8 +12,10 @@ from typing import Any
 import httpx
 import jwt
 import pytest
+import uvicorn
 from fastapi.routing import APIRoute
 
+from gateway import protocol
 from gateway.app import Exposure
 from gateway.auth.authentication import Rates
 from gateway.auth.rate_limits import FAILURES_AT_ONCE
@@ -53,7 +55,7 @@ async def test_a_ticket_opens_events_and_sockets_and_no_other_call() -> None:
             (method, route.path)
             for route in house.app.routes
             if isinstance(route, APIRoute) and route.path.startswith("/v1/")
-            for method in sorted(route.methods)
+            for method in sorted(route.methods or ())
         ]
         for method, path in routes:
             place = path.format_map(
@@ -256,6 +258,40 @@ async def test_a_body_that_does_not_come_is_given_up(monkeypatch: pytest.MonkeyP
         answer = await house.http.post("/v1/sessions", headers=headers, content=slow())
 
     assert answer.status_code == 408
+
+
+async def test_a_request_with_two_lengths_is_refused() -> None:
+    async with guarded_house() as house:
+        headers = {"Transfer-Encoding": "chunked", "Content-Length": "2", "Content-Type": "application/json"}
+        answer = await house.http.post("/v1/sessions", headers=headers, content=b"{}")
+
+    refused(answer, 422, "invalid_input")
+
+
+async def test_headers_that_do_not_come_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thousand connections with half a header each would else hold a thousand places."""
+    monkeypatch.setattr(protocol, "HEADERS_WITHIN_S", 0.2)
+    async with guarded_house() as house:
+        config = uvicorn.Config(
+            house.app, port=0, http=protocol.BoundedProtocol, log_config=None, lifespan="off"
+        )
+        server = uvicorn.Server(config)
+        serving = asyncio.create_task(server.serve())
+        while not server.started:
+            await asyncio.sleep(0.01)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        for begun in (b"", b"GET /health/live HT", b"GET /health/live HTTP/1.1\r\nHost: x\r\nX-Slow: "):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(begun)
+            assert await asyncio.wait_for(reader.read(), 5) == b""
+            writer.close()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        for _ in range(2):
+            writer.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\n\r\n")
+            assert (await reader.readuntil(b'live"}')).startswith(b"HTTP/1.1 200")
+        writer.close()
+        server.should_exit = True
+        await serving
 
 
 async def test_a_fault_has_the_headers_of_every_answer() -> None:

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
 
 from parley.embedded.ports import free_port
-from tests.integration.chaos.fleet import ROOT, wait_until
+from tests.integration.chaos.fleet import wait_until
+from tests.processes.forked import ROOT, start
 
 
 @contextmanager
-def gateway(environment: dict[str, str], log: Path) -> Iterator[str]:
+def gateway(
+    environment: Mapping[str, str], log: Path, *, program: Sequence[str] = ("-m", "gateway", "--port")
+) -> Iterator[str]:
+    """A gateway on a free port; gives its URL once it answers. `program`: takes the port as its last argument."""
     port = free_port()
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "gateway", "--port", str(port)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+    surroundings = {**os.environ, "PYTHONPATH": str(ROOT), **environment}
+    process = start([*program, str(port)], environment=surroundings, log=log)
     url = f"http://127.0.0.1:{port}"
     try:
         wait_until(lambda: _answers(url), within_s=60, what=f"the gateway answers, see {log}")

@@ -1,13 +1,11 @@
 """Tree search against the optimum: generated decomposition problems whose every score is known.
 
 For each problem the best of all decompositions is found by trying them all; then tree search, sampling the
-same number of candidates from the same proposer, and greedy choice search for it. Run with
-``python -m benchmarks.search``.
+same number of candidates from the same proposer, and greedy choice search for it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 import random
 from collections.abc import Callable, Sequence
@@ -208,16 +206,3 @@ async def compare(
         tallies["sampling"].count(problem.score(drawn), optimum)
         tallies["greedy"].count(problem.score(choose_greedily(judge)), optimum)
     return tallies
-
-
-async def report() -> None:
-    print(f"{PROBLEMS} problems, {STEPS} steps, {len(all_plans())} decompositions each")
-    for noise in (0.0, 0.05):
-        print(f"scores are off by {noise}")
-        for calls in (12, 24, 60, 200):
-            for name, tally in (await compare(calls, noise=noise)).items():
-                print(f"{calls:4} calls  {name:12} {tally}", flush=True)
-
-
-if __name__ == "__main__":
-    asyncio.run(report())
