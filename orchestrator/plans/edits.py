@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.plan_step import BOUND, PlanStep
-from orchestrator.dialogue.records import EffectNote
+from orchestrator.dialogue.records import BOUND, EffectNote, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.pex.calls.consent import drop_candidate, drop_grant
 from orchestrator.plans.bindings import read_bindings

@@ -18,7 +18,14 @@ from orchestrator.types import Dact, JsonObject
 
 def take_task(turn: RunningTurn, understood: Understanding) -> None:
     known = [score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows]
+    state = turn.changes.state
     if known:
+        waiting = state.stack.find(known[0])
+        for entry in [
+            e for e in state.ambiguity.open if waiting is not None and e.flow_id == waiting.flow_id
+        ]:
+            if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
+                state.ambiguity.resolve(entry)
         start_task(turn, known[0], understood.slots)
     else:
         be_unsure(turn, understood)
@@ -36,9 +43,9 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             for other in cancelled:
                 context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
-        case Existing(flow) if flow.standing in PARKED:
+        case Existing(flow) if flow.status in PARKED:
             if not changed_slots(flow, plain_values(labels)):
-                looking = flow.standing == AWAITING_CONTEXT
+                looking = flow.status == AWAITING_CONTEXT
                 context.changes.remark(
                     RemarkKind.LOOKING if looking else RemarkKind.STILL_WAITING, flow_id=flow.flow_id
                 )

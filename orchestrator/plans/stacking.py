@@ -1,4 +1,4 @@
-"""What a plan's record tells. Putting its steps onto the stack and changing them is in `plan_stacking`."""
+"""What a plan's record tells. Putting its steps onto the stack and changing them is in `plans.stacking`."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from orchestrator.dialogue.lifecycle import (
     PLANNED,
     PRUNED,
     FlowState,
-    Standing,
+    FlowStatus,
 )
-from orchestrator.dialogue.plan_step import BOUND, PlanStep
+from orchestrator.dialogue.records import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 
 Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
@@ -41,7 +41,7 @@ class Progress:
 def read_progress(plan: PlanFlow) -> Progress:
     """Read at any time, also from an archived plan (PL-4)."""
     latest = {step.name: step for step in plan.steps}
-    counted = [s for s in plan.steps if latest[s.name] is s and s.standing not in {PRUNED, CANCELLED}]
+    counted = [s for s in plan.steps if latest[s.name] is s and s.status not in {PRUNED, CANCELLED}]
     return Progress(
         completed=sum(step.state is FlowState.COMPLETED for step in counted),
         total=len(counted),
@@ -90,7 +90,7 @@ def stack_steps(
 def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:
     """It has become Active, and work on it has not begun."""
     flow = stack.get(step.flow_id)
-    return flow is not None and flow.standing == ACTIVE and BOUND not in flow.notes
+    return flow is not None and flow.status == ACTIVE and BOUND not in flow.notes
 
 
 def _find_flow(
@@ -107,16 +107,16 @@ def _find_flow(
         return None
     alike = [flow for flow in stack.live() if flow.dact == step.dact]
     for own in [flow for flow in alike if flow.plan_id == plan.flow_id]:
-        if own.standing != PLANNED or own in wanted:
+        if own.status != PLANNED or own in wanted:
             return None
         stack.flows.remove(own)  # its step comes later now, with a flow made anew
     for waiting in alike:
-        if waiting.standing == INTERRUPTED and waiting.plan_id is None and agrees(step, waiting):
+        if waiting.status == INTERRUPTED and waiting.plan_id is None and agrees(step, waiting):
             waiting.plan_id = plan.flow_id
             step.flow_id = waiting.flow_id
             return waiting
     flow = flow_types[step.dact](now, flow_id=step.flow_id, plan_id=plan.flow_id)
-    flow.standing, flow.interrupted_at = PLANNED, now
+    flow.status, flow.interrupted_at = PLANNED, now
     return flow
 
 
@@ -142,12 +142,12 @@ def drop_step(
     if step.is_finished:
         return False
     flow = stack.get(step.flow_id)
-    standing: Standing = CANCELLED if by_user else PRUNED
+    status: FlowStatus = CANCELLED if by_user else PRUNED
     if flow is not None:
-        if flow.standing == ACTIVE and not by_user:
+        if flow.status == ACTIVE and not by_user:
             stack.hold_active(now)
-        stack.invalidate(flow, standing)
-    step.become(standing, note)
+        stack.invalidate(flow, status)
+    step.become(status, note)
     plan.revision += 1
     return True
 
