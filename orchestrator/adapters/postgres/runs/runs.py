@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -33,6 +35,8 @@ from orchestrator.types import DEFAULT_TENANT, SessionId, TenantId, new_id
 
 LOOK_EVERY_S = 0.02
 LOOK_AT_MOST_EVERY_S = 0.2
+START_TRIES = 3
+"""Others may start, or end, a flow of the graph between a look and the next try."""
 
 
 class PostgresRuns:
@@ -42,14 +46,24 @@ class PostgresRuns:
         self._database = database
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of one graph, all or none. The same `key` is the same graph."""
+        """Store the nodes of one graph. The same `key` is the same graph.
+
+        A node whose flow is at work already is joined, and those that depend on it wait for that run (IF-11).
+        """
         graph_id, ids = _identify(runs, key)
-        try:
-            async with self._database.hot_transaction() as transaction:
-                hints = await _store_graph(transaction, runs, graph_id, ids)
-        except psycopg.errors.UniqueViolation:
-            return Started(await self._there_already(runs, ids), joined=True)
-        return Started(ids, hints)
+        present: dict[str, str] = {}
+        for _ in range(START_TRIES):
+            missing = tuple(run for run in runs if run.flow not in present)
+            if not missing:
+                break
+            try:
+                async with self._database.hot_transaction() as transaction:
+                    hints = await _store_graph(transaction, missing, graph_id, ids, present)
+            except psycopg.errors.UniqueViolation:
+                present = await self._there_already(runs, ids)
+                continue
+            return Started({run.flow: ids[run.flow] for run in missing} | present, hints)
+        return Started(present, joined=True)
 
     async def fire(self, job: str, due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
         """Start the runs of a scheduled job, unless this firing was claimed already (IF-15).
@@ -182,14 +196,24 @@ def _identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str,
 
 
 async def _store_graph(
-    transaction: HotTransaction, runs: tuple[NewRun, ...], graph_id: str, ids: dict[str, str]
+    transaction: HotTransaction,
+    runs: tuple[NewRun, ...],
+    graph_id: str,
+    ids: dict[str, str],
+    present: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Hint, ...]:
-    """Insert every node; a unique violation when they are there, or a flight key is held."""
+    """Insert every node; a unique violation when they are there, or a flight key is held.
+
+    `present`: runs by flow that are at work already, and that nodes depend on instead of one of their own.
+    """
     nodes: list[dict[str, Any]] = []
     for run in runs:
         columns = {column.name: getattr(run, column.name) for column in fields(run)}
         successors = [ids[other.flow] for other in runs if run.flow in other.depends_on]
-        open_predecessors = len(set(run.depends_on)) + await _follow(transaction, run, ids[run.flow])
+        joined = [present[name] for name in run.depends_on if name in present]
+        earlier = {*joined, *(() if run.after is None else (run.after,))}
+        followed = [await _follow(transaction, run, one, ids[run.flow]) for one in sorted(earlier)]
+        open_predecessors = len(set(run.depends_on) - present.keys()) + sum(followed)
         nodes.append(
             columns
             | {"run_id": ids[run.flow], "open_predecessors": open_predecessors, "successors": successors}
@@ -198,11 +222,9 @@ async def _store_graph(
     return to_hints(await transaction.fetch_all("start_graph", arguments))
 
 
-async def _follow(transaction: HotTransaction, run: NewRun, run_id: str) -> bool:
-    """Enter a new run with the one that it was started after; False when that has ended."""
-    if run.after is None:
-        return False
-    arguments = {"run_id": run.after, "tenant_id": run.tenant_id, "successor": run_id}
+async def _follow(transaction: HotTransaction, run: NewRun, earlier: str, run_id: str) -> bool:
+    """Enter a new run with one that it waits for; False when that has ended."""
+    arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
     return await transaction.fetch_one("follow_run", arguments) is not None
 
 
