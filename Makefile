@@ -14,7 +14,7 @@ SOAK_ARGUMENTS ?=
 # A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-unit test-long check lint format types imports bench bench-search bench-length bench-listeners \
+.PHONY: run up test test-unit test-long check lint format types imports bench bench-length bench-listeners \
 	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos audit clean
 
 run: $(VENV)/.installed
@@ -52,9 +52,6 @@ imports: $(VENV)/.installed-dev
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
-
-bench-search: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.search
 
 bench-graphs: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.graphs

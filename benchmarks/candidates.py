@@ -99,7 +99,7 @@ class ByHand:
         self.expected += 1
         keys = by_hand.keys(session)
         if await self.redis.eval(by_hand.SUBMIT, 2, keys[0], keys[1], text):
-            by_hand.run.delay(session)
+            by_hand.run.delay(session)  # pyright: ignore[reportFunctionMemberAccess]
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
         from benchmarks import by_hand  # noqa: PLC0415
@@ -128,17 +128,19 @@ class Ours:
 
     async def prepare(self, sessions: Iterable[str]) -> None:
         for session in sessions:
-            await self.ports.sessions.create(DEFAULT_TENANT, self.domain, session_id=SessionId(session))
+            await self.ports.stores.sessions.create(
+                DEFAULT_TENANT, self.domain, session_id=SessionId(session)
+            )
 
     async def submit(self, session: str, text: str) -> str:
         submission = Submission(SessionId(session), TurnInput(text=text), DEFAULT_TENANT)
-        receipt = await self.ports.inbox.submit(submission)
-        await self.ports.wakeup.offer(SessionId(session))
+        receipt = await self.ports.stores.inbox.submit(submission)
+        await self.ports.shared.wakeup.offer(SessionId(session))
         return receipt.turn_id
 
     async def converse(self, session: str, texts: list[str]) -> list[float]:
         times = []
-        async with self.ports.live.listen(SessionId(session)) as events:
+        async with self.ports.shared.live.listen(SessionId(session)) as events:
             for text in texts:
                 began = time.perf_counter()
                 turn_id = await self.submit(session, text)
@@ -149,7 +151,7 @@ class Ours:
         return times
 
     async def drained(self) -> None:
-        while await self.ports.database.fetch_one(WAITING, {}):
+        while await self.ports.stores.database.fetch_one(WAITING, {}):
             await asyncio.sleep(0.01)
 
 

@@ -51,10 +51,10 @@ async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
         session_id = SessionId(f"bench-{number % SESSIONS}")
         began = time.perf_counter()
         given = TurnInput(SAID[number // SESSIONS % len(SAID)])
-        receipt = await ports.inbox.submit(
+        receipt = await ports.stores.inbox.submit(
             Submission(session_id, given, DEFAULT_TENANT, create_session=True, domain="depot")
         )
-        await ports.wakeup.offer(session_id)
+        await ports.shared.wakeup.offer(session_id)
         await ports.waiter.finished(DEFAULT_TENANT, session_id, receipt.turn_id, WITHIN_S)
         return (time.perf_counter() - began) * 1000
 
@@ -68,7 +68,7 @@ async def take_turns(ports: Ports, turns: int, rate: float) -> list[float]:
 
 async def start_chores(ports: Ports) -> str:
     """1,000 items; the identifier of their run."""
-    started = await ports.runs.start((NewRun("chores", inputs=tuple(range(ITEMS))),))
+    started = await ports.stores.runs.start((NewRun("chores", inputs=tuple(range(ITEMS))),))
     await ports.messages.send_runs(started)
     return started.runs["chores"]
 
@@ -76,12 +76,12 @@ async def start_chores(ports: Ports) -> str:
 async def beside_chores(ports: Ports, turns: int, rate: float) -> tuple[list[float], int]:
     """Latencies while items are at work, and how many of them ended meanwhile. Waits until all have."""
     run_id = await start_chores(ports)
-    while (await ports.runs.get(DEFAULT_TENANT, run_id)).progress.total == 0:
+    while (await ports.stores.runs.get(DEFAULT_TENANT, run_id)).progress.total == 0:
         await asyncio.sleep(0.05)
-    before = (await ports.runs.get(DEFAULT_TENANT, run_id)).progress.ended
+    before = (await ports.stores.runs.get(DEFAULT_TENANT, run_id)).progress.ended
     latencies = await take_turns(ports, turns, rate)
-    ended = (await ports.runs.get(DEFAULT_TENANT, run_id)).progress.ended - before
-    while (await ports.runs.get(DEFAULT_TENANT, run_id)).status not in ENDED:
+    ended = (await ports.stores.runs.get(DEFAULT_TENANT, run_id)).progress.ended - before
+    while (await ports.stores.runs.get(DEFAULT_TENANT, run_id)).status not in ENDED:
         await asyncio.sleep(0.1)
     return latencies, ended
 

@@ -28,7 +28,7 @@ from benchmarks.candidates import Ours, run_ours
 from benchmarks.environment import open_stores, parse, verdict
 from benchmarks.hurtful_domain import BAD, CROWDS, word_of, write_domain
 from orchestrator.simulator import Simulator
-from orchestrator.tools.orphaned_calls import SHARED_THREADS
+from orchestrator.tools.threads import SHARED_THREADS
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId, new_id
 

@@ -93,14 +93,14 @@ class Bench:
     async def _turn(self, session: SessionId, text: str) -> float:
         """CPU seconds from the claim to the commit."""
         turn = Submission(session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="travel")
-        await self._ports.inbox.submit(turn)
+        await self._ports.stores.inbox.submit(turn)
         began = time.process_time()
         await self._runner.run(session)
         return time.process_time() - began
 
     async def _size(self, session: SessionId) -> int:
         query = "SELECT octet_length(body) FROM states WHERE session_id = %(session)s"
-        row = await self._ports.database.fetch_one(query, {"session": session})
+        row = await self._ports.stores.database.fetch_one(query, {"session": session})
         assert row is not None
         return row[0]
 
@@ -115,7 +115,7 @@ async def main() -> int:
     with open_stores() as (running, _):
         async with open_ports(settings_of(running)) as ports, open_lane(ports) as lane:
             agents = AgentCatalogue(build_agent, ports)
-            runner = LaneRunner(lane, ports.live, ports.wakeup, agents.get)
+            runner = LaneRunner(lane, ports.shared.live, ports.shared.wakeup, agents.get)
             results = await _measure(Bench(ports, runner), arguments.sessions, arguments.turns)
     return _report(results)
 

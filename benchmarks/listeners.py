@@ -81,7 +81,7 @@ async def _measure(
 ) -> None:
     sessions = [SessionId(new_id("session")) for _ in range(arguments.sessions)]
     for session in sessions:
-        await ports.sessions.create(DEFAULT_TENANT, "travel", session_id=session)
+        await ports.stores.sessions.create(DEFAULT_TENANT, "travel", session_id=session)
     deliveries = Deliveries()
     before = gateway.memory_info().rss
     began = time.monotonic()
@@ -139,7 +139,7 @@ async def _read(reader: asyncio.StreamReader, deliveries: Deliveries) -> None:
 
 async def _publish_durable(ports: Ports, lane: Lane, session: SessionId) -> None:
     """Commit a turn as a worker does, and publish its event."""
-    await ports.inbox.submit(Submission(session, TurnInput("hello"), DEFAULT_TENANT))
+    await ports.stores.inbox.submit(Submission(session, TurnInput("hello"), DEFAULT_TENANT))
     lease = await lane.claim(session)
     assert lease is not None
     payload = {"reply": "hello", "sent": time.monotonic()}
@@ -152,12 +152,12 @@ async def _publish_durable(ports: Ports, lane: Lane, session: SessionId) -> None
         events=(Event(session, "answer", lease.work.turn_id, payload),),
     )
     committed = await lane.commit(lease, commit)
-    await ports.live.publish(session, committed.events)
+    await ports.shared.live.publish(session, committed.events)
 
 
 async def _publish_live(ports: Ports, session: SessionId) -> None:
     payload = {"text": "hello ", "offset": 0, "sent": time.monotonic()}
-    await ports.live.publish(session, (Event(session, "token", None, payload),))
+    await ports.shared.live.publish(session, (Event(session, "token", None, payload),))
 
 
 if __name__ == "__main__":

@@ -31,33 +31,33 @@ async def open_dependencies(
     """The ports over the real stores; they need not answer yet. `flows`: other ones than the domain's."""
     async with open_ports(settings, tenant_bound=settings.row_security) as ports:
         yield Dependencies(
-            turns=TurnServices(ports.inbox, ports.wakeup, ports.waiter.finished),
+            turns=TurnServices(ports.stores.inbox, ports.shared.wakeup, ports.waiter.finished),
             sessions=SessionServices(
-                store=ports.sessions,
+                store=ports.stores.sessions,
                 domains=ports.domains,
                 events=ports.events,
-                archive=PostgresArchive(ports.database),
-                effects=ports.effects,
-                scratchpad=ports.scratchpad,
+                archive=PostgresArchive(ports.stores.database),
+                effects=ports.stores.effects,
+                scratchpad=ports.shared.scratchpad,
                 pages=FramePages(ports.domains, lambda loaded: make_services(loaded, ports)),
             ),
             runs=RunServices(
-                store=ports.runs,
+                store=ports.stores.runs,
                 flows=flows or KnownFlows(settings.domain),
-                load=ports.load,
+                load=ports.stores.load,
                 notify_workers=ports.messages.send_runs,
             ),
-            memory=MemoryServices(ports.context, ports.preferences),
+            memory=MemoryServices(ports.context, ports.stores.preferences),
             operations=Operations(
                 probe=ports.probe,
-                circuits=ports.circuits.describe,
-                stats=PostgresStatus(ports.database),
+                circuits=ports.shared.circuits.describe,
+                stats=PostgresStatus(ports.stores.database),
                 record_signal=log_signal,
                 flower_url=settings.flower_url,
             ),
-            approvals=ports.approvals,
-            feedback=PostgresFeedback(ports.database),
-            webhooks=ports.webhooks,
+            approvals=ports.stores.approvals,
+            feedback=PostgresFeedback(ports.stores.database),
+            webhooks=ports.stores.webhooks,
             access=_access(settings, ports, tokens),
         )
 
@@ -65,10 +65,10 @@ async def open_dependencies(
 def _access(settings: Settings, ports: Ports, tokens: TokenReader | None) -> Access:
     return Access(
         required=requires_callers(settings),
-        keys=ports.keys,
+        keys=ports.stores.keys,
         tokens=tokens,
-        tickets=ports.tickets,
-        limits=ports.request_limits,
+        tickets=ports.shared.tickets,
+        limits=ports.shared.request_limits,
         rates=Rates(settings.caller_rate, settings.tenant_rate, settings.session_rate),
         open_metrics=settings.open_metrics,
     )

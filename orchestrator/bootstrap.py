@@ -17,6 +17,7 @@ from orchestrator.adapters.models.pool import ModelPool, open_embedder, read_end
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.keys import PostgresKeys
+from orchestrator.adapters.postgres.lanes.claim_repair import Suspected
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.memory.documents import PostgresDocuments
 from orchestrator.adapters.postgres.memory.preferences import PostgresPreferences
@@ -69,16 +70,15 @@ from orchestrator.tools.middleware import ToolPorts
 from orchestrator.types import TenantId
 
 TAKE_REPLY_TIMEOUT_S = 5.0
+"""More than a runner waits for sessions, so that an empty wait is no error."""
 PROBED_WITHIN_S = 2.0
 """A store that needs longer does not answer: those who probe us do not wait for long either."""
-"""More than a runner waits for sessions, so that an empty wait is no error."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ports:
-    """The adapters of one process, bound to its event loop."""
+class Stores:
+    """What is in PostgreSQL."""
 
-    settings: Settings
     database: Database
     inbox: PostgresInbox
     sessions: PostgresSessions
@@ -89,33 +89,49 @@ class Ports:
     keys: PostgresKeys
     webhooks: PostgresWebhooks
     load: PostgresLoad
+    preferences: PostgresPreferences
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What processes share through Redis."""
+
     redis: Redis
+    live: RedisEvents
+    wakeup: RedisWakeup
     tickets: RedisTickets
     request_limits: RedisRequestLimits
-    live: RedisEvents
+    tool_limits: RedisRateLimits
+    tool_cache: RedisToolCache
+    circuits: RedisCircuits
+    scratchpad: RedisScratchpad
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """The adapters of one process, bound to its event loop.
+
+    `closing`: what was opened later and is closed with these. `summary_refresh`: where Internal flows can be
+    carried out, what renews their results for a turn.
+    """
+
+    settings: Settings
+    stores: Stores
+    shared: Shared
     events: EventFeed
-    wakeup: RedisWakeup
     waiter: TurnWaiter
     messages: TaskSender
     domains: DomainRegistry
     sandbox: PythonSandbox
     sql_sandbox: SqlSandbox
-    tool_limits: RedisRateLimits
-    tool_cache: RedisToolCache
     closing: AsyncExitStack
-    """What was opened later and is closed with these."""
     models: ModelPool
-    circuits: RedisCircuits
-    scratchpad: RedisScratchpad
-    preferences: PostgresPreferences
     context: BusinessContext
-
     summary_refresh: SummaryRefresh | None = None
-    """Where Internal flows can be carried out: what renews their results for a turn."""
 
     async def probe(self) -> dict[str, str]:
         """What does not answer, and why; empty when all is well."""
-        pings = {"postgresql": partial(ping_schema, self.database), "redis": self.live.ping}
+        pings = {"postgresql": partial(ping_schema, self.stores.database), "redis": self.shared.live.ping}
         found = await asyncio.gather(*(_complaint(ping) for ping in pings.values()))
         return {name: why for name, why in zip(pings, found, strict=True) if why is not None}
 
@@ -161,8 +177,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
         events = EventFeed(PostgresEventLog(database), live, inbox)
         stack.push_async_callback(events.close)
         circuits = RedisCircuits(redis)
-        yield Ports(
-            settings=settings,
+        stores = Stores(
             database=database,
             inbox=inbox,
             sessions=PostgresSessions(database),
@@ -173,24 +188,31 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             keys=PostgresKeys(database),
             webhooks=PostgresWebhooks(database),
             load=PostgresLoad(database),
+            preferences=PostgresPreferences(database),
+        )
+        shared = Shared(
             redis=redis,
+            live=live,
+            wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             tickets=RedisTickets(redis),
             request_limits=RedisRequestLimits(redis),
-            live=live,
+            tool_limits=RedisRateLimits(redis),
+            tool_cache=RedisToolCache(redis),
+            circuits=circuits,
+            scratchpad=RedisScratchpad(redis, PostgresScratchpadArchive(database)),
+        )
+        yield Ports(
+            settings=settings,
+            stores=stores,
+            shared=shared,
             events=events,
-            wakeup=RedisWakeup(redis, messages.wake, waiting=taking),
             waiter=TurnWaiter(inbox, live),
             messages=messages,
             domains=DomainRegistry(settings.domain),
             sandbox=PythonSandbox(),
             sql_sandbox=SqlSandbox(),
-            tool_limits=RedisRateLimits(redis),
-            tool_cache=RedisToolCache(redis),
             closing=stack,
             models=_open_models(settings, redis, circuits, stack),
-            circuits=circuits,
-            scratchpad=RedisScratchpad(redis, PostgresScratchpadArchive(database)),
-            preferences=PostgresPreferences(database),
             context=BusinessContext(PostgresDocuments(database), open_embedder(settings, stack)),
         )
 
@@ -220,17 +242,24 @@ def _open_models(
 
 
 @asynccontextmanager
-async def open_lane(ports: Ports) -> AsyncGenerator[PostgresLane]:
-    """Become a worker: others see by a lock that this process lives. Raises Unavailable."""
+async def open_lane(
+    ports: Ports, *, alone: bool = False, suspected: Suspected = lambda _: None
+) -> AsyncGenerator[PostgresLane]:
+    """Become a worker: others see by a lock that this process lives. Raises Unavailable.
+
+    `alone`, `suspected`: see `PostgresLane`.
+    """
     settings = ports.settings
     async with WorkerLock(settings.direct_database_url or settings.database_url) as worker:
         yield PostgresLane(
-            ports.database,
+            ports.stores.database,
             worker,
             lease_ttl_s=settings.lease_ttl_s,
             turn_deadline_s=settings.turn_deadline_s,
             sequence_gap_timeout_s=settings.sequence_gap_timeout_s,
             max_attempts=settings.max_attempts,
+            alone=alone,
+            suspected=suspected,
         )
 
 
@@ -243,10 +272,10 @@ def make_services(loaded: LoadedDomain, ports: Ports) -> Callable[[TenantId], di
     domain = loaded.domain
     python = GuardedPython(ports.sandbox, PythonRules.from_config(domain.config.guardrails))
     sql = GuardedSql(ports.sql_sandbox)
-    memory = UserMemory(ports.preferences, domain.flows)
+    memory = UserMemory(ports.stores.preferences, domain.flows)
 
     def services(tenant_id: TenantId) -> dict[str, object]:
-        records = PostgresRecords(ports.database, tenant_id, domain.name)
+        records = PostgresRecords(ports.stores.database, tenant_id, domain.name)
         configured = domain.config.services
         return {
             service: cls(ServiceContext(records, configured.get(service, {}), python, memory, sql))
@@ -274,7 +303,7 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
     services = make_services(loaded, ports)
     transports = Transports(domain)
     ports.closing.push_async_callback(transports.close)
-    tool_ports = ToolPorts(transports, ports.tool_limits, ports.tool_cache)
+    tool_ports = ToolPorts(transports, ports.shared.tool_limits, ports.shared.tool_cache)
     return assemble_agent(
         domain,
         loaded.policies,
@@ -283,10 +312,10 @@ def build_agent(name: str, ports: Ports) -> TurnAgent:
         engineer=ports.models.engineer(domain.config),
         system1=System1.for_domain(domain, trained_models(ports.settings)),
         ports=AgentPorts(
-            gather=RunsContextGathering(ports.runs, ports.messages.send_runs),
+            gather=RunsContextGathering(ports.stores.runs, ports.messages.send_runs),
             summary_refresh=ports.summary_refresh,
-            memory=MemoryPorts(ports.preferences, ports.context, ports.scratchpad),
-            live=ports.live,
+            memory=MemoryPorts(ports.stores.preferences, ports.context, ports.shared.scratchpad),
+            live=ports.shared.live,
             record_signal=count_signal,
         ),
     )

@@ -19,6 +19,7 @@ from orchestrator.domain.registry import Registry
 from orchestrator.memory.notes import Notes, Preferences
 from orchestrator.models.calling import CallContext
 from orchestrator.ports.memory.documents import ContextSearch
+from orchestrator.ports.memory.scratchpad import Scratchpad
 from orchestrator.ports.turns import LiveEvents
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry import RecordSignal, Signal, SignalType
@@ -58,13 +59,14 @@ class Recall:
     """Where a value or a fact may be known from beyond the message; nothing is read before it is asked for.
 
     `recent_turns` and `preferences` find values for empty slots (PX-4), `documents` passages of business
-    context. `can_gather`: Internal flows can be sent for more (PX-16).
+    context; `scratchpad` holds what Internal flows found. `can_gather`: Internal flows can be sent for more (PX-16).
     """
 
     notes: Notes
     recent_turns: ValueFinder | None = None
     preferences: Preferences | None = None
     documents: ContextSearch | None = None
+    scratchpad: Scratchpad | None = None
     can_gather: bool = False
 
 
@@ -127,13 +129,26 @@ class ApprovalChanges:
 
 
 @dataclass(slots=True)
+class PlanChanges:
+    """`log`: what became of plans, for their lasting record (PL-6). For the replanning check: `seen`, how many
+    of the turn's finished flows their plans know of; `edited`, that the user changed a plan; `in_doubt`, that a
+    value was corrected which a plan was made with: that may be more than rules can mend.
+    """
+
+    log: list[PlanRevision] = field(default_factory=list[PlanRevision])
+    seen: int = 0
+    edited: bool = False
+    in_doubt: bool = False
+
+
+@dataclass(slots=True)
 class TurnChanges:
     """Everything that the turn would change, until it is committed or thrown away.
 
     `messages`: what there is to say, in order: remarks, and flows with results (RS-1). `finished`: all
     flows that left the stack, for the archive. `findings`: what a flow's tools returned, merged by name:
     the source of templates. `silent`: completed flows of which nothing is said, because the plan they serve
-    goes on (RS-2). `plan_log`: what became of plans, for their lasting record (PL-6). `climbed`: the rungs of
+    goes on (RS-2). `climbed`: the rungs of
     recovery that flows have taken. `asks_again`: the open question was asked before and was not answered
     now: no new round (AM-4). `outbox`: what is sent after the commit, besides what every turn may make due.
     """
@@ -144,7 +159,7 @@ class TurnChanges:
     frames: dict[FlowId, Frame] = field(default_factory=dict[FlowId, Frame])
     findings: dict[FlowId, JsonObject] = field(default_factory=dict[FlowId, JsonObject])
     approvals: ApprovalChanges = field(default_factory=ApprovalChanges)
-    plan_log: list[PlanRevision] = field(default_factory=list[PlanRevision])
+    plans: PlanChanges = field(default_factory=PlanChanges)
     silent: set[FlowId] = field(default_factory=set[FlowId])
     climbed: set[tuple[FlowId, str]] = field(default_factory=set["tuple[FlowId, str]"])
     asks_again: bool = False

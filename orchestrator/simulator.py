@@ -5,10 +5,11 @@ The real lane, Agent, NLU, PEX and RES run; only the stores are twins. Public to
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.adapters.models.pool import ModelPool
@@ -162,13 +163,13 @@ class Conversation:
     user_id: UserId | None = None
     tenant_id: TenantId = DEFAULT_TENANT
 
-    async def say(self, text: str) -> JsonObject:
+    def say(self, text: str) -> Coroutine[Any, Any, JsonObject]:
         """Say something; gives the turn object."""
-        return await self.submit(TurnInput(text=text))
+        return self.submit(TurnInput(text=text))
 
-    async def act(self, name: str, payload: JsonObject | None = None) -> JsonObject:
+    def act(self, name: str, payload: JsonObject | None = None) -> Coroutine[Any, Any, JsonObject]:
         """Click something; gives the turn object."""
-        return await self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
+        return self.submit(TurnInput(action={"name": name, "payload": payload or {}}))
 
     async def submit(self, given: TurnInput) -> JsonObject:
         """Take a turn of any kind; gives the turn object."""

@@ -41,7 +41,8 @@ COMMANDS: Final = {
     "migrate": ("stores", "Bring the database to the newest schema."),
     "redis-acl": ("stores", "Print an ACL file for Redis (`aclfile`)."),
     "doctor": ("doctor", "Check everything that a run or a deployment needs."),
-    "eval": ("evaluate", "Measure System 1 on schema-guided dialogues."),
+    "eval": ("evaluate", "Measure a domain on its conversations."),
+    "explain": ("explain", "Show how a sentence is understood."),
     "soak": ("soak", "Book flights while workers, gateway and stores are killed."),
     "bench": ("bench", "Run one benchmark."),
 }

@@ -16,7 +16,6 @@ import redis
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.adapters.postgres.migrate import migrate
-from orchestrator.nlu.linear import FitOnce
 from orchestrator.nlu.readers import system1
 from parley.embedded import Stores
 from parley.embedded import stores as open_stores
@@ -43,7 +42,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def _trained_once() -> Iterator[None]:
     """Let System 1 of a domain take what another test has trained from just the same."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(system1, "fit", FitOnce(TrainedFiles(Path(os.environ[_TRAINED]))))
+        once, files = system1.train_once, TrainedFiles(Path(os.environ[_TRAINED]))
+        patch.setattr(
+            system1, "train_once", lambda kept, key, train: once(files if kept is None else kept, key, train)
+        )
         yield
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from celery import Celery, signals
 
 from orchestrator.adapters.redis.address import for_celery, sentinel_options
-from orchestrator.adapters.task_sender import CONNECT_TIMEOUT_S, TASK_QUEUES, transport_options
+from orchestrator.adapters.task_sender import CONNECT_TIMEOUT_S, TASK_QUEUES, is_redis, transport_options
 from orchestrator.bootstrap import BuildAgent
 from orchestrator.ports.tasks import ROUTES, TURNS
 from orchestrator.settings import Settings, known_secrets, load_settings
@@ -15,6 +15,7 @@ from orchestrator.telemetry.logs import set_up_logging
 from workers.internal.catalogue import MakeCatalogue, make_catalogue
 from workers.internal.schedule import scheduler_of
 from workers.messages.envelopes import judge_envelopes
+from workers.messages.unacknowledged import book_options, name_consumer
 from workers.tasks import register_tasks
 from workers.worker_lifecycle import WorkerLifecycle
 
@@ -31,7 +32,10 @@ def create_app(settings: Settings, build: BuildAgent, flows: MakeCatalogue = mak
     app = Celery("parley", broker=for_celery(broker_url), backend=for_celery(settings.redis_url))
     app.conf.update(_configuration(settings, broker_url))
     app.conf.beat_scheduler = scheduler_of(settings, flows)
-    worker = WorkerLifecycle(app, settings, build, flows)
+    consumer = name_consumer() if is_redis(broker_url) else None
+    if consumer is not None:
+        app.conf.broker_transport_options |= book_options(consumer)
+    worker = WorkerLifecycle(app, settings, build, flows, consumer)
     register_tasks(app, worker)
     _follow_celery(worker, known_secrets(settings))
     return app

@@ -16,6 +16,7 @@ from workers.flower_events import FLUSH_EVERY_S, FlowerEvents
 from workers.heartbeat import BEAT_EVERY_S, Condition, Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.executor import RunExecutor
+from workers.messages.unacknowledged import KEEP_EVERY_S, UnacknowledgedMessages
 from workers.outbox import OutboxSender
 from workers.reconciler import Reconciler
 from workers.session_pool import SessionPool
@@ -47,6 +48,7 @@ class WorkerParts:
     backpressure: Backpressure | None
     webhooks: WebhookSender | None
     flower: FlowerEvents | None
+    unacknowledged: UnacknowledgedMessages | None
 
     async def probe(self) -> None:
         """Look whether the stores answer; without them we live, and wait."""
@@ -57,7 +59,7 @@ class WorkerParts:
         self.heartbeat.beat()
 
     async def announce(self) -> None:
-        await WorkerRegistry(self.ports.redis).announce(self.registered)
+        await WorkerRegistry(self.ports.shared.redis).announce(self.registered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ PERIODIC: Final[tuple[Periodic, ...]] = (
         "measure load", MEASURE_LOAD_EVERY_S, lambda parts: parts.backpressure and parts.backpressure.measure
     ),
     Periodic("send webhooks", LOOK_EVERY_S, lambda parts: parts.webhooks and parts.webhooks.send_due),
+    Periodic("keep messages", KEEP_EVERY_S, lambda parts: parts.unacknowledged and parts.unacknowledged.keep),
     Periodic("announce", ANNOUNCE_EVERY_S, lambda parts: parts.announce),
     Periodic("probe stores", PROBE_EVERY_S, lambda parts: parts.probe),
     Periodic("heartbeat", BEAT_EVERY_S, lambda parts: parts.beat),

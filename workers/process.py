@@ -18,6 +18,7 @@ from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.postgres.webhooks import PostgresWebhookFeeds
+from orchestrator.adapters.redis.client import connect
 from orchestrator.adapters.redis.worker_registry import RegisteredProcess, WorkerRegistry
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
@@ -36,12 +37,14 @@ from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
 from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
+from workers.isolation import Isolation
 from workers.loop import LoopThread
+from workers.messages.unacknowledged import UnacknowledgedMessages
 from workers.outbox import Deliver, OutboxSender, note_into
 from workers.periodic import WorkerParts, start_periodic_work
 from workers.reconciler import Reconciler
 from workers.session_pool import SessionPool
-from workers.submission import QueuedTurnRequest, submit
+from workers.submission import Answer, QueuedTurnRequest, Submissions
 from workers.webhooks import WebhookSender
 
 STALLED_AFTER_LEASES = 2
@@ -75,6 +78,7 @@ class WorkerProcess:
         internal: InternalWork | None = None,
         heartbeat: Heartbeat | None = None,
         queues: tuple[str, ...] = (),
+        consumer: str | None = None,
     ) -> None:
         self._settings = settings
         self._build = build
@@ -83,10 +87,12 @@ class WorkerProcess:
         self._internal = internal
         self._heartbeat = heartbeat or Heartbeat(None)
         self._queues = queues
+        self._consumer = consumer
         self._thread = LoopThread(stalled_after_s=STALLED_AFTER_LEASES * settings.lease_ttl_s)
         self._resources = AsyncExitStack()
         self._periodic: list[asyncio.Task[None]] = []
         self._parts: WorkerParts
+        self._submissions: Submissions
         try:
             self._thread.submit(self._open()).result()
         except BaseException:
@@ -100,14 +106,13 @@ class WorkerProcess:
         """
         self._thread.submit(self._parts.pool.wake(session_id)).result()
 
-    def submit_turn(self, request: QueuedTurnRequest) -> JsonObject:
-        """Accept a turn, and wait for it if the request says so."""
-        ports = self._parts.ports
-        return self._thread.submit(submit(request, ports, ports.domains.default)).result()
+    def submit_turn(self, request: QueuedTurnRequest, answer: Answer) -> JsonObject | None:
+        """Accept a turn; None when the sender waits, who gets the `answer` once the turn has ended."""
+        return self._thread.submit(self._submissions.accept(request, answer)).result()
 
-    def start_run(self, arguments: JsonObject, key: str) -> None:
-        """Start Internal flows; the same key starts them once."""
-        self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()
+    def start_run(self, arguments: JsonObject, key: str) -> JsonObject:
+        """Start Internal flows; the same key starts them once. Gives their runs by flow, and the run that was named."""
+        return self._thread.submit(_start(_required(self._parts.executor), arguments, key)).result()
 
     def advance_run(self, run_id: str, flow: str) -> None:
         """Do what a run has to do now."""
@@ -131,18 +136,23 @@ class WorkerProcess:
 
     async def _open(self) -> None:
         ports = await self._resources.enter_async_context(open_ports(self._settings))
-        await ping_schema(ports.database)
-        lane = await self._resources.enter_async_context(open_lane(ports))
+        await ping_schema(ports.stores.database)
+        isolation = Isolation(self._settings, self._build, ports.shared.wakeup)
+        self._resources.push_async_callback(isolation.close)
+        lane = await self._resources.enter_async_context(open_lane(ports, suspected=isolation.start))
         executor = self._open_executor(ports, lane)
         if executor is not None:
-            refresh = RunSummaryRefresh(executor, ports.runs, ports.inbox)
+            refresh = RunSummaryRefresh(executor, ports.stores.runs, ports.stores.inbox)
             ports = replace(ports, summary_refresh=refresh)
+        self._submissions = Submissions(ports)
         agents = AgentCatalogue(self._build, ports)
-        outbox = OutboxSender(ports.outbox, _deliveries(ports, executor))
-        lanes = LaneRunner(lane, ports.live, ports.wakeup, agents.get, outbox_filled=outbox.nudge)
+        outbox = OutboxSender(ports.stores.outbox, _deliveries(ports, executor))
+        lanes = LaneRunner(
+            lane, ports.shared.live, ports.shared.wakeup, agents.get, outbox_filled=outbox.nudge
+        )
         pool = SessionPool(
             lanes,
-            ports.wakeup,
+            ports.shared.wakeup,
             capacity=self._settings.lanes_per_process,
             linger_s=self._settings.runner_linger_s,
             observe=self._flower.session if self._flower else lambda _: nullcontext(),
@@ -158,7 +168,7 @@ class WorkerProcess:
             pool=pool,
             reconciler=Reconciler(
                 lane,
-                ports.wakeup,
+                ports.shared.wakeup,
                 pool if self._runs_turns else None,
                 grace_s=self._settings.sweep_grace_s,
             ),
@@ -169,6 +179,7 @@ class WorkerProcess:
             backpressure=None if executor is None else executor.backpressure,
             webhooks=self._open_webhooks(ports),
             flower=self._flower,
+            unacknowledged=self._open_messages(),
         )
         self._resources.push_async_callback(self._leave)
         self._periodic = start_periodic_work(self._parts)
@@ -187,17 +198,17 @@ class WorkerProcess:
         backpressure = None
         if internal.carries_out:
             backpressure = Backpressure(
-                ports.load, above_s=settings.defer_above_s, at_most_s=settings.defer_at_most_s
+                ports.stores.load, above_s=settings.defer_above_s, at_most_s=settings.defer_at_most_s
             )
         return RunExecutor(
             catalogue,
-            ports.runs,
-            PostgresRunWork(ports.database, lane.worker, lease_ttl_s=settings.lease_ttl_s),
+            ports.stores.runs,
+            PostgresRunWork(ports.stores.database, lane.worker, lease_ttl_s=settings.lease_ttl_s),
             internal.canvas,
             local=internal.carries_out,
             max_attempts=settings.max_attempts,
             backpressure=backpressure,
-            live=ports.live,
+            live=ports.shared.live,
         )
 
     def _open_webhooks(self, ports: Ports) -> WebhookSender | None:
@@ -207,8 +218,15 @@ class WorkerProcess:
         settings = self._settings
         posts = WebhookPosts(settings.webhook_networks, timeout_s=settings.webhook_timeout_s)
         self._resources.push_async_callback(posts.aclose)
-        feeds = PostgresWebhookFeeds(ports.database)
+        feeds = PostgresWebhookFeeds(ports.stores.database)
         return WebhookSender(feeds, posts, give_up_s=settings.webhook_give_up_s)
+
+    def _open_messages(self) -> UnacknowledgedMessages | None:
+        if self._consumer is None:
+            return None
+        broker = connect(self._settings.broker_url or self._settings.redis_url, max_connections=2)
+        self._resources.push_async_callback(broker.aclose)
+        return UnacknowledgedMessages(broker, self._consumer)
 
     def _serve_metrics(self) -> None:
         """Answer Prometheus on a thread of its own, so that a loop that hangs can be seen."""
@@ -227,6 +245,7 @@ class WorkerProcess:
     async def _close(self) -> None:
         parts, grace_s = self._parts, self._settings.shutdown_grace_s
         await parts.pool.drain(grace_s)
+        await self._submissions.close()
         if parts.executor is not None:
             await parts.executor.drain(grace_s)
         for task in self._periodic:
@@ -241,7 +260,7 @@ class WorkerProcess:
     async def _leave(self) -> None:
         self._heartbeat.end()
         try:
-            await WorkerRegistry(self._parts.ports.redis).leave(self._parts.registered)
+            await WorkerRegistry(self._parts.ports.shared.redis).leave(self._parts.registered)
         except Unavailable as error:
             _log.warning("This worker is seen for a little longer.", error=error)
 
@@ -254,7 +273,7 @@ def _required(executor: RunExecutor | None) -> RunExecutor:
 
 def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver]:
     """How the outbox's messages are delivered here, by kind."""
-    kinds: dict[str, Deliver] = {"notes": note_into(ports.scratchpad)}
+    kinds: dict[str, Deliver] = {"notes": note_into(ports.shared.scratchpad)}
     if executor is None:
         return kinds
 
@@ -271,9 +290,14 @@ def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver
 
 async def _start(
     executor: RunExecutor, arguments: JsonObject, key: str, *, turn_id: TurnId | None = None
-) -> None:
+) -> JsonObject:
     runs = read_start(arguments, executor.catalogue)
-    await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
+    started = await executor.start(tuple(replace(run, turn_id=turn_id) for run in runs), key=key)
+    return {
+        "status": "joined" if started.joined else "started",
+        "run_id": started.runs.get(runs[0].flow) if len(runs) == 1 else None,
+        "runs": started.runs,
+    }
 
 
 async def _warm_up(agents: AgentCatalogue, domain: str) -> None:

@@ -6,9 +6,11 @@ finds nothing to do (RT-1, IF-8, IF-9).
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from celery import Celery
+from celery.exceptions import Ignore
 
 from orchestrator.ports.tasks import ADVANCE_RUN, RUN_ITEMS, RUN_SESSION, START_RUN, SUBMIT_TURN
 from orchestrator.types import JsonObject, SessionId
@@ -29,14 +31,20 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
         """A message that is delivered twice is one turn: its identifier serves as the key."""
         try:
             request = parse_request({"idempotency_key": f"message:{self.request.id}", **arguments})
-            return worker.process().submit_turn(request)
+            receipt = worker.process().submit_turn(request, partial(_store_result, app, self.request.id))
         except Exception as error:  # noqa: BLE001 - every ending of a submission is an answer to its sender
             return error_result(error)
+        if receipt is None:
+            raise Ignore  # the turn is committed, so the message goes; the answer comes when it is there
+        return receipt
 
-    @app.task(name=START_RUN, bind=True, shared=False, **REDACTED)
-    def start_run(self: Any, **arguments: Any) -> None:
+    @app.task(name=START_RUN, bind=True, ignore_result=False, shared=False, **REDACTED)
+    def start_run(self: Any, **arguments: Any) -> JsonObject:
         """Start a flow, or all flows of a trigger; a message that is delivered twice starts once."""
-        worker.process().start_run(arguments, f"message:{self.request.id}")
+        try:
+            return worker.process().start_run(arguments, f"message:{self.request.id}")
+        except Exception as error:  # noqa: BLE001 - every ending is an answer to the sender
+            return error_result(error)
 
     @app.task(name=ADVANCE_RUN, acks_late=False, shared=False)
     def advance_run(run_id: str, flow: str) -> None:
@@ -46,3 +54,8 @@ def register_tasks(app: Celery, worker: WorkerLifecycle) -> None:
     @app.task(name=RUN_ITEMS, acks_late=False, shared=False)
     def run_items(run_id: str, flow: str, in_chord: bool = False) -> None:
         worker.process().run_items(run_id, flow, in_chord)
+
+
+def _store_result(app: Celery, task_id: str, result: JsonObject) -> None:
+    backend: Any = app.backend
+    backend.store_result(task_id, result, "SUCCESS")

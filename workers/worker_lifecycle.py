@@ -31,12 +31,19 @@ class WorkerLifecycle:
     """Holds this process's `WorkerProcess`; made in every process that loads the application."""
 
     def __init__(
-        self, app: Celery, settings: Settings, build: BuildAgent, make_catalogue: MakeCatalogue
+        self,
+        app: Celery,
+        settings: Settings,
+        build: BuildAgent,
+        make_catalogue: MakeCatalogue,
+        consumer: str | None = None,
     ) -> None:
+        """`consumer`: under which name this process takes messages from Redis."""
         self._app = app
         self._settings = settings
         self._build = build
         self._make_catalogue = make_catalogue
+        self._consumer = consumer
         self._lock = threading.Lock()
         self._process: WorkerProcess | None = None
         self._heartbeat = Heartbeat(settings.heartbeat_file)
@@ -93,6 +100,7 @@ class WorkerLifecycle:
                     internal=internal,
                     heartbeat=self._heartbeat,
                     queues=tuple(queues),
+                    consumer=self._consumer,
                 )
             return self._process
 

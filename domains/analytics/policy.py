@@ -22,7 +22,7 @@ from orchestrator import (
 
 MOST_OFFERED = 24
 _OF_A_QUESTION = ("column", "by", "condition", "value", "function")
-_OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate"})
+_OF_NUMBERS = frozenset({"compare", "find_outliers", "aggregate", "chart"})
 """Flows whose column is one of numbers, as far as they ask for it."""
 
 

@@ -47,7 +47,7 @@ _YES_OR_NO = re.compile(
 _ASKS = re.compile(
     r"\b(?:show|list|find|get|select|display|describe|preview|profile|count|sort|filter|keep|delete|remove|drop|rename"
     r"|merge|join|split|pivot|fill|clean|export|compare|which|how many|rows?|columns?|reports?|(?:bar|line|scatter)"
-    r"|charts?|graphs?|plot|draw|histogram|duplicates|outliers|missing|statistics|average|median|total|maximum|minimum"
+    r"|charts?|graphs?|plot|draw|histogram|pie|dashboards?|forecasts?|predict|make|create|build|duplicates|outliers|missing|statistics|average|median|total|maximum|minimum"
     r"|[a-z]{3,}est|most|least|best|worst|than)\b"
 )
 """What asks something of tables even where it names none."""

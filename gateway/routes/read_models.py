@@ -6,7 +6,7 @@ import time
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Response
 
 from gateway.dependencies import TheSessions, TheTenant, TheTurns
 from gateway.parameters import Before, Limit
@@ -82,6 +82,31 @@ async def read_frame_page(
         session_id=session_id,
         user_id=session.user_id,
         now=time.time(),
+    )
+
+
+@router.get("/{session_id}/exports/{export_id}", response_class=Response)
+async def read_export(
+    session_id: SessionId, export_id: str, sessions: TheSessions, tenant: TheTenant
+) -> Response:
+    """A table that was exported in the session, as a file."""
+    session = await sessions.store.get(tenant, session_id)
+    found = await sessions.pages.export(
+        export_id,
+        domain=session.domain,
+        tenant_id=tenant,
+        session_id=session_id,
+        user_id=session.user_id,
+        now=time.time(),
+    )
+    name = f"{found['name']}.{found['format']}"
+    return Response(
+        found["text"],
+        media_type="application/json" if found["format"] == "json" else "text/csv",
+        headers={
+            "Content-Disposition": f'attachment; filename="{name}"',
+            "X-Content-Type-Options": "nosniff",
+        },
     )
 
 

@@ -17,12 +17,14 @@ from orchestrator.errors import Unavailable
 from orchestrator.ports.runs.records import Started
 from orchestrator.ports.tasks import ADVANCE_RUN, QUEUE_OF, QUEUES, ROUTES, RUN_SESSION, START_RUN
 from orchestrator.telemetry import get_logger
+from orchestrator.turns.submission import MAX_WAIT_S
 from orchestrator.types import JsonObject, SessionId
 
 PUBLISH_TIMEOUT_S = 2
 CONNECT_TIMEOUT_S = 2
 HEALTH_CHECK_EVERY_S = 5
-VISIBILITY_TIMEOUT_S = 3600
+VISIBILITY_TIMEOUT_S = int(MAX_WAIT_S) + 30
+"""What no consumer has acknowledged for so long is given to another, whoever has it."""
 HIDDEN = "<not shown>"
 SHOWN = frozenset({RUN_SESSION, ADVANCE_RUN})
 """Messages whose arguments are identifiers alone; Flower shows these."""

@@ -5,16 +5,16 @@ It writes nothing itself; journal steps and tools' effects happen on the way.
 
 from __future__ import annotations
 
-from orchestrator.agent.guard import guarded
 from orchestrator.agent.modules import Modules
+from orchestrator.agent.running import run_steps
 from orchestrator.agent.steps import STEPS
 from orchestrator.agent.steps.load import load
 from orchestrator.agent.steps.record import record
-from orchestrator.agent.system_turns.context_found import brings_context, take_context_turn
-from orchestrator.agent.system_turns.proposals import decide, is_proposal
+from orchestrator.agent.system_turns import take_system_turn
 from orchestrator.runtime.journal import Journal
-from orchestrator.telemetry.phases import Phase
+from orchestrator.telemetry.traces import Phases
 from orchestrator.turns.lease import Lease, TurnCommit, Work
+from orchestrator.turns.turn import TurnKind
 
 
 class Agent:
@@ -29,14 +29,10 @@ class Agent:
         Raises:
             TurnCancelled, LaneLost, DeadlineExceeded: the turn was ended from outside.
         """
-        if is_proposal(work.input):
-            return decide(lease, work, self._modules)
-        if brings_context(work.input):
-            return await take_context_turn(lease, work, journal, self._modules)
-        with Phase("load"):
-            turn = load(lease, work, journal, self._modules)
-        for step in STEPS:
-            with Phase(step.__name__):
-                await guarded(step, turn, self._modules)
-        with Phase("record"):
+        with Phases("load") as phases:
+            if work.input.kind is TurnKind.SYSTEM:
+                return await take_system_turn(lease, work, journal, self._modules, phases)
+            turn = load(lease, work, journal, self._modules, phases)
+            await run_steps(STEPS, turn, self._modules)
+            phases.enter("record")
             return record(turn, self._modules)

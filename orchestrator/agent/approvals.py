@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.messages.task import cancel
+from orchestrator.agent.open_question import is_plain
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Understanding
-from orchestrator.pex.calls.approval import grant, put_to_user
+from orchestrator.pex.calls.consent import grant, put_to_user
 from orchestrator.telemetry import SignalType
 from orchestrator.turns.approval import ApprovalRecord, ApprovalStatus, ClosedApproval, Decision, from_unix
 
@@ -17,12 +18,11 @@ DECIDING = frozenset({MessageKind.CONFIRMATION, MessageKind.DENIAL})
 
 
 async def take_decision(turn: RunningTurn, understood: Understanding) -> bool:
-    """Whether the message decides an approval; if it does, act on it."""
-    if understood.kind not in DECIDING:
-        return False
+    """Act on a yes or no that decides an approval; returns whether it does."""
     named = _named(turn)
     approval = _find_approval(turn, understood.target, named)
-    if approval is not None and _may_mean_something_else(turn, approval):
+    plain = understood.kind is not MessageKind.CONFIRMATION or is_plain(turn, understood)
+    if approval is not None and (not plain or _may_mean_something_else(turn, approval)):
         put_to_user(turn.context, approval)
         return True
     if approval is not None:
@@ -116,7 +116,7 @@ def close_approvals(turn: RunningTurn) -> tuple[ClosedApproval, ...]:
         event.payload["approval_id"] for event in turn.context.log.events if event.type == "approval_decided"
     }
     asked = [record.approval_id for record in turn.changes.approvals.asked]
-    before = [approval["approval_id"] for approval in turn.prior_state.get("approvals", ())]
+    before = [approval["approval_id"] for approval in turn.context.world.prior_state.get("approvals", ())]
     void = {
         approval_id: ApprovalStatus.VOID
         for approval_id in (*before, *asked)

@@ -98,7 +98,7 @@ def _may_replace(turn: RunningTurn, flow: BaseFlow, dact: Dact) -> bool:
         return True
     tools = turn.context.world.domain.tools
     uses = turn.context.world.domain.flows[dact].spec.tools
-    return all(use.tool_id in tools and tools[use.tool_id].idempotent for use in uses)
+    return all(use.tool_id in tools and not tools[use.tool_id].has_effect for use in uses)
 
 
 def _skip(turn: RunningTurn, flow: BaseFlow, failure: Failed) -> bool:

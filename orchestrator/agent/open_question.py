@@ -5,6 +5,8 @@ from __future__ import annotations
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.understanding import Understanding
+from orchestrator.nlu.plain_yes import is_plain_yes
 
 OPEN = "open"
 """About a question that a skill left open; any words answer it."""
@@ -53,6 +55,15 @@ def leave_open(turn: RunningTurn) -> None:
 
 def find_answer(turn: RunningTurn, name: str | None) -> str | None:
     return next((answer.text for answer in turn.context.world.domain.answers if answer.name == name), None)
+
+
+def is_plain(turn: RunningTurn, understood: Understanding) -> bool:
+    """Say whether a yes does nothing but agree: whoever understood it so, words may hedge, ask or add (PX-18)."""
+    if turn.work.input.action is not None or turn.context.world.domain.config.language.default != "en":
+        return True
+    messages = turn.changes.state.history.messages
+    asked = next((message.text for message in reversed(messages) if message.role == "agent"), "")
+    return is_plain_yes(understood.text, asked)
 
 
 def nothing_open(turn: RunningTurn) -> None:

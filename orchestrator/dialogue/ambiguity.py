@@ -217,6 +217,8 @@ def _ask_general(entry: Ambiguity) -> Form:
 
 def _ask_yes_or_no(entry: Ambiguity) -> Form:
     payload: JsonObject = {"flow_id": entry.flow_id, "slot": entry.slot}
+    if "candidate" in entry.metadata:
+        payload["candidate"] = entry.metadata["candidate"]
     named = {**payload, "value": entry.candidates[0]} if entry.candidates else payload
     options = entry.options or [Option("Yes", "confirm", named), Option("No", "deny", payload)]
     return QuestionKind.CONFIRMATION, options

@@ -32,6 +32,8 @@ class RemarkKind(StrEnum):
     """An interrupted task is on top again after the one above it finished."""
     NOTHING_OPEN = "nothing_open"
     """A yes or no without a question."""
+    OVER = "over"
+    """A click on something that is not open any more, or never was."""
     DECLINED = "declined"
     """A candidate was answered with no."""
     NOT_UNDERSTOOD = "not_understood"

@@ -21,6 +21,9 @@ from orchestrator.domain.guarding import Language
 from orchestrator.domain.reader import Reader
 from orchestrator.types import Dact, JsonObject, ToolId
 
+TEMPLATE_FILTERS = frozenset({"day", "time", "money", "name"})
+"""What a domain's templates may use besides Jinja's own filters."""
+
 
 class Implementation(StrEnum):
     SERVICE = "service"
@@ -31,7 +34,11 @@ class Implementation(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One entry of the manifest (PX-8). Times in milliseconds."""
+    """One entry of the manifest (PX-8). Times in milliseconds.
+
+    `idempotent`: it may be tried again. `effect`: it changes something that lasts; left out, what may not be
+    tried again does. `confirm`: it asks for a yes first, whichever flow calls it.
+    """
 
     tool_id: ToolId
     name: str
@@ -50,6 +57,8 @@ class ToolSpec:
     """Name of an input, or of what the flow has found → the most that needs no approval."""
     approval: Literal["user", "operator"] | None = None
     """Who may grant an approval; None: as the domain says."""
+    effect: bool | None = None
+    confirm: bool = False
     max_retries: int = 2
     rate_limit_rpm: int | None = None
     cache_ttl_ms: int = 0
@@ -57,6 +66,11 @@ class ToolSpec:
     status_query: ToolId | None = None
     options: JsonObject = field(default_factory=JsonObject)
     """Of the implementation: URL, method, headers; MCP server and its command."""
+
+    @property
+    def has_effect(self) -> bool:
+        """Say whether a call changes something that lasts."""
+        return not self.idempotent if self.effect is None else self.effect
 
 
 @dataclass(frozen=True, slots=True)

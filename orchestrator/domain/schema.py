@@ -247,6 +247,8 @@ class ToolEntry(Entry):
     input_schema: JsonObject = Field(default_factory=JsonObject)
     output_schema: JsonObject = Field(default_factory=JsonObject)
     idempotent: bool = False
+    effect: bool | None = None
+    confirm: bool = False
     timeout_ms: PositiveInt | None = None
     tags: tuple[Tag, ...] = ()
     requires_approval: bool = False
@@ -285,7 +287,8 @@ class ExpectEntry(Entry):
     """What must hold after a turn; what is left out is not looked at. Texts are regular expressions.
 
     `flow`: the top of the stack, or the flow that completed last. `flows`: the whole stack, top
-    last. `tools`: the calls made, in order. `ambiguity`: its level, or ``none``.
+    last. `tools`: the calls made, in order; `arguments`: of some of them, by tool, those that matter.
+    `ambiguity`: its level, or ``none``.
     """
 
     kind: str | None = None
@@ -294,6 +297,7 @@ class ExpectEntry(Entry):
     completed: tuple[str, ...] | None = None
     slots: JsonObject = Field(default_factory=JsonObject)
     tools: tuple[str, ...] | None = None
+    arguments: Mapping[str, JsonObject] = Field(default_factory=dict[str, JsonObject])
     ambiguity: Literal["general", "partial", "specific", "confirmation", "none"] | None = None
     answer: Pattern | None = None
     not_answer: Pattern | None = None

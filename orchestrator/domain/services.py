@@ -85,6 +85,18 @@ class Paged(Protocol):
         ...
 
 
+@runtime_checkable
+class Exporting(Protocol):
+    """A service that keeps what was exported: people may download it."""
+
+    async def document(self, document_id: str, call: ToolCall) -> JsonObject:
+        """A whole export: ``{name, format, text}``.
+
+        Raises ToolFailure: not_found when there is none, or it is another owner's.
+        """
+        ...
+
+
 class PythonRunner(Protocol):
     """The only way in which a service may run Python that a model wrote (PX-10)."""
 

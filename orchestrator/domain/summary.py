@@ -47,7 +47,7 @@ def _summarize_flow(spec: FlowSpec, tools: Mapping[ToolId, ToolSpec]) -> FlowSum
         dact=spec.dact,
         intent=spec.intent,
         tools=tuple(tool.tool_id for tool in used),
-        changes=tuple(tool.tool_id for tool in used if not tool.idempotent),
+        changes=tuple(tool.tool_id for tool in used if tool.has_effect),
         tags=tags,
         confirms=spec.confirm,
         needs_approval=len(tags) == len(TAGS) or any(tool.requires_approval for tool in used),

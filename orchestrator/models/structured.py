@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 import orjson
-from jsonschema import Draft202012Validator
-from jsonschema import exceptions as jsonschema_exceptions
 
 from orchestrator.dialogue.json_values import drop_nul
 from orchestrator.models.templates import encode_data
@@ -27,7 +25,6 @@ from orchestrator.types import Json, JsonObject
 Answer = TypeVar("Answer")
 LONGEST_QUOTE = 2_000
 """Characters of an unusable answer, or of a reason, that are shown to the model again."""
-_best_match = cast("Any", jsonschema_exceptions).best_match  # The library's own types are incomplete.
 _FENCED = re.compile(r"\A\s*```[a-zA-Z]*\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)
 
 
@@ -100,11 +97,15 @@ class Shape:
     """A JSON Schema, prepared for judging answers."""
 
     def __init__(self, schema: JsonObject) -> None:
+        # A process that asks no model need not import it.
+        from jsonschema import Draft202012Validator, exceptions  # noqa: PLC0415
+
         self._validator: Any = Draft202012Validator(schema)
+        self._best_match: Any = cast("Any", exceptions).best_match  # the library's own types are incomplete
 
     def mismatch(self, value: Json) -> str | None:
         """Say where and why a value does not fit, or None when it does."""
-        error = _best_match(self._validator.iter_errors(value))
+        error = self._best_match(self._validator.iter_errors(value))
         return None if error is None else f"{error.json_path}: {error.message}"[:LONGEST_QUOTE]
 
 

@@ -18,7 +18,7 @@ import numpy as np
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import Fit, LinearModel, fit
+from orchestrator.nlu.linear import LinearModel, fit
 from orchestrator.nlu.text import Utterance, clean, tokenize
 
 GRAM = 4
@@ -79,6 +79,18 @@ def probabilities(model: LinearModel, scores: Any) -> list[float]:
     return [power / total for power in powers]
 
 
+def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
+    """Learn from examples that have a label; the same examples give the same model."""
+    rows: list[dict[str, float]] = []
+    labels: list[str] = []
+    for example in examples:
+        if example.label is not None:
+            utterance = tokenize(clean(example.text))
+            rows.append(features_of(delexicalize(utterance, extractor.find(utterance, _TRAINING_DAY))))
+            labels.append(example.label)
+    return fit(rows, labels, _STRENGTH)
+
+
 @dataclass(frozen=True, slots=True)
 class Opinion:
     """`probabilities` by label. `known`: the share of the words that training had seen."""
@@ -88,25 +100,13 @@ class Opinion:
 
 
 class Classifier:
-    """Says how likely each label is for a message. Made by `train`; then constant but for a cache."""
+    """Says how likely each label is for a message. Constant but for a cache."""
 
     def __init__(self, model: LinearModel) -> None:
         self.model = model
         self._zero = np.zeros(len(model.labels))
         self._words = self._word_rows()
         self._seen = frozenset(self._words)
-
-    @classmethod
-    def train(cls, examples: Iterable[Example], extractor: Extractor, fit: Fit = fit) -> Classifier:
-        """Learn from examples that have a label; the same examples give the same classifier."""
-        rows: list[dict[str, float]] = []
-        labels: list[str] = []
-        for example in examples:
-            if example.label is not None:
-                utterance = tokenize(clean(example.text))
-                rows.append(features_of(delexicalize(utterance, extractor.find(utterance, _TRAINING_DAY))))
-                labels.append(example.label)
-        return cls(fit(rows, labels, _STRENGTH))
 
     def classify(self, tokens: Sequence[str]) -> Opinion:
         """Judge delexicalised tokens."""

@@ -7,15 +7,17 @@ dictionaries: a process that finds kept models needs no scikit-learn, which only
 from __future__ import annotations
 
 import hashlib
+import platform
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
 from io import BytesIO
-from typing import Any, Protocol
+from pathlib import Path
+from re import Pattern
+from typing import Any, Protocol, cast
 
 import numpy as np
 import orjson
@@ -57,10 +59,6 @@ class LinearModel:
     rows: Mapping[str, Any]
     bias: Any
     sharpness: float = 1.0
-
-
-Fit = Callable[[Sequence[Features], Sequence[str], float], LinearModel]
-"""Makes a model of rows of features, a label for each, and the inverse of regularisation."""
 
 
 def fit(rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
@@ -122,38 +120,44 @@ def _loss(scores: Any, targets: Any) -> float:
     return float(-logarithms[np.arange(len(targets)), targets].sum())
 
 
-@dataclass(frozen=True, slots=True)
-class FitOnce:
-    """A `Fit` that trains only what `kept` does not have.
-
-    The key is a digest of all that decides what training gives: examples, strength, code and libraries.
-    """
-
-    kept: TrainedModels
-
-    def __call__(self, rows: Sequence[Features], labels: Sequence[str], strength: float) -> LinearModel:
-        key = key_of(rows, labels, strength)
-        content = self.kept.get(key)
-        if content is not None:
-            try:
-                return unpack(content, key)
-            except _UNREADABLE as error:
-                _log.warning("A kept model cannot be used; it is trained anew.", key=key, error=str(error))
-        model = fit(rows, labels, strength)
-        self.kept.put(key, pack(model, key))
-        return model
+def train_once(kept: TrainedModels | None, key: str, train: Callable[[], LinearModel]) -> LinearModel:
+    """Take what is kept under the key; train, and keep it, when nothing there can be used."""
+    if kept is None:
+        return train()
+    content = kept.get(key)
+    if content is not None:
+        try:
+            return unpack(content, key)
+        except _UNREADABLE as error:
+            _log.warning("A kept model cannot be used; it is trained anew.", key=key, error=str(error))
+    model = train()
+    kept.put(key, pack(model, key))
+    return model
 
 
-def key_of(rows: Sequence[Features], labels: Sequence[str], strength: float) -> str:
-    """Name what training would give."""
-    return hashlib.sha256(orjson.dumps([rows, labels, strength, *_versions()])).hexdigest()
+def key_of(*material: object) -> str:
+    """Name what training would give: a digest of what is learnt from, and of the code and libraries that learn."""
+    return hashlib.sha256(orjson.dumps([material, _versions()], _as_json)).hexdigest()
+
+
+def _as_json(part: object) -> object:
+    if isinstance(part, Pattern):
+        pattern = cast("Pattern[str]", part)
+        return [pattern.pattern, pattern.flags]
+    if isinstance(part, Mapping):
+        return dict(cast("Mapping[object, object]", part))
+    raise TypeError(f"{type(part).__name__} has no digest")
 
 
 @cache
 def _versions() -> tuple[str, ...]:
-    """List the code that trains, as a digest, and the libraries that it uses."""
-    code = files("orchestrator.nlu").joinpath("linear.py").read_bytes()
-    return (hashlib.sha256(code).hexdigest(), *(f"{name} {version(name)}" for name in LIBRARIES))
+    """List the code that reads examples and learns from them, as a digest, Python, and the libraries."""
+    code = hashlib.sha256()
+    for file in sorted(Path(__file__).parent.rglob("*.*")):
+        if file.suffix in {".py", ".txt"}:
+            code.update(file.read_bytes())
+    libraries = (f"{name} {version(name)}" for name in LIBRARIES)
+    return (code.hexdigest(), platform.python_version(), *libraries)
 
 
 def pack(model: LinearModel, key: str) -> bytes:

@@ -19,7 +19,7 @@ from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
-from orchestrator.nlu.linear import Fit, LinearModel, fit
+from orchestrator.nlu.linear import LinearModel, fit
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
 from orchestrator.types import Json
@@ -109,35 +109,31 @@ def _right(utterance: Utterance, candidates: Sequence[Candidate], position: int)
     return words
 
 
+def learn_slots(
+    examples: Iterable[Example], extractor: Extractor, slots: Mapping[str, SlotSpec]
+) -> LinearModel:
+    """Learn from the spans of the examples; candidates outside of all spans teach "no slot"."""
+    rows: list[dict[str, float]] = []
+    labels: list[str] = []
+    kinds = kinds_by_slot(slots)
+    for example in examples:
+        if not example.spans and example.dact is None:
+            continue
+        utterance, candidates, marked = marked_candidates(example, extractor, kinds)
+        for position in range(len(candidates)):
+            rows.append(context_features(utterance, candidates, position, example.asked))
+            labels.append(marked.get(position, NO_SLOT))
+    return fit(rows, labels, _STRENGTH)
+
+
 class SlotAssigner:
-    """Assigns candidates to slots. Made by `train`; constant then."""
+    """Assigns candidates to slots, by a model that `learn_slots` has made."""
 
     def __init__(self, model: LinearModel, extractor: Extractor) -> None:
         self._model = model
         self._extractor = extractor
         self._index = {label: position for position, label in enumerate(model.labels)}
         self._zero = np.zeros(len(model.labels))
-
-    @classmethod
-    def train(
-        cls,
-        examples: Iterable[Example],
-        extractor: Extractor,
-        slots: Mapping[str, SlotSpec],
-        fit: Fit = fit,
-    ) -> SlotAssigner:
-        """Learn from the spans of the examples; candidates outside of all spans teach "no slot"."""
-        rows: list[dict[str, float]] = []
-        labels: list[str] = []
-        kinds = kinds_by_slot(slots)
-        for example in examples:
-            if not example.spans and example.dact is None:
-                continue
-            utterance, candidates, marked = marked_candidates(example, extractor, kinds)
-            for position in range(len(candidates)):
-                rows.append(context_features(utterance, candidates, position, example.asked))
-                labels.append(marked.get(position, NO_SLOT))
-        return cls(fit(rows, labels, _STRENGTH), extractor)
 
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext

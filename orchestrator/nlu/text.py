@@ -67,6 +67,8 @@ def tokenize(text: str) -> Utterance:
 
 def key_of(text: str) -> str:
     """Make the form under which a name is stored in a gazetteer: folded tokens joined by one space."""
+    if text.isascii() and text.isprintable():  # nearly every name is, and a start reads tens of thousands
+        return " ".join(_TOKEN.findall(text)).lower()
     return " ".join(tokenize(clean(text)).words)
 
 

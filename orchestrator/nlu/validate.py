@@ -47,6 +47,8 @@ class Validation:
         slots = self._check_slots(understanding.slots, spec, context, problems)
         intent = spec.intent if spec is not None and kind is MessageKind.TASK else understanding.intent
         checked = replace(understanding, kind=kind, flows=flows, slots=slots, intent=intent)
+        if kind is MessageKind.CORRECTION and spec is not None and spec.dact in {flow.dact for flow in flows}:
+            checked = replace(checked, target=spec.dact)
         return checked, problems
 
     def ground_values(
@@ -79,8 +81,7 @@ class Validation:
         if kind is MessageKind.TASK:
             return self._flows[flows[0].dact]
         if kind is MessageKind.CORRECTION:
-            past = next((f.spec for f in context.completed if f.spec.dact == understanding.target), None)
-            return past or context.active
+            return _find_corrected(flows, understanding.target, context)
         return context.active if kind in _OF_ACTIVE else None
 
     def _check_slots(
@@ -154,3 +155,15 @@ class Validation:
         return Mention(
             None, mention.text or said, invalid=f"There is no {what} called {said[:80]!r} that I know."
         )
+
+
+def _find_corrected(flows: tuple[FlowScore, ...], target: str | None, context: NluContext) -> FlowSpec | None:
+    """Find the task whose values a correction changes: the one that is named, else the one at work, else the last.
+
+    A model names it by `flows`; `target` are the user's words, or what an earlier reader found in them.
+    """
+    tasks = [flow.spec for flow in reversed(context.tasks)]
+    known = [*tasks, *(past.spec for past in context.completed)]
+    names = [target, *(flow.dact for flow in flows)]
+    named = next((spec for name in names for spec in known if spec.dact == name), None)
+    return named or context.active or next(iter(known), None)

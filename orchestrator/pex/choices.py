@@ -1,19 +1,91 @@
-"""Answers what the steps ask of a policy: the choices that a domain most often makes its own (PX-1)."""
+"""Answers what the steps ask of a policy: the choices that a domain most often makes its own (PX-1).
+
+Among them is where a tool's inputs come from (PX-7): slots, then what earlier tools returned. One row is taken,
+several are a choice.
+"""
 
 from __future__ import annotations
 
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
 
 from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.arguments import Gathered, gather_arguments
 from orchestrator.pex.execution import Execution, Failed
 from orchestrator.pex.frames import FrameWriter, make_frame
 from orchestrator.pex.skill_outcome import SkillOutcome
 from orchestrator.tools.guardrails.verdict import Entities
 from orchestrator.tools.toolbox import Tool
 from orchestrator.types import Dact, Json, JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Arguments:
+    values: JsonObject
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Several rows could give the input `name`, which fills the slot `slot`."""
+
+    name: str
+    slot: str
+    rows: tuple[JsonObject, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NothingFound:
+    """Earlier tools returned no row that could give the input."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unfed:
+    """Nothing in the flow could ever give the input: its type is not complete."""
+
+    name: str
+
+
+Gathered: TypeAlias = Arguments | Choice | NothingFound | Unfed
+
+
+def gather_arguments(run: Execution, use: ToolUse, tool: Tool) -> Gathered:
+    """Gather the inputs of one call; what is required and not there is looked for among rows."""
+    known, arguments = run.flow.values(), Arguments({})
+    for name in tool.inputs:
+        slot = use.slot_mapping.get(name, name)
+        value = known.get(slot) if slot in run.flow.spec.slots else None
+        if value is None:
+            value = run.data.get(name)
+        if value is None and name in tool.required:
+            rows = _find_rows(run.data, name)
+            if rows is None:
+                return Unfed(name)
+            if not rows:
+                return NothingFound(name)
+            if len(rows) > 1 and slot in run.flow.spec.slots:
+                return Choice(name, slot, tuple(rows))
+            value = rows[0][name]
+        if value is not None:
+            arguments.values[name] = value
+    return arguments
+
+
+def _find_rows(data: JsonObject, name: str) -> list[JsonObject] | None:
+    """Find the first list of rows that have `name`; empty when only empty lists are there; else None."""
+    empty = False
+    for value in data.values():
+        if not is_list(value):
+            continue
+        if not value:
+            empty = True
+        elif is_object(value[0]) and name in value[0]:
+            return value
+    return [] if empty else None
+
 
 SHORT_TEXT = 200  # longer texts of an earlier tool are not kept with a candidate
 
@@ -49,6 +121,11 @@ class Choices:
     def arguments(self, run: Execution, use: ToolUse, tool: Tool) -> Gathered:
         """Gather the inputs of one tool call."""
         return gather_arguments(run, use, tool)
+
+    def knowledge(self, run: Execution) -> JsonObject:
+        """Tell a skill what it should know beforehand, such as the tables that it may read."""
+        del run
+        return {}
 
     def find_fault(self, run: Execution, data: JsonObject) -> str | None:
         """Say why a skill's result cannot be taken, in a sentence for the model; None when it can.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from orchestrator.pex import steps
+from orchestrator.pex.calls.compensate import UNDO, undo_first
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Completed, Ending, Execution, Failed, Partial
 
@@ -18,38 +19,39 @@ class BasePolicy(Choices):
     dact: ClassVar[str | None] = None
     """The flow that a domain's policy is for; a flow may also name its policy in its YAML."""
 
+    check = steps.check
+    review = steps.review
+    check_slots = steps.check_slots
+    invoke = steps.invoke
+    results = steps.results
+    complete = steps.complete
+    verify = steps.verify
+    recover = steps.recover
+
     async def execute(self, run: Execution) -> Ending:
         """Take the steps in their order; the last one, `recover`, chooses what is to be done about a failure."""
+        _close_answered_questions(run)
+        ending: Ending | None = await undo_first(run) if UNDO in run.flow.notes else None
         for step in steps.STEPS[:-1]:
-            ending: Ending | None = await getattr(self, step.__name__)(run)
-            if isinstance(ending, Failed):
-                return await self.recover(run, ending)
-            if ending is not None:
-                return ending
-        return Completed() if run.warning is None else Partial(run.warning)
+            if ending is None:
+                ending = await getattr(self, step.__name__)(run)
+        if isinstance(ending, Failed):
+            ending = await self.recover(run, ending)
+        _keep_latest_question(run)
+        return ending or (Completed() if run.warning is None else Partial(run.warning))
 
-    async def check(self, run: Execution) -> Ending | None:
-        return steps.check(run)
 
-    async def review(self, run: Execution) -> Ending | None:
-        return await steps.review(run)
+def _close_answered_questions(run: Execution) -> None:
+    """Close the questions about slots that hold a value by now."""
+    handler = run.context.changes.state.ambiguity
+    for entry in list(handler.open):
+        if entry.flow_id == run.flow.flow_id and entry.slot is not None and run.flow.holds(entry.slot):
+            handler.resolve(entry)
 
-    async def check_slots(self, run: Execution) -> Ending | None:
-        return steps.check_slots(run)
 
-    async def invoke(self, run: Execution) -> Ending | None:
-        return await steps.invoke(run, self)
-
-    async def results(self, run: Execution) -> Ending | None:
-        return await steps.results(run, self)
-
-    async def complete(self, run: Execution) -> Ending | None:
-        await steps.complete(run, self)
-        return None
-
-    async def verify(self, run: Execution) -> Ending | None:
-        steps.verify(run)
-        return None
-
-    async def recover(self, run: Execution, failure: Failed) -> Ending:
-        return steps.recover(run, self, failure)
+def _keep_latest_question(run: Execution) -> None:
+    """Close all open questions of a flow but the latest: only that one is still meant."""
+    handler = run.context.changes.state.ambiguity
+    mine = [entry for entry in handler.open if entry.flow_id == run.flow.flow_id]
+    for entry in mine[:-1]:
+        handler.resolve(entry)

@@ -11,7 +11,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.dialogue.plan_step import PlanStep
-from orchestrator.plans.consistency import find_disagreements
+from orchestrator.plans.bindings import find_disagreements
 from orchestrator.turns.plan import PlanRevision
 from orchestrator.types import Json, JsonObject
 
@@ -39,7 +39,7 @@ class Change:
 def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str = "", **more: Json) -> None:
     """Record a revision of a plan, with the steps as they are now."""
     plan.noted += 1
-    context.changes.plan_log.append(
+    context.changes.plans.log.append(
         PlanRevision(plan.flow_id, plan.noted, outcome, why, describe(plan, **more))
     )
     context.log.event("plan", plan_id=plan.flow_id, outcome=outcome, why=why, **show_progress(plan))

@@ -17,9 +17,10 @@ class Lane(Protocol):
     async def claim(self, session_id: SessionId) -> Lease | None:
         """Lease the lane and take up its next turn in one round trip.
 
-        Marks the turn running and counts the attempt. A turn whose attempts are used up is
-        quarantined here and the next one is taken. None: nothing to do, a predecessor in
-        `sequence` is missing, or another holder's lease is valid.
+        Marks the turn running and counts the attempt. A turn that is found running has lost its worker: that is a
+        crash and no attempt, and after a second one only a process that is alone takes it (RT-26). A turn whose
+        attempts are used up, or that crashed alone, is quarantined here and the next one is taken. None: nothing to
+        do, a predecessor in `sequence` is missing, or another holder's lease is valid.
         """
         ...
 

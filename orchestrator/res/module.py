@@ -3,11 +3,37 @@
 from __future__ import annotations
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.lifecycle import FlowState, Reason
+from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.res.answer import Answer, Response, Writer
 from orchestrator.res.steps import STEPS
-from orchestrator.res.steps.start import start
+from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.templates import Templates
 from orchestrator.telemetry import SignalType
+
+CUT = " …"
+
+
+def clear_stack(context: TurnContext) -> None:
+    """Take finished flows off the stack; `keep_going` says whether another flow is to be carried out now."""
+    state = context.changes.state
+    waiting = {flow.flow_id: flow.standing for flow in state.stack.flows}
+    popped = state.stack.pop_finished(context.now)
+    for flow in popped:
+        context.changes.finished.append(flow)
+        state.ambiguity.resolve(flow_id=flow.flow_id)
+        if flow.state is FlowState.COMPLETED:
+            context.changes.messages.append(flow)
+        reason = None if flow.reason is None else flow.reason.value
+        context.log.event(
+            "flow_popped", dact=flow.dact, flow_id=flow.flow_id, state=flow.state.value, reason=reason
+        )
+    active = state.stack.active
+    before = waiting.get(active.flow_id) if active is not None else None
+    state.flags.keep_going = before is not None and before.state is FlowState.PENDING
+    if active is not None and before is not None and before.reason is Reason.INTERRUPTED:
+        context.changes.remark(RemarkKind.BACK_TO, flow_id=active.flow_id)
+        context.changes.asks_again = True
 
 
 class RES:
@@ -15,16 +41,14 @@ class RES:
         """`writer`: a model that puts templates' words into speech; None leaves them as they are."""
         self._templates = templates
         self._writer = writer
-
-    def start(self, context: TurnContext) -> None:
-        """Take finished flows off the stack; sets `keep_going`."""
-        start(context)
+        self._steps = STEPS if writer is not None else tuple(one for one in STEPS if one is not naturalize)
 
     async def respond(self, context: TurnContext) -> Answer:
         """Make the answer: what is done, what there is to say, and the open question last."""
         response = Response(context, Answer(), self._templates, self._writer)
-        for step in STEPS:
+        for step in self._steps:
             await step(response)
+        _finish(response)
         context.log.signal("res", SignalType.TEMPLATE, templates=response.answer.templates)
         return response.answer
 
@@ -33,3 +57,24 @@ class RES:
         text = self._templates.render("breakdown", done=done)
         context.log.signal("res", SignalType.TEMPLATE, templates=["breakdown"])
         return Answer(parts=[text], templates=["breakdown"])
+
+
+def _finish(response: Response) -> None:
+    """Make the answer present and bounded; record what should not have happened."""
+    context, answer = response.context, response.answer
+    if not answer.message:
+        answer.add(response.templates.render("anything_else"))
+    longest = context.world.domain.config.guardrails.max_answer_characters
+    message = answer.message
+    if not message:
+        context.log.failed_check("res", "answer_present", "There was nothing to say.")
+    if len(message) > longest:
+        context.log.failed_check("res", "answer_bounded", f"The answer had {len(message)} characters.")
+        answer.parts = [message[: longest - len(CUT)] + CUT]
+    unfinished = [flow.dact for flow in context.changes.state.stack.flows if flow.is_finished]
+    if unfinished:
+        context.log.failed_check(
+            "res", "lifecycle_complete", f"Finished flows stayed: {', '.join(unfinished)}."
+        )
+    for fault in context.changes.state.stack.check():
+        context.log.failed_check("res", "state_consistent", fault)

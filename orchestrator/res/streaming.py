@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 
 from orchestrator.context import TurnContext
-from orchestrator.res.wording import escape_value
+from orchestrator.res.templates import escape_value
 from orchestrator.turns.event import Event
 
 _LIST = re.compile(r"^\s*(?:[-*+|>#]|\d+[.)])\s|^```", re.MULTILINE)

@@ -1,6 +1,7 @@
-"""Templates of answers: compiled once per domain, sandboxed, every value escaped (RS-3, RS-7).
+"""Templates of answers: sandboxed, every value escaped, each compiled when it is first used (RS-3, RS-7).
 
-A domain's own template of a name goes before the base one. What is said when, is not decided here.
+A domain's own template of a name goes before the base one. What is said when, is not decided here, and what is
+wrong with a template is found when its domain is loaded.
 """
 
 from __future__ import annotations
@@ -10,19 +11,47 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from importlib.resources import files
 
-from jinja2 import DictLoader, StrictUndefined, Template, TemplateError
+from jinja2 import DictLoader, StrictUndefined
 from jinja2.sandbox import ImmutableSandboxedEnvironment
+from markupsafe import Markup
 
-from orchestrator.domain.model import Domain
+from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.registry import Registry
-from orchestrator.errors import ConfigurationError, Problem
-from orchestrator.res.wording import escape_value, show_date, show_money, show_time
+from orchestrator.res.wording import show_date, show_money, show_time
 from orchestrator.types import Json
 
 SUFFIX = ".md.j2"
 _BLANK_LINES = re.compile(r"\n{3,}")
 _FIXED = re.compile(r"\{#-?\s*naturalize:\s*off\s*-?#\}")
 _SPACES_AT_END = re.compile(r"[ \t]+\n")
+
+
+INVISIBLE = re.compile(
+    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
+)
+"""Control characters and those that change the direction of text or hide in it."""
+
+ACTIVE = re.compile(
+    r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)|^(?=#{1,6}\s|[+\-]\s|\d+[.)]\s|---|~~~|\|)|\n",
+)
+
+
+def escape_value(value: Json | Markup) -> Markup:
+    """The value as text that no renderer takes for markup; line ends become spaces."""
+    if isinstance(value, Markup):
+        return value
+    if value is None:
+        return Markup("")
+    text = value if isinstance(value, str) else str(value)
+    if INVISIBLE.search(text):
+        text = INVISIBLE.sub("", text)
+    if ACTIVE.search(text):
+        text = ACTIVE.sub(_disarm, text)
+    return Markup(text)  # noqa: S704 - it has just been escaped for Markdown
+
+
+def _disarm(found: re.Match[str]) -> str:
+    return " " if found[0] == "\n" else "\\" + found[0]
 
 
 def load_base_templates() -> dict[str, str]:
@@ -37,9 +66,13 @@ def load_base_templates() -> dict[str, str]:
 
 class Templates:
     def __init__(self, domain: Domain, registry: Registry, base: Mapping[str, str]) -> None:
-        """Compile all templates. Raises ConfigurationError naming every one that is broken."""
+        sources = {**base, **domain.templates}
+        self._names = frozenset(sources)
+        self._fixed = frozenset(name for name, source in sources.items() if _FIXED.search(source))
         self._environment = ImmutableSandboxedEnvironment(
-            loader=DictLoader({**base, **domain.templates}),
+            loader=DictLoader(sources),
+            auto_reload=False,
+            cache_size=len(sources),
             autoescape=True,
             finalize=escape_value,
             undefined=StrictUndefined,
@@ -52,27 +85,12 @@ class Templates:
             "money": show_money,
             "name": partial(_name, registry),
         }
+        assert filters.keys() == TEMPLATE_FILTERS
         self._environment.filters.update(filters)  # pyright: ignore[reportUnknownMemberType]
-        sources = {**base, **domain.templates}
-        self._fixed = frozenset(name for name, source in sources.items() if _FIXED.search(source))
-        self._templates: dict[str, Template] = {}
-        problems: list[Problem] = []
-        for name in sources:
-            self._compile(name, problems)
-        if problems:
-            raise ConfigurationError(problems)
-
-    def _compile(self, name: str, problems: list[Problem]) -> None:
-        try:
-            self._templates[name] = self._environment.get_template(name)
-        except TemplateError as error:
-            line = getattr(error, "lineno", None)
-            place = f"templates/{name}{SUFFIX}" + (f": line {line}" if line else "")
-            problems.append(Problem(place, str(error.message or error)))
 
     def first(self, *names: str) -> str | None:
         """The first of these names that has a template."""
-        return next((name for name in names if name in self._templates), None)
+        return next((name for name in names if name in self._names), None)
 
     def is_fixed(self, name: str) -> bool:
         """Whether a template's words must not be rewritten: it holds ``{# naturalize: off #}`` (RS-3)."""
@@ -80,7 +98,7 @@ class Templates:
 
     def render(self, name: str, **values: Json) -> str:
         """Fill a template; blank lines are kept to one, ends are trimmed."""
-        text = self._templates[name].render(values)
+        text = self._environment.get_template(name).render(values)
         return _BLANK_LINES.sub("\n\n", _SPACES_AT_END.sub("\n", text)).strip()
 
 

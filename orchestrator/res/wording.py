@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
-
-from markupsafe import Markup
 
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -63,7 +60,7 @@ def show_slot(value: Json, slot: SlotSpec | None, registry: Registry, now: float
     if slot is None or value is None:
         return value
     if slot.entity is not None:
-        if not is_list(value):
+        if isinstance(value, str) or not is_list(value):
             return registry.name(slot.entity, value)
         return ", ".join([registry.name(slot.entity, part) for part in value])
     match slot.type:
@@ -92,9 +89,9 @@ def show_slots(flow: BaseFlow, registry: Registry, now: float) -> JsonObject:
 def _show_plain(value: Json) -> Json:
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if is_list(value):
-        return ", ".join(str(part) for part in value)
-    return value
+    if isinstance(value, str | int | float) or not is_list(value):
+        return value
+    return ", ".join(str(part) for part in value)
 
 
 LONGEST_TITLE = 5
@@ -160,31 +157,3 @@ def _add_article(noun: str) -> str:
     if not noun or noun.endswith("s"):
         return noun
     return f"an {noun}" if noun[0] in "aeiou" else f"a {noun}"
-
-
-INVISIBLE = re.compile(
-    "[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-)
-"""Control characters and those that change the direction of text or hide in it."""
-
-ACTIVE = re.compile(
-    r"[\\`*\[\]<>]|(?<!\w)_|_(?!\w)|^(?=#{1,6}\s|[+\-]\s|\d+[.)]\s|---|~~~|\|)|\n",
-)
-
-
-def escape_value(value: Json | Markup) -> Markup:
-    """The value as text that no renderer takes for markup; line ends become spaces."""
-    if isinstance(value, Markup):
-        return value
-    if value is None:
-        return Markup("")
-    text = value if isinstance(value, str) else str(value)
-    if INVISIBLE.search(text):
-        text = INVISIBLE.sub("", text)
-    if ACTIVE.search(text):
-        text = ACTIVE.sub(_disarm, text)
-    return Markup(text)  # noqa: S704 - it has just been escaped for Markdown
-
-
-def _disarm(found: re.Match[str]) -> str:
-    return " " if found[0] == "\n" else "\\" + found[0]

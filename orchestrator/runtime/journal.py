@@ -29,7 +29,7 @@ from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import OPEN, Effect, LedgerEntry, LedgerStatus
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.turns.step import NotBegun, Step, StepStatus, UnknownOutcome
-from orchestrator.types import Json, JsonObject, TurnId
+from orchestrator.types import Json, TurnId
 
 TOOL = "tool"
 """The kind of a tool's step; the others are of models."""
@@ -96,27 +96,42 @@ class Journal:
         if known is not None:
             self._check_same(known, step.request_hash)
             return await self._replay(known, step)
-        if effect is not None:
-            earlier = await self._lane.find_effect(self._lease, effect.fingerprint)
-            if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
-                return earlier.result
-            if earlier is not None and earlier.status in OPEN:
-                step.idempotency_key = earlier.idempotency_key
-                if not effect.again:
-                    return UnknownOutcome(key, earlier.idempotency_key)
+        if effect is not None and (earlier := await self._done_before(step, effect)) is not None:
+            return earlier
         if self.stopped:
             if kind == TOOL:
                 return NotBegun()
             raise ModelUnavailable("The turn was stopped; no model is asked any more.")
         if not idempotent:
             await self._record(step, StepStatus.STARTED, {"idempotency_key": step.idempotency_key})
-        if kind != TOOL or not is_object(request):
-            return await self._run(step, run)
-        named: JsonObject = {"tool_id": request.get("tool_id")}
-        self._tell("tool_started", named)
-        result = await self._run(step, run)
-        self._tell("tool_finished", named)
+        self._tell_tool("tool_started", kind, request)
+        try:
+            result = await run(step.idempotency_key)
+        except UNDECIDED:
+            raise
+        except ParleyError as error:
+            if not idempotent:
+                failure = {"code": error.code, "message": str(error)}
+                await self._record(step, StepStatus.FAILED, failure)
+            raise
+        await self._record(step, StepStatus.FINISHED, result)
+        self._tell_tool("tool_finished", kind, request)
         return result
+
+    def _tell_tool(self, event: str, kind: str, request: Json) -> None:
+        if kind == TOOL and is_object(request):
+            self._tell(event, {"tool_id": request.get("tool_id")})
+
+    async def _done_before(self, step: _Call, effect: Effect) -> Json | UnknownOutcome | None:
+        """Look the effect up in the ledger; None: it is to be had now, with the step's idempotency key."""
+        earlier = await self._lane.find_effect(self._lease, effect.fingerprint)
+        if earlier is not None and earlier.status is LedgerStatus.DONE and not effect.again:
+            return earlier.result
+        if earlier is not None and earlier.status in OPEN:
+            step.idempotency_key = earlier.idempotency_key
+            if not effect.again:
+                return UnknownOutcome(step.key, earlier.idempotency_key)
+        return None
 
     async def settle(
         self,
@@ -133,19 +148,6 @@ class Journal:
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
         """Decide a pending approval, once; a later attempt finds what the first one decided."""
         return await self._lane.decide_approval(self._lease, approval_id, decision)
-
-    async def _run(self, step: _Call, run: Callable[[str], Awaitable[Json]]) -> Json:
-        try:
-            result = await run(step.idempotency_key)
-        except UNDECIDED:
-            raise
-        except ParleyError as error:
-            if not step.idempotent:
-                failure = {"code": error.code, "message": str(error)}
-                await self._record(step, StepStatus.FAILED, failure)
-            raise
-        await self._record(step, StepStatus.FINISHED, result)
-        return result
 
     async def _replay(self, known: Step, step: _Call) -> Json | UnknownOutcome:
         effect = step.effect

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
@@ -29,16 +30,8 @@ from orchestrator.runtime.endings import (
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.live_events import TurnHints
 from orchestrator.telemetry.logs import bind_turn, get_logger
-from orchestrator.telemetry.metrics import (
-    QUEUE_SECONDS,
-    TURN_SECONDS,
-    TURNS,
-    TURNS_FAILED,
-    TURNS_LOST,
-    labelled,
-)
-from orchestrator.telemetry.phases import Phase
-from orchestrator.telemetry.traces import note_failure, note_queued, turn_span
+from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
+from orchestrator.telemetry.traces import Phases, note_failure, note_queued, turn_span
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.types import SessionId, TurnId
 
@@ -98,7 +91,14 @@ class LaneRunner:
         """
         lease = await self._lane.claim(session_id)
         while lease is not None:
-            lease = await self._run_turn(lease)
+            work, began = lease.work, time.perf_counter()
+            bind_turn(session_id, work.turn_id)
+            QUEUE_SECONDS.observe(work.waited_s)
+            note_queued(work.turn_id, work.waited_s)
+            with turn_span("turn", work.turn_id, session_id=session_id, attempt=work.attempts):
+                ending = await self._think(lease)
+                lease = await self._finish(lease, ending)
+            TURN_SECONDS.observe(time.perf_counter() - began)
 
     def drain(self) -> None:
         """From now on hand a lane back after its present turn."""
@@ -112,17 +112,6 @@ class LaneRunner:
             self._cancel(turn_id)
 
     # The steps of a turn, in their order.
-
-    async def _run_turn(self, lease: Lease) -> Lease | None:
-        work, began = lease.work, time.perf_counter()
-        bind_turn(lease.session_id, work.turn_id)
-        QUEUE_SECONDS.observe(work.waited_s)
-        note_queued(work.turn_id, work.waited_s)
-        with turn_span("turn", work.turn_id, session_id=lease.session_id, attempt=work.attempts):
-            ending = await self._think(lease)
-            following = await self._finish(lease, ending)
-        TURN_SECONDS.observe(time.perf_counter() - began)
-        return following
 
     async def _think(self, lease: Lease) -> Ending:
         """Find out how this attempt ends."""
@@ -150,7 +139,9 @@ class LaneRunner:
         cause = _find_stop(lease.work)
         if cause is None:
             try:
-                return await self._interruptible(lease, journal)
+                async with self._interruptible(lease):
+                    agent = await self._agents(lease.domain)
+                    return await agent.run_turn(lease, lease.work, journal)
             except (TurnCancelled, DeadlineExceeded) as stop:
                 cause = stop
         note_failure(cause.code)
@@ -187,7 +178,7 @@ class LaneRunner:
 
     async def _commit(self, lease: Lease, commit: TurnCommit) -> Lease | None:
         try:
-            with Phase("commit"):
+            with Phases("commit"):
                 committed = await self._lane.commit(lease, commit)
         except LaneLost:
             self._record_loss(lease)
@@ -201,7 +192,7 @@ class LaneRunner:
             await self._abandon(lease, None)
             self._offer_later(lease)
             raise
-        labelled(TURNS, commit.status.value).inc()
+        TURNS.labels(commit.status.value).inc()
         if commit.outbox:
             self._outbox_filled()
         if committed.events:
@@ -260,8 +251,9 @@ class LaneRunner:
 
     # Deadline and cancellation.
 
-    async def _interruptible(self, lease: Lease, journal: Journal) -> TurnCommit:
-        """Run the agent; raises TurnCancelled or DeadlineExceeded when it was stopped."""
+    @asynccontextmanager
+    async def _interruptible(self, lease: Lease) -> AsyncGenerator[None]:
+        """Bound what the agent may take; raises TurnCancelled or DeadlineExceeded when it was stopped."""
         work = lease.work
         task = asyncio.current_task()
         assert task is not None
@@ -269,8 +261,7 @@ class LaneRunner:
         deadline = asyncio.timeout(work.deadline_s)
         try:
             async with deadline:
-                agent = await self._agents(lease.domain)
-                return await agent.run_turn(lease, work, journal)
+                yield
         except TimeoutError as error:
             if not deadline.expired():
                 raise

@@ -6,8 +6,6 @@ sets: flows, tools, models, prompts, checks; never from what users say.
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
-
 from prometheus_client import Counter, Gauge, Histogram
 
 from orchestrator.telemetry.signals import Signal, SignalType
@@ -72,17 +70,6 @@ for _scope in ("call", "turn", "session", "day"):
     # Served from the start: Prometheus does not see the first event of a series that begins with it.
     BUDGET_REFUSALS.labels(_scope)
 
-_Labelled = TypeVar("_Labelled", Counter, Gauge, Histogram)
-_labelled: dict[tuple[Any, ...], Any] = {}
-
-
-def labelled(metric: _Labelled, *values: str) -> _Labelled:
-    """The part of a metric with these labels. Kept at hand: looking it up costs more than counting."""
-    key = (metric, *values)
-    if key not in _labelled:
-        _labelled[key] = metric.labels(*values)
-    return _labelled[key]
-
 
 def count_signal(signal: Signal) -> None:
     """Count what a signal reports."""
@@ -93,7 +80,7 @@ def count_signal(signal: Signal) -> None:
         case SignalType.BREAKER:
             MODEL_OPEN.labels(payload["model"]).set(payload["state"] != "closed")
         case SignalType.TOOL_CALL:
-            labelled(TOOL_CALLS, payload["tool_id"], payload["status"]).inc()
+            TOOL_CALLS.labels(payload["tool_id"], payload["status"]).inc()
         case SignalType.RECOVERY:
             RECOVERIES.labels(payload["rung"]).inc()
         case SignalType.CHECK if not payload.get("ok", True):

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from types import MappingProxyType
+from functools import partial
 from typing import TypeAlias
 
 import structlog
@@ -31,13 +31,6 @@ class SignalType(StrEnum):
     FEEDBACK = "feedback"
 
 
-NO_PAYLOAD: Mapping[str, Json] = MappingProxyType({})
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
     """One observed fact about a turn (CO-6). `source` names the module or component."""
@@ -48,9 +41,9 @@ class Signal:
     turn: TurnId | None = None
     flow: FlowId | None = None
     prompt_version: str | None = None
-    payload: Mapping[str, Json] = field(default_factory=lambda: NO_PAYLOAD)
-    id: str = field(default_factory=lambda: new_id("signal"))
-    time: datetime = field(default_factory=_now)
+    payload: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    id: str = field(default_factory=partial(new_id, "signal"))
+    time: datetime = field(default_factory=partial(datetime.now, UTC))
 
 
 RecordSignal: TypeAlias = Callable[[Signal], None]

@@ -12,13 +12,15 @@ import time
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
 
 from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, TraceFlags
 
 from orchestrator.redaction import hide_secrets
+from orchestrator.telemetry.metrics import PHASE_SECONDS
 from orchestrator.types import TurnId
 
 _ADDRESSES = frozenset({"http.target", "http.url", "url.full"})
@@ -195,3 +197,37 @@ def _make_ids() -> Any:
             return super().generate_span_id() if wanted is None else wanted[1]
 
     return TurnIds()
+
+
+class Phases:
+    """Times the phases of one turn, which follow each other: for the metrics, and as spans of its trace.
+
+    ``with Phases("load") as phases: … phases.enter("understand") …`` Names are few and fixed: they are labels
+    of a metric.
+    """
+
+    __slots__ = ("_began", "_name", "_span")
+
+    def __init__(self, first: str) -> None:
+        self._name = first
+
+    def __enter__(self) -> Self:
+        self._span = span(self._name)
+        self._span.__enter__()
+        self._began = time.perf_counter()
+        return self
+
+    def enter(self, name: str) -> None:
+        """End the phase so far and begin the next one."""
+        self.__exit__(None, None, None)
+        self._name = name
+        self.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        PHASE_SECONDS.labels(self._name).observe(time.perf_counter() - self._began)
+        self._span.__exit__(kind, error, traceback)

@@ -17,6 +17,9 @@ from orchestrator.turns.step import Step
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TurnId
 
+SUSPECTED_AFTER = 2
+"""So many crashes beside others, and a turn is run alone."""
+
 
 class MemoryLane:
     """One worker's view of the lanes. It counts as alive until `die` is called."""
@@ -29,12 +32,16 @@ class MemoryLane:
         turn_deadline_s: float = 120.0,
         sequence_gap_timeout_s: float = 30.0,
         max_attempts: int = 3,
+        alone: bool = False,
     ) -> None:
         self._store = store
         self._ttl = timedelta(seconds=lease_ttl_s)
         self._deadline = timedelta(seconds=turn_deadline_s)
         self._gap_timeout = timedelta(seconds=sequence_gap_timeout_s)
         self._max_attempts = max_attempts
+        self._alone = alone
+        self.suspects: list[SessionId] = []
+        """Sessions whose next turn only a lane that is `alone` takes (RT-26)."""
         self._held: dict[SessionId, tuple[int, MemoryTurn]] = {}
         store.workers_ever += 1
         self._worker = store.workers_ever
@@ -78,22 +85,30 @@ class MemoryLane:
         for turn in session.unfinished():
             if not session.may_run(turn):
                 continue
-            failure = None
-            if turn.attempts >= self._max_attempts:
-                failure = turn.error or f"its {turn.attempts} attempts ended without a commit"
-            acted = failure is not None and self._had_effects(turn)
-            if failure is not None and (turn.attempts > self._max_attempts or not acted):
+            crashed = turn.status is TurnStatus.RUNNING  # whoever is found running has lost its worker
+            turn.crashes += crashed
+            acted = self._had_effects(turn)
+            final = turn.attempts > self._max_attempts or not acted
+            if turn.crashes >= SUSPECTED_AFTER and not self._alone and not (crashed and turn.alone and final):
+                turn.crashes -= crashed
+                self.suspects.append(session.session_id)
+                break
+            over = turn.attempts + (not crashed) > self._max_attempts or (crashed and turn.alone)
+            failure = turn.error or f"its worker ended {turn.crashes} times while it was at work"
+            if over and final:
                 self._store.end(session, turn, TurnStatus.QUARANTINED, failure, acted=acted)
                 continue
+            turn.attempts = self._max_attempts + 1 if over else turn.attempts + (not crashed)
+            turn.alone = self._alone
             self._held[session.session_id] = (session.lease_token, turn)
-            return self._start(turn, now, failure)
+            return self._start(turn, now, failure if over else None)
         self._release(session)
         waiting = [turn.accepted_at for turn in session.unfinished()]
         session.gap_at = min(waiting) + self._gap_timeout if waiting else None
         return None
 
     def _start(self, turn: MemoryTurn, now: datetime, failure: str | None) -> Work:
-        turn.status, turn.attempts = TurnStatus.RUNNING, turn.attempts + 1
+        turn.status = TurnStatus.RUNNING
         turn.deadline_at = turn.deadline_at or now + self._deadline
         turn.started_at = turn.started_at or now
         return Work(

@@ -81,6 +81,8 @@ class MemoryTurn:
     client_sequence: int | None = None
     status: TurnStatus = TurnStatus.QUEUED
     attempts: int = 0
+    crashes: int = 0
+    alone: bool = False
     epoch: Epoch | None = None
     result: JsonObject | None = None
     error: str | None = None

@@ -9,10 +9,11 @@ import asyncio
 import hashlib
 import math
 import random
-from collections.abc import Awaitable, Callable
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import orjson
 
@@ -24,7 +25,6 @@ from orchestrator.errors import FailureCategory
 from orchestrator.ports.tools import RateLimits, ToolCache, ToolTransport
 from orchestrator.telemetry import get_logger
 from orchestrator.tools.in_process import InProcessCache, InProcessRateLimits, SharedStore
-from orchestrator.tools.orphaned_calls import OrphanedCalls
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, ToolError
 from orchestrator.types import JsonObject, ToolId
 
@@ -54,6 +54,40 @@ class ToolPorts:
     cache: ToolCache = field(default_factory=InProcessCache)
 
 
+ORPHANS_PER_TOOL = 8
+
+
+class OrphanedCalls:
+    """Counts the calls of each tool that were given up and have not ended."""
+
+    def __init__(self) -> None:
+        self._running: Counter[ToolId] = Counter()
+        self._futures: set[asyncio.Future[Any]] = set()
+
+    def too_many(self, tool_id: ToolId) -> bool:
+        return self._running[tool_id] >= ORPHANS_PER_TOOL
+
+    def add(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
+        """Count a given-up call until it ends, without waiting for it; log how it ended."""
+        if future.done():
+            self._log_failure(tool_id, future)
+            return
+        self._running[tool_id] += 1
+        if self._running[tool_id] == ORPHANS_PER_TOOL:
+            _log.error("Too many given-up calls of a tool hang: it is not called for now.", tool=tool_id)
+        self._futures.add(future)
+        future.add_done_callback(lambda _: self._forget(tool_id, future))
+
+    def _forget(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
+        self._futures.discard(future)
+        self._running[tool_id] -= 1
+        self._log_failure(tool_id, future)
+
+    def _log_failure(self, tool_id: ToolId, future: asyncio.Future[Any]) -> None:
+        if not future.cancelled() and (error := future.exception()) is not None:
+            _log.warning("A tool that nobody waited for broke.", tool=tool_id, error=error)
+
+
 @dataclass(frozen=True, slots=True)
 class CallSetting:
     """The parts that the middleware of a domain works with."""
@@ -65,17 +99,26 @@ class CallSetting:
 
 
 class Middleware(Protocol):
+    def wants(self, spec: ToolSpec) -> bool:
+        """Say whether calls of this tool pass here at all."""
+        ...
+
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         """Answer the request, usually by handing it to `inner`."""
         ...
 
 
-def wrap_calls(transport: Handler, setting: CallSetting) -> Handler:
-    """Put the middleware around what makes one attempt."""
-    handler = transport
-    for middleware in reversed(MIDDLEWARE):
-        handler = partial(middleware(setting), inner=handler)
-    return handler
+def wrap_calls(transport: Handler, setting: CallSetting, tools: Iterable[ToolSpec]) -> dict[ToolId, Handler]:
+    """Put the middleware that each tool wants around what makes one attempt."""
+    made = [make(setting) for make in MIDDLEWARE]
+    handlers: dict[ToolId, Handler] = {}
+    for spec in tools:
+        handler = transport
+        for middleware in reversed(made):
+            if middleware.wants(spec):
+                handler = partial(middleware, inner=handler)
+        handlers[spec.tool_id] = handler
+    return handlers
 
 
 class Cache:
@@ -89,10 +132,11 @@ class Cache:
         self._domain_name = setting.domain_name
         self._store = SharedStore("tool cache", "every call goes out")
 
+    def wants(self, spec: ToolSpec) -> bool:
+        return not spec.has_effect and spec.cache_ttl_ms > 0
+
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
-        if not spec.idempotent or not spec.cache_ttl_ms:
-            return await inner(request)
         if spec.accesses_private_data and request.call.user_id is None:
             return await inner(request)
         key = self._key(request)
@@ -123,9 +167,12 @@ class Retry:
     def __init__(self, setting: CallSetting) -> None:
         self._resilience = setting.config.resilience
 
+    def wants(self, spec: ToolSpec) -> bool:
+        return spec.idempotent and spec.max_retries > 0
+
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         outcome = await inner(request)
-        for number in range(request.spec.max_retries if request.spec.idempotent else 0):
+        for number in range(request.spec.max_retries):
             if not (isinstance(outcome, ToolError) and outcome.retryable):
                 break
             pause_s = self._pause_s(number, outcome.retry_after_s)
@@ -149,10 +196,12 @@ class RateLimit:
         self._domain_name = setting.domain_name
         self._store = SharedStore("rate limits", "each process counts for itself")
 
+    def wants(self, spec: ToolSpec) -> bool:
+        return spec.rate_limit_rpm is not None
+
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         rpm = request.spec.rate_limit_rpm
-        if rpm is None:
-            return await inner(request)
+        assert rpm is not None
         key = f"{self._domain_name}:{request.spec.tool_id}"
         wait_s = await self._store.ask(
             lambda: self._limits.take(key, per_minute=rpm),
@@ -177,6 +226,10 @@ class TimeOut:
 
     def __init__(self, setting: CallSetting) -> None:
         self._orphans = setting.orphans
+
+    def wants(self, spec: ToolSpec) -> bool:
+        del spec
+        return True
 
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         spec = request.spec
@@ -204,6 +257,10 @@ class OutputCheck:
 
     def __init__(self, setting: CallSetting) -> None:
         self._max_bytes = setting.config.network.max_output_bytes
+
+    def wants(self, spec: ToolSpec) -> bool:
+        del spec
+        return True
 
     async def __call__(self, request: ToolRequest, inner: Handler) -> ToolAnswer:
         outcome = await inner(request)

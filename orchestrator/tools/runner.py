@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from orchestrator.context import ToolUsed, TurnContext
 from orchestrator.dialogue.json_values import is_object
@@ -19,12 +20,12 @@ from orchestrator.errors import (
     Unavailable,
 )
 from orchestrator.telemetry import SignalType, get_logger
-from orchestrator.telemetry.metrics import TOOL_SECONDS, labelled
+from orchestrator.telemetry.metrics import TOOL_SECONDS
 from orchestrator.telemetry.traces import note_failure, span
 from orchestrator.tools.effects import make_effect
 from orchestrator.tools.guardrails.python_code import PythonRules
-from orchestrator.tools.middleware import CallSetting, ToolPorts, ToolRequest, wrap_calls
-from orchestrator.tools.orphaned_calls import OrphanedCalls, ToolThreads
+from orchestrator.tools.middleware import CallSetting, OrphanedCalls, ToolPorts, ToolRequest, wrap_calls
+from orchestrator.tools.threads import ToolThreads
 from orchestrator.tools.toolbox import (
     Tool,
     ToolAnswer,
@@ -36,7 +37,6 @@ from orchestrator.tools.toolbox import (
     write_envelope,
 )
 from orchestrator.tools.trifecta import carry_labels
-from orchestrator.turns.effect import Effect
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject
 
@@ -56,7 +56,8 @@ class ToolRunner:
         self.python_rules = PythonRules.from_config(domain.config.guardrails)
         self._transport = ports.transport
         self._threads = ToolThreads(orphans)
-        self._handle = wrap_calls(self._send, CallSetting(domain.name, domain.config, ports, orphans))
+        setting = CallSetting(domain.name, domain.config, ports, orphans)
+        self._handlers = wrap_calls(self._send, setting, toolbox.specs())
 
     async def call(
         self,
@@ -73,51 +74,42 @@ class ToolRunner:
         UnknownOutcome: it is not idempotent and nobody knows whether it had its effect. `again`: it
         was decided to call it all the same. `compensates`: the effect in the ledger that it undoes.
         """
-        mistake = tool.check_input(arguments)
+        spec, mistake = tool.spec, tool.check_input(arguments)
         if mistake is not None:
-            _log.warning("A tool's input does not fit its schema.", tool=tool.spec.tool_id, mistake=mistake)
-            message = f"{tool.spec.name} cannot work with these values."
-            result: ToolResult = ToolError(FailureCategory.VALIDATION_ERROR, message)
-        else:
-            effect = None
-            if not tool.spec.idempotent:
-                effect = make_effect(context, flow_id, tool, arguments, again=again, compensates=compensates)
-            result = await self._call_once(context, flow_id, tool, arguments, effect)
-        _record(context, flow_id, tool, arguments, result)
-        return result
-
-    async def _call_once(
-        self, context: TurnContext, flow_id: FlowId, tool: Tool, arguments: JsonObject, effect: Effect | None
-    ) -> ToolResult:
-        """Ask the journal for the call's answer; it runs the call where it has none."""
-        tool_id = tool.spec.tool_id
-        key = f"tool:{tool_id}:{1 + sum(used.tool_id == tool_id for used in context.log.tools)}"
-        context.log.event("tool_started", tool_id=tool_id, flow_id=flow_id)
+            _log.warning("A tool's input does not fit its schema.", tool=spec.tool_id, mistake=mistake)
+            message = f"{spec.name} cannot work with these values."
+            refusal = ToolError(FailureCategory.VALIDATION_ERROR, message)
+            return _record(context, flow_id, tool, arguments, refusal)
+        effect = None
+        if spec.has_effect:
+            effect = make_effect(context, flow_id, tool, arguments, again=again, compensates=compensates)
+        key = f"tool:{spec.tool_id}:{1 + sum(used.tool_id == spec.tool_id for used in context.log.tools)}"
+        context.log.event("tool_started", tool_id=spec.tool_id, flow_id=flow_id)
         answer = await context.journal.call(
             key,
             "tool",
-            {"tool_id": tool_id, "arguments": arguments},
-            lambda idempotency_key: self._attempt(context, tool, arguments, idempotency_key),
-            idempotent=tool.spec.idempotent,
+            {"tool_id": spec.tool_id, "arguments": arguments},
+            partial(self._attempt, context, tool, arguments),
+            idempotent=spec.idempotent,
             effect=effect,
         )
         if isinstance(answer, UnknownOutcome | NotBegun):
-            return answer
-        carry_labels(context.changes.state, tool.spec, flow_id)  # its words may be in an error as well
+            return _record(context, flow_id, tool, arguments, answer)
+        carry_labels(context.changes.state, spec, flow_id)  # its words may be in an error as well
         result = read_envelope(answer)
-        if isinstance(result, ToolError) and result.undecided and not tool.spec.idempotent:
-            return UnknownOutcome(key, answer["idempotency_key"])
-        return result
+        if isinstance(result, ToolError) and result.undecided and not spec.idempotent:
+            return _record(context, flow_id, tool, arguments, UnknownOutcome(key, answer["idempotency_key"]))
+        return _record(context, flow_id, tool, arguments, result)
 
     async def _attempt(self, context: TurnContext, tool: Tool, arguments: JsonObject, key: str) -> JsonObject:
         """Run the tool, again if that is allowed and may help; give the envelope."""
         call = ToolCall(key, context.ids.session_id, context.ids.user_id, context.ids.tenant_id, context.now)
         began = time.perf_counter()
         with span("tool", tool_id=tool.spec.tool_id):
-            result = await self._handle(ToolRequest(tool, arguments, call))
+            result = await self._handlers[tool.spec.tool_id](ToolRequest(tool, arguments, call))
             if isinstance(result, ToolError):
                 note_failure(result.category.value)
-        labelled(TOOL_SECONDS, tool.spec.tool_id).observe(time.perf_counter() - began)
+        TOOL_SECONDS.labels(tool.spec.tool_id).observe(time.perf_counter() - began)
         return {**write_envelope(result), "idempotency_key": key}
 
     async def _send(self, request: ToolRequest) -> ToolAnswer:
@@ -161,7 +153,8 @@ class ToolRunner:
 
 def _record(
     context: TurnContext, flow_id: FlowId, tool: Tool, arguments: JsonObject, result: ToolResult
-) -> None:
+) -> ToolResult:
+    """Note the call and what came of it with the turn; returns the latter."""
     match result:
         case ToolData():
             status = "ok"
@@ -170,8 +163,9 @@ def _record(
         case UnknownOutcome():
             status = "unknown"
         case NotBegun():
-            return
+            return result
     tool_id = tool.spec.tool_id
     context.log.tools.append(ToolUsed(tool_id, arguments, status))
     context.log.event("tool_finished", tool_id=tool_id, flow_id=flow_id, status=status)
     context.log.signal("pex", SignalType.TOOL_CALL, flow_id, tool_id=tool_id, status=status)
+    return result

@@ -54,6 +54,9 @@ class Toolbox:
         if problems:
             raise ConfigurationError(problems)
 
+    def specs(self) -> list[ToolSpec]:
+        return [tool.spec for tool in self._tools.values()]
+
     def find(self, tool_id: ToolId) -> Tool | None:
         return self._tools.get(tool_id)
 

@@ -2,7 +2,7 @@
 
 The three are joined over the tools of a flow and over the labels that the session carries, whichever
 turn or tool brought them in, immediately before each call (PX-19). Asking for the approval is in
-`pex/calls/approval.py`.
+`pex/calls/consent.py`.
 """
 
 from __future__ import annotations

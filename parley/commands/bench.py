@@ -16,7 +16,6 @@ app = typer.Typer()
 BENCHMARKS = {
     "turns": "turns per second and CPU per turn, beside a hand-written task",
     "length": "cost and size of a session at turn 1,000 against turn 10",
-    "search": "tree search beside greedy choice and sampling",
     "listeners": "1,000 event listeners: memory of each, and how soon an event reaches them",
     "graphs": "graphs of Internal flows beside their critical path",
     "housekeeping": "latency of turns while 1,000 housekeeping items run",

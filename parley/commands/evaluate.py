@@ -1,7 +1,8 @@
-"""`parley eval`: measure understanding on annotated dialogues, beside what is published for a baseline."""
+"""`parley eval`: take a domain's conversations through the Agent and measure it; or System 1 on annotated dialogues."""
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Annotated
 
@@ -9,8 +10,7 @@ import typer
 
 from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
-from parley.evaluation.metrics import summarize
-from parley.evaluation.runner import Report, evaluate
+from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.output import print_json, print_table, say
 
 app = typer.Typer()
@@ -36,23 +36,93 @@ BASELINE: dict[str, JsonObject] = {
 
 
 @app.command("eval")
-def evaluate_dialogues(
-    path: Annotated[
-        Path | None, typer.Argument(help="Folder with schema.json and dialogues.jsonl.", show_default=False)
+def evaluate_domain_or_dialogues(
+    target: Annotated[
+        str | None,
+        typer.Argument(
+            help="A domain (name or folder), a file of its conversations, or a folder with annotated dialogues.",
+            show_default=False,
+        ),
     ] = None,
-    schema: Annotated[Path | None, typer.Option(help="Schema file, instead of the folder's.")] = None,
-    dialogues: Annotated[Path | None, typer.Option(help="Dialogue file or folder, likewise.")] = None,
+    model: Annotated[
+        list[str] | None, typer.Option(help="Let this model understand and write; several: side by side.")
+    ] = None,
+    fail_under: Annotated[
+        list[str] | None, typer.Option(help="End with 1 below this: 0.95 of the turns, or slot_f1=0.9.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(help="End with 1 if worse than this run: its name, file, or `latest`.")
+    ] = None,
+    data_dir: DataDir = DEFAULT_DATA_DIR,
+    schema: Annotated[Path | None, typer.Option(help="Schema of annotated dialogues.")] = None,
+    dialogues: Annotated[Path | None, typer.Option(help="Annotated dialogues, a file or folder.")] = None,
     examples: Annotated[
         Path | None, typer.Option(help="Learn from these dialogues instead of by cross-validation.")
     ] = None,
     folds: Annotated[int, typer.Option(help="Parts of the cross-validation.", min=2, max=20)] = 5,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
+    """Measure a domain on its conversations.
+
+    They go through the real Agent; the run is kept, beside an HTML report. A folder with schema.json and
+    dialogues.jsonl is measured as annotated dialogues, by System 1 alone.
+    """
+    from parley.evaluation.domains import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
+
+    found = find_conversations(target) if target is not None and schema is None else None
+    if found is None:
+        _evaluate_dialogues(
+            Path(target) if target else None, schema, dialogues, examples, folds, as_json=json
+        )
+        return
+    domain, files = found
+    report = asyncio.run(
+        evaluate_domain(
+            domain,
+            files,
+            models=model or [],
+            bounds=fail_under or [],
+            against=against,
+            folder=data_dir / "evaluations" / Path(domain).name,
+            notice=say,
+        )
+    )
+    if json:
+        print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
+    else:
+        names = [run["model"] or "without a model" for run in report.runs]
+        rows = [
+            [name.replace("_", " "), *(_show(run["figures"].get(name)) for run in report.runs)]
+            for name in report.runs[-1]["figures"]
+        ]
+        print_table(("figure", *names), rows)
+        for confusion in report.runs[-1]["confusion"]:
+            if confusion["expected"] != confusion["taken"]:
+                near = " (edge flows)" if confusion["neighbours"] else ""
+                print(f"{confusion['expected']} taken for {confusion['taken']}: {confusion['turns']}{near}")
+        for finding in report.findings:
+            print(f"! {finding}")
+        say(f"Kept as {report.runs[-1]['run']}; the report is {report.page}")
+    if report.findings:
+        raise typer.Exit(1)
+
+
+def _evaluate_dialogues(
+    path: Path | None,
+    schema: Path | None,
+    dialogues: Path | None,
+    examples: Path | None,
+    folds: int,
+    *,
+    as_json: bool,
+) -> None:
     """Measure System 1 on schema-guided dialogues. No dialogue is measured with what it taught."""
+    from parley.evaluation.runner import evaluate  # noqa: PLC0415  # slow to import
+
     schema_path, dialogues_path = locate(path, schema, dialogues)
     report = evaluate(schema_path, dialogues_path, folds=folds, examples_path=examples, notice=say)
-    figures = as_json(report)
-    if json:
+    figures = {**report.figures(), "baseline": BASELINE}
+    if as_json:
         print_json(figures)
         return
     print(f"System 1, {report.dialogues} dialogues, {report.folds} parts")
@@ -62,24 +132,15 @@ def evaluate_dialogues(
     print(SOURCE)
 
 
-def as_json(report: Report) -> JsonObject:
-    """The figures of all services and overall; a measure that does not apply is null."""
-    return {
-        "dialogues": report.dialogues,
-        "folds": report.folds,
-        "overall": summarize(report.overall),
-        "services": {name: summarize(scores) for name, scores in sorted(report.services.items())},
-        "baseline": BASELINE,
-    }
-
-
 def locate(path: Path | None, schema: Path | None, dialogues: Path | None) -> tuple[Path, Path]:
-    """Find the two files. Raises InvalidInput when one of them is not given."""
+    """Find the two files of annotated dialogues. Raises InvalidInput when one of them is not given."""
     if path is not None:
         schema = schema or path / "schema.json"
         dialogues = dialogues or next((file for name in _FILES if (file := path / name).exists()), path)
     if schema is None or dialogues is None:
-        raise InvalidInput("Give a folder, or --schema and --dialogues.", field="path")
+        raise InvalidInput(
+            "Give a domain, or a folder of dialogues, or --schema and --dialogues.", field="target"
+        )
     return schema, dialogues
 
 

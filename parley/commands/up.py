@@ -9,6 +9,7 @@ import typer
 
 from gateway.auth.binding import require_safe_host, requires_callers
 from orchestrator.errors import Unavailable
+from orchestrator.redaction import hide_secrets
 from orchestrator.settings import NO_STORES, read_settings
 from orchestrator.settings.environment import read_variable
 from parley.commands.options import DEFAULT_DATA_DIR, DEFAULT_DOMAIN, DataDir, Domain, resolve_domain
@@ -64,6 +65,8 @@ def _announce(plan: StackPlan, running: RunningStack) -> None:
     note_models(say)
     say(f"Inspector {running.url}/")
     say(f"Gateway   {running.url}  (API at {running.url}/docs)")
+    broker = read_variable("PARLEY_BROKER_URL") or running.stores.redis_url
+    say(f"Broker    {hide_secrets(broker)}  (Celery: docs/submit-by-celery.md)")
     flower = running.flower
     if flower is not None:
         say(f"Flower    {flower.url}  (user {flower.user}, password {flower.password})")

@@ -12,10 +12,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.classifier import Classifier, delexicalize
+from orchestrator.nlu.classifier import Classifier, delexicalize, learn_labels
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.slot_assignment import SlotAssigner
+from orchestrator.nlu.slot_assignment import SlotAssigner, learn_slots
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.types import Dact
 from parley.evaluation.compile import TODAY, annotated_spans
@@ -91,11 +91,11 @@ class SystemReader:
             service,
             flow,
             extractor,
-            slots=SlotAssigner.train(own, extractor, flow.slots),
-            acts=Classifier.train(acts, extractor),
-            asked=Classifier.train(asked, extractor),
-            intents=Classifier.train(intents, extractor),
-            questions=Classifier.train(_questions(dialogues, service), extractor),
+            slots=SlotAssigner(learn_slots(own, extractor, flow.slots), extractor),
+            acts=Classifier(learn_labels(acts, extractor)),
+            asked=Classifier(learn_labels(asked, extractor)),
+            intents=Classifier(learn_labels(intents, extractor)),
+            questions=Classifier(learn_labels(_questions(dialogues, service), extractor)),
             lasting=lasting_slots(service, dialogues),
         )
 

@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from orchestrator.nlu.readers.system1 import System1
+from orchestrator.types import JsonObject
 from parley.evaluation.compile import compile_flows, foreign_examples, known_values, user_examples
 from parley.evaluation.dataset import Dialogue, Service, read_dialogues, read_schema
-from parley.evaluation.metrics import FrameScore, score_frame
+from parley.evaluation.metrics import FrameScore, score_frame, summarize
 from parley.evaluation.offers import SystemReader
 from parley.evaluation.tracker import Tracker
 
@@ -33,6 +34,15 @@ class Report:
     @property
     def overall(self) -> list[FrameScore]:
         return [score for scores in self.services.values() for score in scores]
+
+    def figures(self) -> JsonObject:
+        """The figures of all services and overall; a measure that does not apply is null."""
+        return {
+            "dialogues": self.dialogues,
+            "folds": self.folds,
+            "overall": summarize(self.overall),
+            "services": {name: summarize(scores) for name, scores in sorted(self.services.items())},
+        }
 
 
 def evaluate(

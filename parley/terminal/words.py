@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.res.markup import to_plain
-from orchestrator.res.wording import INVISIBLE
+from orchestrator.res.templates import INVISIBLE
 
 # Questions that a bare number answers; elsewhere a number may be a value, and `/1` chooses.
 NUMBERED = frozenset({"options", "confirmation", "approval"})

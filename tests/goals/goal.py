@@ -29,6 +29,8 @@ class Wish:
     about: Wish | None = None
     wanted: bool = True
     told: bool = False
+    alternatives: Values = field(default_factory=dict)
+    """Another value of each slot that can be had as well."""
     choice: str = ""
     """By what one of several is chosen."""
     outcomes: dict[str, tuple[str, Values]] = field(default_factory=dict)
@@ -145,6 +147,10 @@ class World(Protocol):
 
     def invent(self, slot: str, chance: Random) -> Any:
         """Another value for a slot."""
+        ...
+
+    def changeable(self, wish: Wish) -> Sequence[str]:
+        """Slots about which the user may think again."""
         ...
 
     def changed(self, wish: Wish) -> None:

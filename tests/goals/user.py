@@ -31,7 +31,7 @@ class User:
         self._known: set[str] = set()
         self._last: Move | None = None
         self._yeses: list[tuple[Values, Mapping[str, Any]]] = []
-        self._asked_to_stop: Wish | None = None
+        self._begun: set[Wish] = set()
 
     @property
     def current(self) -> Wish | None:
@@ -100,7 +100,7 @@ class User:
             self._turn_to(seen.back_to)
         wish = self.current
         if wish is None:
-            return None
+            return self._insist(seen)
         match seen.kind:
             case "offer":
                 return self._at_offer(wish, seen)
@@ -113,6 +113,11 @@ class User:
             case "rows":
                 return self._choose_row(wish, seen)
         return self._open(wish)
+
+    def _insist(self, seen: Seen) -> Move | None:
+        """With nothing left to want, leave; but not while what was stopped goes on."""
+        stopped = self._last_was("stop") and seen.kind in {"offer", "question", "change"}
+        return self._stop(self.wishes[-1], leave=False) if stopped else None
 
     def _choose_row(self, wish: Wish, seen: Seen) -> Move:
         chosen = self.world.choose(wish, seen, self._chance)
@@ -150,6 +155,8 @@ class User:
 
     def _refuse(self, wish: Wish, seen: Seen) -> Move:
         """Correct what an offer has wrong, or turn down an offer of something else."""
+        if wish not in self._begun:
+            return self._stop(wish, leave=False)  # it belongs to something that was given up
         alike = [deed for deed in self.world.deeds(wish) if deed.kind == seen.what]
         wrong = min((self.world.differences(seen, deed) for deed in alike), key=len, default=[])
         if alike and wrong:
@@ -186,12 +193,11 @@ class User:
 
     def _change_mind(self, wish: Wish, deed: Deed, *, yes_but: bool) -> Move | None:
         prefix = "yes_but_" if yes_but else "correct_"
-        slots = [slot for slot in wish.values if self.world.grammar.knows(prefix + slot)]
-        slots = [slot for slot in slots if slot not in {"flight_number", "ref"}]
+        slots = [slot for slot in self.world.changeable(wish) if self.world.grammar.knows(prefix + slot)]
         if not slots:
             return None
         slot = self._chance.choice(slots)
-        old, wish.values[slot] = wish.values[slot], self.world.invent(slot, self._chance)
+        old, wish.values[slot] = wish.values[slot], self._other(wish, slot)
         if wish.values[slot] in {
             old,
             *(wish.values.get(other) for other in ("origin", "destination") if other != slot),
@@ -200,6 +206,10 @@ class User:
             return None
         self.world.changed(wish)
         return self._correct(wish, slot, old, prefix)
+
+    def _other(self, wish: Wish, slot: str) -> Any:
+        """Another value for a slot: one that the outside world can meet, where that was looked up."""
+        return wish.alternatives.pop(slot, None) or self.world.invent(slot, self._chance)
 
     def _correct(self, wish: Wish, slot: str, old: Any, prefix: str = "correct_") -> Move:
         fields = {} if old is None else {
@@ -261,6 +271,7 @@ class User:
     def _open(self, wish: Wish) -> Move:
         """Ask for what is wanted, with some of its values."""
         world = self.world
+        self._begun.add(wish)
         act = world.opening(wish)
         values = self._fields(wish)
         said = world.grammar.say(act, values, self._chance, typos=self._mistypes())

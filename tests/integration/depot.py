@@ -23,12 +23,14 @@ class DepotTalk:
     session_id: SessionId
 
     async def say(self, text: str) -> JsonObject:
-        receipt = await self.ports.inbox.submit(
+        receipt = await self.ports.stores.inbox.submit(
             Submission(self.session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="depot")
         )
-        await self.ports.wakeup.offer(self.session_id)
+        await self.ports.shared.wakeup.offer(self.session_id)
         ends_at = time.monotonic() + WITHIN_S
-        while (turn := await self.ports.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
+        while (
+            turn := await self.ports.stores.inbox.turn(DEFAULT_TENANT, receipt.turn_id)
+        ).status not in FINISHED:
             assert time.monotonic() < ends_at, turn
             await asyncio.sleep(0.02)
         assert turn.result is not None

@@ -41,7 +41,7 @@ class House:
         return SessionId(answer.json()["session_id"])
 
     async def submit(self, session_id: SessionId, text: str = "hello") -> str:
-        receipt = await self.ports.inbox.submit(submission(DEFAULT_TENANT, session_id, text))
+        receipt = await self.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id, text))
         return receipt.turn_id
 
     async def claim(self, session_id: SessionId) -> Lease:
@@ -53,11 +53,13 @@ class House:
         """Run the session's next turn; returns the events of its commit."""
         lease = await self.claim(session_id)
         committed = await self.lane.commit(lease, commit_for(lease, **more))
-        await self.ports.live.publish(session_id, committed.events)
+        await self.ports.shared.live.publish(session_id, committed.events)
         return list(committed.events)
 
     async def logged(self, session_id: SessionId) -> list[Event]:
-        return await PostgresEventLog(self.ports.database).read(DEFAULT_TENANT, session_id, limit=100_000)
+        return await PostgresEventLog(self.ports.stores.database).read(
+            DEFAULT_TENANT, session_id, limit=100_000
+        )
 
 
 @asynccontextmanager

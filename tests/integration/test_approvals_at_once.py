@@ -6,13 +6,8 @@ Two gateways and two Celery workers, each a process of its own, on real stores.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import socket
-import subprocess
-import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -23,51 +18,21 @@ from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.turns.turn import FINISHED
 from orchestrator.types import JsonObject
 from tests.integration.chaos.fleet import ROOT, fleet
+from tests.processes.gateway import gateway
 
 DESK = ROOT / "tests" / "transcripts" / "domains" / "desk"
 SESSIONS = 6
 WITHIN_S = 240
 
 
-@contextmanager
-def gateway(environment: dict[str, str]) -> Iterator[str]:
-    """A gateway in a process of its own; gives its URL."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "gateway", "--port", str(port)],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        yield f"http://127.0.0.1:{port}"
-    finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(30)
-
-
 @asynccontextmanager
-async def two_gateways(environment: dict[str, str]) -> AsyncIterator[list[httpx.AsyncClient]]:
-    with gateway(environment) as one, gateway(environment) as other:
+async def two_gateways(environment: dict[str, str], logs: Path) -> AsyncIterator[list[httpx.AsyncClient]]:
+    with gateway(environment, logs / "one.log") as one, gateway(environment, logs / "two.log") as other:
         async with (
             httpx.AsyncClient(base_url=one, timeout=60) as first,
             httpx.AsyncClient(base_url=other, timeout=60) as second,
         ):
-            for client in (first, second):
-                await answering(client)
             yield [first, second]
-
-
-async def answering(client: httpx.AsyncClient) -> None:
-    async with asyncio.timeout(WITHIN_S):
-        while True:
-            with suppress(httpx.TransportError):
-                if (await client.get("/health/live")).status_code == 200:
-                    return
-            await asyncio.sleep(0.1)
 
 
 async def say(client: httpx.AsyncClient, session: str, **body: object) -> JsonObject:
@@ -127,7 +92,7 @@ async def test_a_call_approved_at_once_from_everywhere_is_made_once(
     environment = {"DATABASE_URL": database_url, "REDIS_URL": redis_url, "PARLEY_DOMAIN": str(DESK)}
     with fleet(database_url, redis_url, tmp_path, environment) as crew:
         crew.start(2, application="workers.app")
-        async with two_gateways(environment) as clients:
+        async with two_gateways(environment, tmp_path) as clients:
             sessions = await asyncio.gather(
                 *(grant_everywhere(clients, number) for number in range(SESSIONS))
             )

@@ -132,7 +132,7 @@ async def _tell_until_cancelled(house: House, session: SessionId, turn_id: str) 
     """A hint that is told while nobody listens is lost, so it is told again."""
     token = Event(session, "token", TurnId(turn_id), {"text": "I am", "offset": 0})
     while True:
-        await house.ports.live.publish(session, (token,))
+        await house.ports.shared.live.publish(session, (token,))
         await asyncio.sleep(0.05)
 
 

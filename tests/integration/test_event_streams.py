@@ -76,7 +76,7 @@ async def test_events_are_told_as_they_happen(house: House) -> None:
     async with house.http.stream("GET", f"/v1/sessions/{session}/events") as response:
         stream = Stream(response)
         turn_id = await house.submit(session)
-        await house.ports.wakeup.offer(session)
+        await house.ports.shared.wakeup.offer(session)
         assert await anext(stream) == {
             "type": "accepted",
             "turn_id": turn_id,
@@ -84,7 +84,7 @@ async def test_events_are_told_as_they_happen(house: House) -> None:
             "number": 1,
         }
         lease = await house.claim(session)
-        await house.ports.live.publish(session, (token(session, lease.work.turn_id, 0, "Hel"),))
+        await house.ports.shared.live.publish(session, (token(session, lease.work.turn_id, 0, "Hel"),))
         assert await anext(stream) == {
             "type": "token",
             "turn_id": turn_id,
@@ -103,14 +103,14 @@ async def test_a_page_that_comes_back_gets_the_text_so_far(house: House) -> None
     lease = await house.claim(session)
     turn_id = lease.work.turn_id
     for offset, text in ((0, "Three "), (6, "flights "), (14, "fit")):
-        await house.ports.live.publish(session, (token(session, turn_id, offset, text),))
+        await house.ports.shared.live.publish(session, (token(session, turn_id, offset, text),))
 
     async with house.http.stream(
         "GET", f"/v1/sessions/{session}/events", headers={"Last-Event-ID": "1"}
     ) as response:
         stream = Stream(response)
         assert (await anext(stream))["payload"] == {"text": "Three flights fit", "offset": 0}
-        await house.ports.live.publish(session, (token(session, turn_id, 17, "."),))
+        await house.ports.shared.live.publish(session, (token(session, turn_id, 17, "."),))
         assert (await anext(stream))["payload"] == {"text": ".", "offset": 17}
 
 
@@ -118,7 +118,7 @@ async def test_what_a_dead_worker_left_is_not_shown_after_its_turn(house: House)
     """The turn was ended by somebody who did not know of its streamed text."""
     session = await house.session()
     turn_id = await house.submit(session)
-    await house.ports.live.publish(session, (token(session, turn_id, 0, "left over"),))
+    await house.ports.shared.live.publish(session, (token(session, turn_id, 0, "left over"),))
     await house.http.post(f"/v1/turns/{turn_id}/drop")
 
     async with house.http.stream("GET", f"/v1/sessions/{session}/events?after=2") as response:
@@ -196,7 +196,7 @@ async def test_a_socket_tells_of_pieces_and_of_what_was_missed(house: House) -> 
         missed = orjson.loads(await socket.recv())
         assert (missed["text"], missed["number"]) == ("you said hello", 3)
         turn_id = await house.submit(session, "stream")
-        await house.ports.live.publish(session, (token(session, turn_id, 0, "you"),))
+        await house.ports.shared.live.publish(session, (token(session, turn_id, 0, "you"),))
         piece = orjson.loads(await socket.recv())
         assert (piece["type"], piece["token"], piece["offset"]) == ("token", "you", 0)
 
@@ -204,7 +204,7 @@ async def test_a_socket_tells_of_pieces_and_of_what_was_missed(house: House) -> 
 async def test_a_revoked_key_listens_no_longer(database_url: str, redis_url: str) -> None:
     """RT-22: what was opened with a key ends soon after the key does; nothing is told in between."""
     async with open_house(database_url, redis_url, auth="required", recheck_every_s=0.1) as house:
-        key, text = await house.ports.keys.create(DEFAULT_TENANT, "shop", frozenset({Scope.USER}))
+        key, text = await house.ports.stores.keys.create(DEFAULT_TENANT, "shop", frozenset({Scope.USER}))
         headers = {"Authorization": f"Bearer {text}"}
         made = await house.http.post("/v1/sessions", json={"domain": "travel"}, headers=headers)
         session = SessionId(made.json()["session_id"])
@@ -220,7 +220,7 @@ async def test_a_revoked_key_listens_no_longer(database_url: str, redis_url: str
             streams = [Stream(by_key), Stream(by_ticket)]
             await house.submit(session)
             assert [(await anext(stream))["number"] for stream in streams] == [1, 1]
-            await house.ports.keys.revoke(key.key_id)
+            await house.ports.stores.keys.revoke(key.key_id)
             assert [[event async for event in stream] for stream in streams] == [[], []]
             with pytest.raises(websockets.ConnectionClosed) as closed:
                 await socket.recv()

@@ -67,8 +67,8 @@ class Talk:
         turn = Submission(
             self.session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="modelled"
         )
-        receipt = await self.ports.inbox.submit(turn)
-        await self.ports.wakeup.offer(self.session)
+        receipt = await self.ports.stores.inbox.submit(turn)
+        await self.ports.shared.wakeup.offer(self.session)
         done = await self.ports.waiter.finished(DEFAULT_TENANT, self.session, TurnId(receipt.turn_id), 30)
         assert done.result is not None, done
         return done.result | {"status": done.status.value, "attempts": done.attempts}
@@ -112,11 +112,11 @@ async def test_turns_go_on_without_the_model_and_return_to_it(
             model.stop()
             fallen = await talk.say("Oslo")
             known = await talk.say("tomorrow")
-            down = await talk.ports.circuits.read()
+            down = await talk.ports.shared.circuits.read()
             model.follow(script_of(understood("correction", "book_flight", date="Monday")))
             model.start()
             back = await until_asked(talk, model)
-            up = await talk.ports.circuits.read()
+            up = await talk.ports.shared.circuits.read()
 
         changes = [entry["state"] for entry in logged(worker, "The breaker of a model changed.")]
         calls = logged(worker, "A model was asked.")

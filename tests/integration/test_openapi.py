@@ -134,7 +134,7 @@ async def _make_things(house: House) -> dict[str, str]:
         "rows": 2,
     }
     await house.answer(session, frames=(FrameRecord("frame_1", "flow_1", frame),))
-    started = await house.ports.runs.start(
+    started = await house.ports.stores.runs.start(
         (NewRun(flow="summarize_session", tenant_id=DEFAULT_TENANT, session_id=session),)
     )
     return {

@@ -7,10 +7,13 @@ from typing import Any
 
 import pytest
 
+from domains.analytics.services import Exports
+from orchestrator.adapters.postgres.memory.records import PostgresRecords
 from orchestrator.adapters.postgres.memory.scratchpad import PostgresScratchpadArchive
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
 from orchestrator.adapters.redis.scratchpad import RedisScratchpad
+from orchestrator.domain.services import ServiceContext, ToolCall
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.status import RunStatus
@@ -67,6 +70,25 @@ async def test_the_pages_of_a_table_come_from_its_domain(house: House) -> None:
     assert (await get(house, f"/v1/sessions/{session}/frames"))[0]["table_id"] == "base:weather"
 
 
+async def test_an_export_is_downloaded_by_its_owner_alone(house: House) -> None:
+    """RS-5: the path that the answer names gives the whole file."""
+    session, other = await analytics(house), await analytics(house)
+    exports = Exports(
+        ServiceContext(PostgresRecords(house.ports.stores.database, DEFAULT_TENANT, "analytics"))
+    )
+    call = ToolCall("key", session, None, DEFAULT_TENANT, 0.0)
+    path = (await exports.export(table="airports", call=call))["path"]
+
+    answer = await house.http.get(path)
+
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/csv")
+    assert answer.headers["content-disposition"] == 'attachment; filename="airports.csv"'
+    assert len(answer.text.splitlines()) == 3377
+    assert (await house.http.get(path.replace(session, other))).status_code == 404
+    assert (await house.http.get(f"/v1/sessions/{session}/exports/nothing")).status_code == 404
+
+
 async def test_a_frame_that_holds_its_rows_is_paged_too(house: House) -> None:
     session = await house.session()
     await house.submit(session)
@@ -81,7 +103,7 @@ async def test_a_frame_that_holds_its_rows_is_paged_too(house: House) -> None:
 
 async def test_the_scratchpad_is_read_by_kinds(house: House) -> None:
     session = await house.session()
-    pad = RedisScratchpad(house.ports.redis, PostgresScratchpadArchive(house.ports.database))
+    pad = RedisScratchpad(house.ports.shared.redis, PostgresScratchpadArchive(house.ports.stores.database))
     entries = tuple(
         Entry(flow="summarize", origin="turn_1", kind=kind, at=1.0, text=kind.value)
         for kind in (EntryKind.SUMMARY, EntryKind.FINDING)
@@ -135,7 +157,10 @@ class Worker:
 async def test_a_sessions_log_tells_of_its_runs(house: House) -> None:
     """RT-15: begun, ended, left unrun, cancelled; runs without a session are not told."""
     session = await house.session()
-    runs, work = PostgresRuns(house.ports.database), PostgresRunWork(house.ports.database, Worker())
+    runs, work = (
+        PostgresRuns(house.ports.stores.database),
+        PostgresRunWork(house.ports.stores.database, Worker()),
+    )
     graph = (
         NewRun(flow="first", session_id=session),
         NewRun(flow="second", session_id=session, depends_on=("first",)),

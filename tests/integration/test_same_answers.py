@@ -52,7 +52,9 @@ async def _compare(database_url: str, redis_url: str, tmp_path: Path, turns: int
             with fleet(database_url, redis_url, tmp_path / name, {"PARLEY_DOMAIN": str(DEPOT)}) as crew:
                 crew.start(1, application="workers.app", queues=queues, threads=16)
                 told[name] = [await _say(ports, session_id, line) for line in lines(turns)]
-                done = await ports.runs.list(DEFAULT_TENANT, session_id=session_id, status=RunStatus.DONE)
+                done = await ports.stores.runs.list(
+                    DEFAULT_TENANT, session_id=session_id, status=RunStatus.DONE
+                )
                 assert bool(done) is (name == "on")
 
     assert [turn["reply"] for turn in told["on"]] == [turn["reply"] for turn in told["off"]]
@@ -61,12 +63,12 @@ async def _compare(database_url: str, redis_url: str, tmp_path: Path, turns: int
 
 
 async def _say(ports: Ports, session_id: SessionId, text: str) -> JsonObject:
-    receipt = await ports.inbox.submit(
+    receipt = await ports.stores.inbox.submit(
         Submission(session_id, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="depot")
     )
-    await ports.wakeup.offer(session_id)
+    await ports.shared.wakeup.offer(session_id)
     ends_at = time.monotonic() + WITHIN_S
-    while (turn := await ports.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
+    while (turn := await ports.stores.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
         assert time.monotonic() < ends_at, turn
         await asyncio.sleep(0.005)
     assert turn.result is not None

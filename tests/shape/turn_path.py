@@ -81,7 +81,7 @@ class TurnPath:
 
 async def _follow_turn(text: str) -> TurnPath:
     simulator = Simulator.of("travel")
-    await simulator.converse().say("hello")  # what is made once is made now
+    await simulator.converse().say(text)  # what is made once, such as a template, is made now
     talk = simulator.converse()
     path = TurnPath()
     sys.setprofile(path.follow)

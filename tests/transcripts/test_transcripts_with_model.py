@@ -16,8 +16,9 @@ from orchestrator.domain.schema import ConversationEntry
 from orchestrator.simulator import Simulator
 from orchestrator.telemetry import Signal, SignalType
 from orchestrator.testing.scripted_model import ScriptedModel
+from parley.evaluation.conversations import beginning_of
 from tests.transcripts.recorded import Mute
-from tests.transcripts.test_transcripts import beginning_of, conversations, go_through, trained
+from tests.transcripts.test_transcripts import conversations, go_through, trained
 
 SYSTEM2: dict[str, Any] = {
     "nlu": {"mode": "system2"},

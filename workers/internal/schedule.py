@@ -95,11 +95,11 @@ class Firing:
     async def _fire_due(self) -> int:
         ports, catalogue = await self._open()
         if not self._fired:
-            await ping_schema(ports.database)
+            await ping_schema(ports.stores.database)
         jobs = read_jobs(self._flows.schedule())
-        now = await ports.runs.now()
+        now = await ports.stores.runs.now()
         due = [(job, job.due(now)) for job in jobs if job.due(now) != self._fired.get(job.name)]
-        fired = sum([await self._fire(ports.runs, catalogue, job, at) for job, at in due])
+        fired = sum([await self._fire(ports.stores.runs, catalogue, job, at) for job, at in due])
         await self._announce(ports)
         return fired
 
@@ -123,7 +123,7 @@ class Firing:
             return
         self._announced_at = time.monotonic()
         try:
-            await WorkerRegistry(ports.redis).announce(RegisteredProcess.here("beat"))
+            await WorkerRegistry(ports.shared.redis).announce(RegisteredProcess.here("beat"))
         except Unavailable as error:
             _log.warning("Beat cannot be seen.", error=error)
 

@@ -23,18 +23,18 @@ from workers.internal.model_writer import ModelWriter
 def make_tools(ports: Ports) -> Mapping[str, Any]:
     """Tools by name."""
     return {
-        "housekeeping": PostgresHousekeeping(ports.database),
-        "sessions": ports.sessions,
-        "scratchpad": ports.scratchpad,
-        "proposals": LaneProposals(ports.inbox, ports.wakeup, ports.scratchpad),
-        "preferences": ports.preferences,
+        "housekeeping": PostgresHousekeeping(ports.stores.database),
+        "sessions": ports.stores.sessions,
+        "scratchpad": ports.shared.scratchpad,
+        "proposals": LaneProposals(ports.stores.inbox, ports.shared.wakeup, ports.shared.scratchpad),
+        "preferences": ports.stores.preferences,
         "context": ports.context,
         "writer": ModelWriter(ports),
         "triggers": RunTriggers(ports),
-        "lanes": SystemTurns(ports.inbox, ports.wakeup),
-        "sources": PostgresContextSources(ports.database),
-        "collections": PostgresCollections(ports.database),
-        "memory": RememberedContext(ports.preferences, ports.context),
+        "lanes": SystemTurns(ports.stores.inbox, ports.shared.wakeup),
+        "sources": PostgresContextSources(ports.stores.database),
+        "collections": PostgresCollections(ports.stores.database),
+        "memory": RememberedContext(ports.stores.preferences, ports.context),
     }
 
 
@@ -55,7 +55,7 @@ class RunTriggers:
         nodes = self._catalogue.new_graph(
             trigger, tenant_id=TenantId(tenant_id), session_id=session_id, flight=session_id
         )
-        await self._ports.messages.send_runs(await self._ports.runs.start(nodes, key=key))
+        await self._ports.messages.send_runs(await self._ports.stores.runs.start(nodes, key=key))
 
 
 class SystemTurns:

@@ -22,7 +22,7 @@ FILLERS = words(
 )
 """Words that carry nothing; forms never see them."""
 _IT = frozenset({"it", "this", "that"})
-_WHOLE = {"what's": "what is", "what’s": "what is"}
+_WHOLE = {"what's": "what is", "what’s": "what is", "whats": "what is"}
 _SILENT = frozenset(".?!;:'’“”\"")
 _OPENERS = frozenset({"where", "whose", "with", "having"})
 _ENDS = words("sorted ordered sort order grouped group by per as top limit please")

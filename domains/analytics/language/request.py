@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from domains.analytics.catalogue import PERIODS
 from domains.analytics.language.forms import NUMBERS, WORDS, WORDS_OF_CLAUSES
@@ -24,6 +24,10 @@ _WITHOUT_TABLE = words(
 )
 _TAKES_PART = words("save_result export")
 """Flows that take the part of a table that was shown before, where it is called “this”."""
+_OF_A_WHOLE = words(
+    "query aggregate chart compare correlate profile find_missing find_duplicates find_outliers report pivot sample"
+)
+"""Flows that answer about a whole table, and might be meant of the part that was shown."""
 _WORDS: Mapping[str, Mapping[str, str]] = {
     **WORDS,
     **WORDS_OF_CLAUSES,
@@ -67,7 +71,20 @@ class Request:
             numbers = by is not None and by.is_number and column is not None and column.is_number
             in_time = slots["by"] in PERIODS or (by is not None and by.is_time)
             slots["kind"] = "line" if in_time else "scatter" if numbers else "bar"
-        return as_read(self.flow, slots, tables)
+        return replace(as_read(self.flow, slots, tables), assumed=tuple(self._find_dropped(slots, tables)))
+
+    def _find_dropped(self, slots: Mapping[str, Json], tables: list[str]) -> Iterator[str]:
+        """Say that a request is about a whole table, where the user was looking at a part of it.
+
+        Groups by the very column that made the part can only be meant of the whole.
+        """
+        shown = question_before(self.heard)
+        named = self.parts.get("table", "").startswith("T") or self.flow in _WITHOUT_TABLE
+        kept = slots.get("condition") or slots.get("question")
+        kept = kept or (slots.get("by") and str(slots["by"]) in str(shown.get("condition")))
+        is_whole = self.flow in _OF_A_WHOLE and tables == [shown.get("table")]
+        if is_whole and shown.get("condition") and not named and not kept:
+            yield f"This is about all rows of {tables[0]}, not only those {shown['condition']}."
 
     def _read_part(self, name: str, part: str) -> dict[str, Json]:
         """Give the value of a part; names of tables and columns are read later."""
@@ -237,6 +254,9 @@ def last_table(heard: Heard) -> str | None:
 def question_before(heard: Heard) -> dict[str, Json]:
     """Give the question that was answered last, by slot; empty when there was none."""
     last = heard.completed[0] if heard.completed else None
+    if last is not None and last.dact == "correlate" and last.values.get("other_column"):
+        pair = {"column": last.values["column"], "by": last.values["other_column"]}
+        return {"table": last.values.get("table"), **pair, "kind": "scatter"}
     if last is None or last.dact not in _CONTINUED:
         return {}
     asked = last.outputs.get("question")
@@ -245,11 +265,22 @@ def question_before(heard: Heard) -> dict[str, Json]:
 
 
 def _goes_on(flow: str, parts: Mapping[str, str], before: Mapping[str, Json]) -> bool:
-    """Check whether a question can go on as one of this flow; of rows it can be asked how many they are."""
+    """Check whether a question can go on as one of this flow.
+
+    Of rows it can be asked how many they are, and what is measured or drawn of a part of a table is of that part.
+    """
+    if before.get("kind") == "scatter":
+        return flow == "chart" and "column" not in parts
     if before.get("function") or before.get("by"):
-        return flow in {"aggregate", "chart"}
+        return flow in {"aggregate", "chart"} and not _asks_anew(parts)
     counts = WORDS["function"].get(parts.get("function", "")) == "count"
-    return flow == "query" or (flow == "aggregate" and counts)
+    of_rows = bool(before.get("condition")) and "column" in parts
+    return flow == "query" or (flow == "aggregate" and (counts or of_rows)) or (flow == "chart" and of_rows)
+
+
+def _asks_anew(parts: Mapping[str, str]) -> bool:
+    """Check for a measure with its column: a question of its own where another measure was asked for."""
+    return "column" in parts and bool({"function", "kind"} & parts.keys())
 
 
 def _marks_of(part: str) -> list[str]:

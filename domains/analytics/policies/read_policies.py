@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import ClassVar
 
-from domains.analytics.policy import TablePolicy, ask, names_no_table
-from orchestrator import Dact, Ending, Execution, Failed, FailureCategory, Recover, Recovery
+from domains.analytics.catalogue import TABLES, VALUES
+from domains.analytics.policy import TablePolicy, ask, names_no_table, own_columns
+from orchestrator import Dact, Ending, Execution, Failed, FailureCategory, JsonObject, Recover, Recovery
 
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?(?<!,)")
 _ABOUT_VALUES = frozenset({FailureCategory.VALIDATION_ERROR, FailureCategory.NOT_FOUND})
 
 
@@ -70,6 +75,17 @@ class Aggregate(Reading):
         return ending
 
 
+class Chart(Reading):
+    dact: ClassVar[str | None] = "chart"
+
+    async def review(self, run: Execution) -> Ending | None:
+        """A scatter plot is of two columns: which ones is for the user to say."""
+        ending = await super().review(run)
+        if ending is not None or run.value("kind") != "scatter":
+            return ending
+        return next((ask(run, slot) for slot in ("column", "by") if run.value(slot) is None), None)
+
+
 class Compare(Reading):
     dact: ClassVar[str | None] = "compare"
 
@@ -81,3 +97,77 @@ class Compare(Reading):
         if run.value("first_year") is not None and run.value("second_year") is not None:
             return None
         return next((ask(run, slot) for slot in ("first", "second") if run.value(slot) is None), None)
+
+
+class AskData(TablePolicy):
+    """Has a model write SQL, and takes no answer that the rows do not bear out."""
+
+    dact: ClassVar[str | None] = "ask_data"
+
+    def entities(self, run: Execution) -> Mapping[str, list[str]]:
+        """Name every table with its columns: those of the catalogue, and the user's own in their place."""
+        base = {name: [column.name for column in table.columns] for name, table in TABLES.items()}
+        return {**base, **{name: list(columns) for name, columns in own_columns(run).items()}}
+
+    def knowledge(self, run: Execution) -> JsonObject:
+        """Describe the tables to the model."""
+        own = own_columns(run)
+        return {
+            name: {"columns": columns, "about": "made by the user"} if name in own else _describe(name)
+            for name, columns in self.entities(run).items()
+        }
+
+    def find_fault(self, run: Execution, data: JsonObject) -> str | None:
+        if not run.returned:
+            return "no statement was carried out: call sql_run, then answer from its rows"
+        unfounded = list(_unfounded_numbers(data["answer"], run))
+        if unfounded:
+            return (
+                f"{', '.join(unfounded)} stands neither in the rows nor in the question: answer with numbers of "
+                "the last result, and let the statement compute what is missing"
+            )
+        return None
+
+    async def results(self, run: Execution) -> Ending | None:
+        """Show the rows of the last statement beside the answer."""
+        run.data = {**(run.returned[-1] if run.returned else {}), **run.data}
+        return await super().results(run)
+
+    async def recover(self, run: Execution, failure: Failed) -> Ending:
+        """Say, where there is no model, what can be asked without one."""
+        if failure.check == "model_available":
+            simple = (
+                "Without one I take simple questions: “average mpg by origin”, “cars where mpg is over 40”."
+            )
+            failure = replace(failure, message=f"{failure.message} {simple}")
+        return await super().recover(run, failure)
+
+
+def _describe(table: str) -> JsonObject:
+    """Describe a table of the catalogue: what it is about, its columns with types, the values that have names."""
+    known = TABLES[table]
+    prefix = f"{table}."
+    return {
+        "about": known.title,
+        "rows": known.rows,
+        "columns": {column.name: column.type for column in known.columns},
+        "values": {
+            place.removeprefix(prefix): list(values)
+            for place, values in VALUES.items()
+            if place.startswith(prefix)
+        },
+    }
+
+
+def _unfounded_numbers(answer: str, run: Execution) -> Iterator[str]:
+    """Find the numbers of an answer that no row has, rounded as they are said, and nobody has said."""
+    last = run.returned[-1]
+    cells = [value for row in last["rows"] for value in row.values()]
+    held = [float(last["row_count"]), *(float(value) for value in cells if isinstance(value, int | float))]
+    said = " ".join([run.context.text, last["code"], *(value for value in cells if isinstance(value, str))])
+    known = set(_NUMBER.findall(said))
+    for number in _NUMBER.findall(answer):
+        plain = number.replace(",", "")
+        decimals = len(plain.partition(".")[2])
+        if number not in known and all(round(abs(one), decimals) != float(plain) for one in held):
+            yield number

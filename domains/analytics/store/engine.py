@@ -123,9 +123,9 @@ class Engine:
                     cursor.execute(create + _with_inputs(inputs) + sql, dict(values))
                     columns = tuple(Column(str(one[0]), str(one[1])) for one in cursor.description or ())
                     return Rows(columns, cursor.fetchall())
-            except duckdb.CatalogException:
+            except duckdb.CatalogException as error:
                 if attempt == ATTEMPTS:
-                    raise
+                    raise invalid(_say(error)) from error
         raise AssertionError
 
     def _create(self, recipe: Recipe, recipes: Recipes) -> Kept:
@@ -166,15 +166,24 @@ class Engine:
         except duckdb.InterruptException as error:
             message = "That took too long; please narrow it down."
             raise ToolFailure(FailureCategory.TIMEOUT, message) from error
-        except (duckdb.ConversionException, duckdb.BinderException, duckdb.OutOfRangeException) as error:
-            raise invalid(_say(error)) from error
         except duckdb.OutOfMemoryException as error:
             raise invalid("That needs more memory than I may use; please narrow it down.") from error
+        except _OF_STATEMENTS as error:
+            raise invalid(_say(error)) from error
         finally:
             alarm.cancel()
             cursor.close()
 
 
+_OF_STATEMENTS = (
+    duckdb.ConversionException,
+    duckdb.BinderException,
+    duckdb.OutOfRangeException,
+    duckdb.ParserException,
+    duckdb.InvalidInputException,
+    duckdb.NotImplementedException,
+)
+"""Errors that are the statement's own."""
 _LIMITS = """
 SET threads = 2;
 SET memory_limit = '512MB';

@@ -55,6 +55,7 @@ class Exports(TableService):
         return {
             **about(workspace, sheet),
             "document_id": document_id,
+            "path": f"/v1/sessions/{call.session_id}/exports/{document_id}",
             "format": format,
             "characters": len(text),
             "row_count": len(found.rows),
@@ -63,7 +64,7 @@ class Exports(TableService):
         }
 
     async def document(self, document_id: str, call: ToolCall) -> JsonObject:
-        """Give a whole export: {table, format, text}.
+        """Give a whole export: {name, format, text}.
 
         Raises:
             ToolFailure: not_found, also for what belongs to somebody else.
@@ -71,7 +72,7 @@ class Exports(TableService):
         found = await self.records.get(EXPORTS, document_id)
         if found is None or found["owner"] != owner_of(call):
             raise not_found("There is no such document.")
-        return {name: found[name] for name in ("table", "format", "text")}
+        return {"name": found["table"], "format": found["format"], "text": found["text"]}
 
     async def report(self, *, table: str, call: ToolCall) -> JsonObject:
         """Report size, numbers, groups and gaps of a table, each in a section."""

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import combinations
 
+import sqlglot
+from sqlglot import exp
+
 from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.conditions import Condition, parse_condition
 from domains.analytics.statements.parts import Column, Values, invalid, not_found, quote, to_objects
@@ -95,6 +98,23 @@ class Tables(TableService):
             if absent:
                 raise not_found(f"{sheet.name} has no row with {' or '.join(absent)}.")
         return {**found, "among": question.among}
+
+    async def run_sql(self, *, statement: str, call: ToolCall) -> JsonObject:
+        """Carry out a SELECT over tables by their names; `statement` has passed the guardrails (PX-10).
+
+        Raises:
+            ToolFailure: validation_error with what the database says, or when no table is read.
+        """
+        workspace = await Workspace.open(self.records, call)
+        named = {
+            table.name.lower() for table in sqlglot.parse_one(statement, read="duckdb").find_all(exp.Table)
+        }
+        sheets = [workspace.sheets[name] for name in sorted(named) if name in workspace.sheets]
+        if not sheets:
+            raise invalid(f"Read from a table. There are {', '.join(workspace.sheets)}.")
+        parts = ", ".join(f"{quote(one.name)} AS (SELECT * FROM in{at})" for at, one in enumerate(sheets))  # noqa: S608
+        found = await answer(workspace, f"WITH {parts} SELECT * FROM ({statement})", {}, *sheets)  # noqa: S608
+        return {**found, "code": statement}
 
     async def aggregate(self, *, table: str, call: ToolCall, **asked: Json) -> JsonObject:
         """Give one number, or one per group, the greatest first (periods in order, unless they are ranked).

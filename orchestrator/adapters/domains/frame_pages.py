@@ -1,18 +1,19 @@
-"""Further rows of tables that frames show a part of: asked of the domain's own service, outside any turn.
+"""Further rows of tables that frames show a part of, and exports: asked of the domain's own services, outside any turn.
 
-A domain with tables of more than one page has a service with the method of `domain.services.Paged`.
+A domain with tables of more than one page has a service with the method of `domain.services.Paged`, one whose
+tables can be exported one with that of `Exporting`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import TypeAlias
 
 from orchestrator.adapters.domains.folder import DomainRegistry, LoadedDomain, load_domain
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.dialogue.json_values import is_list
-from orchestrator.domain.services import Paged, ToolCall
+from orchestrator.domain.services import Exporting, Paged, ToolCall
 from orchestrator.errors import FailureCategory, NotFound, ToolFailure, Unavailable
 from orchestrator.types import Json, JsonObject, SessionId, TenantId, UserId
 
@@ -50,7 +51,10 @@ class FramePages:
         """
         if frame["table_id"] is None:
             return {"frame_id": frame["frame_id"], **_slice(frame["data"], number)}
-        service = await self._find(domain, tenant_id)
+        services = await self._services_of(domain, tenant_id)
+        service = next((one for one in services if isinstance(one, Paged)), None)
+        if service is None:
+            raise NotFound("paged table of the domain", domain)
         call = ToolCall(f"page:{frame['frame_id']}:{number}", session_id, user_id, tenant_id, now)
         try:
             found = await service.page(frame["table_id"], number, call)
@@ -61,17 +65,42 @@ class FramePages:
         members = ("page", "pages", "row_count", "rows")
         return {"frame_id": frame["frame_id"], **{name: found[name] for name in members}}
 
-    async def _find(self, domain: str, tenant_id: TenantId) -> Paged:
-        """The domain's service that knows pages. Raises NotFound when it has none."""
+    async def export(
+        self,
+        export_id: str,
+        *,
+        domain: str,
+        tenant_id: TenantId,
+        session_id: SessionId,
+        user_id: UserId | None,
+        now: float,
+    ) -> JsonObject:
+        """What was exported in a session: ``{name, format, text}``.
+
+        Raises:
+            NotFound: there is no such export, or it is somebody else's.
+            Unavailable: the domain's service failed.
+        """
+        services = await self._services_of(domain, tenant_id)
+        service = next((one for one in services if isinstance(one, Exporting)), None)
+        if service is None:
+            raise NotFound("exports of the domain", domain)
+        call = ToolCall(f"export:{export_id}", session_id, user_id, tenant_id, now)
+        try:
+            return await service.document(export_id, call)
+        except ToolFailure as failure:
+            if failure.category is FailureCategory.NOT_FOUND:
+                raise NotFound("export", export_id) from failure
+            raise Unavailable(f"The export could not be read: {failure}") from failure
+
+    async def _services_of(self, domain: str, tenant_id: TenantId) -> Collection[object]:
+        """The domain's services, loaded once."""
         if domain not in self._services:
             async with self._loading:
                 if domain not in self._services:
                     loaded = await run_in_thread(load_domain, self._domains.place(domain))
                     self._services[domain] = self._make_services(loaded)
-        for service in self._services[domain](tenant_id).values():
-            if isinstance(service, Paged):
-                return service
-        raise NotFound("paged table of the domain", domain)
+        return self._services[domain](tenant_id).values()
 
 
 def _slice(data: Json, number: int) -> JsonObject:

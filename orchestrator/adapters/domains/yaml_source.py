@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path as FilePath
 
 import yaml
+from yaml.composer import Composer
 
 from orchestrator.domain.compile.problems import Path, Problems, SourceFile
 from orchestrator.types import Json
@@ -19,8 +20,15 @@ MAX_NODES = 200_000
 """Aliases within aliases make a small file huge; nodes are counted as they are used."""
 
 
-class _Loader(yaml.SafeLoader):
-    """The safe loader with the resolvers of YAML 1.2."""
+class _Loader(Composer, yaml.CSafeLoader):
+    """The safe loader with the resolvers of YAML 1.2, and with the parser of LibYAML.
+
+    What it reads is composed by Python, whose limit of nested calls holds for a file that is nested too deeply.
+    """
+
+    def __init__(self, text: str) -> None:
+        yaml.CSafeLoader.__init__(self, text)
+        Composer.__init__(self)
 
     yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012
 

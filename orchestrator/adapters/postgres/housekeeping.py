@@ -9,30 +9,20 @@ from sqlalchemy import func, select, text
 
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.rows import record_of
-from orchestrator.adapters.postgres.tables import lanes, sessions, states
+from orchestrator.adapters.postgres.tables import lanes, metadata, sessions, states
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.housekeeping import SessionState, SlotUse
 from orchestrator.types import Epoch, SessionId, TenantId, UserId
 
+_PARENTS = ("turns", "lanes", "states", "sessions")
+"""Tables that others refer to, or that say which session it is: they come last."""
 _OF_SESSION = (
-    "frames",
-    "flows_archive",
-    "utterances",
-    "events",
-    "effects",
-    "approvals",
-    "journal",
-    "outbox",
-    "webhook_feeds",
-    "webhooks",
-    "scratchpad_entries",
-    "state_history",
-    "states",
-    "turns",
-    "lanes",
-    "sessions",
+    *sorted(
+        name for name, table in metadata.tables.items() if "session_id" in table.c and name not in _PARENTS
+    ),
+    *_PARENTS,
 )
-"""Tables with rows of sessions, in an order in which these can be removed."""
+"""Tables with rows of sessions, in an order in which these can be removed: all that the schema has."""
 
 _LOOK_BACK_S = 86_400.0
 
@@ -101,6 +91,13 @@ class PostgresHousekeeping:
     async def delete_session(self, tenant_id: TenantId, session_id: SessionId) -> None:
         """Remove a closed session with everything it left."""
         async with self._database.transaction() as connection:
+            await connection.execute(
+                text(
+                    "DELETE FROM internal_items USING internal_runs AS runs WHERE internal_items.run_id = runs.run_id"
+                    " AND runs.session_id = :session AND runs.tenant_id = :tenant"
+                ),
+                {"session": session_id, "tenant": tenant_id},
+            )
             for table in _OF_SESSION:
                 await connection.execute(
                     text(f"DELETE FROM {table} WHERE session_id = :session AND tenant_id = :tenant"),  # noqa: S608

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from orchestrator.agent.messages.task import cancel, start_task
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import cancel, start_task
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.resumption import find_words, match_words

@@ -2,49 +2,64 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.corrections import correct_flow
-from orchestrator.agent.open_question import answer_open, nothing_open
+from orchestrator.agent.messages.correction import changed_slots, correct_flow
+from orchestrator.agent.messages.task import fill, start_task
+from orchestrator.agent.open_question import answer_open, is_plain, nothing_open
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import fill
-from orchestrator.dialogue.ambiguity import Ambiguity, Level
+from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
-from orchestrator.pex.calls.candidate import confirm_candidate
+from orchestrator.pex.calls.consent import confirm_candidate
+from orchestrator.types import Dact
 
 
 def confirm(turn: RunningTurn, understood: Understanding) -> None:
-    """Take a yes."""
+    """Take a yes; one that adds or changes a value is no yes to what was asked (PX-18)."""
     if not understood.slots and answer_open(turn):
         return
     entry = turn.changes.state.ambiguity.current
     flow = turn.changes.state.stack.active
     if entry is None:
         nothing_open(turn)
-    elif flow is not None and understood.slots and entry.level is not Level.SPECIFIC:
-        correct_flow(turn, flow, understood.slots)  # "yes, but in business class"
-    elif flow is not None and understood.slots:
+    elif flow is not None and understood.slots and entry.level is Level.SPECIFIC:
         fill(turn, flow, understood.slots)
-    elif flow is not None and entry.flow_id == flow.flow_id and _is_yes_or_no(entry):
-        _confirm_entry(turn, flow, entry)
-    else:
+    elif flow is not None and changed_slots(flow, understood.slots):
+        correct_flow(turn, flow, understood.slots)  # "yes, but in business class"
+    elif entry.level is Level.CONFIRMATION and not is_plain(turn, understood):
         turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
         turn.carry_on = False
+    elif flow is None or entry.flow_id != flow.flow_id or not _take_yes(turn, flow, entry):
+        _take_only_option(turn, flow, entry)
 
 
-def _is_yes_or_no(entry: Ambiguity) -> bool:
-    """A confirmation, or a question with one candidate: "Do you mean …?"."""
-    if entry.level is Level.CONFIRMATION:
-        return True
-    return entry.metadata.get("about") == "value" and len(entry.candidates) == 1
-
-
-def _confirm_entry(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> None:
-    about = entry.metadata.get("about")
-    turn.changes.state.ambiguity.resolve(entry)
-    turn.carry_on = True
-    if about == "value" and entry.slot is not None and entry.candidates:
+def _take_yes(turn: RunningTurn, flow: BaseFlow, entry: Ambiguity) -> bool:
+    """Act on a yes to a question of the flow at work; False when it is none that a yes answers."""
+    state, about = turn.changes.state, entry.metadata.get("about")
+    if about == "value" and entry.slot is not None and len(entry.candidates) == 1:
         fill(turn, flow, {entry.slot: entry.candidates[0]})
         flow.confirm(entry.slot)
-    elif confirm_candidate(flow):
-        flow.confirm()
+    elif entry.level is Level.CONFIRMATION:
+        if confirm_candidate(state, flow):
+            flow.confirm()
+    elif about != "change":  # "Sorry, yes, book it": it is displayed and asked about once more
+        return False
+    state.ambiguity.resolve(entry)
+    turn.carry_on = True
+    return True
+
+
+def _take_only_option(turn: RunningTurn, flow: BaseFlow | None, entry: Ambiguity) -> None:
+    """Take the one thing that was offered; of several, a yes names none."""
+    match entry.options:
+        case [Option(action_name="start_flow", payload={"dact": str(dact)})]:
+            turn.changes.state.ambiguity.resolve(entry)
+            start_task(turn, Dact(dact), {})
+        case [Option(action_name="fill_slot", payload={"slot": str(slot), "value": value})] if (
+            flow is not None
+        ):
+            turn.changes.state.ambiguity.resolve(entry)
+            fill(turn, flow, {slot: value})
+        case _:
+            turn.changes.remark(RemarkKind.NOT_UNDERSTOOD)
+            turn.carry_on = False

@@ -2,15 +2,29 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.messages.task import shown
 from orchestrator.agent.open_question import find_answer, leave_open
-from orchestrator.agent.plan.progress import tell_progress
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import shown
-from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.flow import BaseFlow, PlanFlow
+from orchestrator.dialogue.plan import read_progress
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
 from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
+
+
+def tell_progress(turn: RunningTurn, plan: PlanFlow) -> None:
+    """How far a plan is, and what is still to come (PL-4)."""
+    progress = read_progress(plan)
+    turn.changes.remark(
+        RemarkKind.PLAN_STATUS,
+        flow_id=plan.flow_id,
+        completed=progress.completed,
+        total=progress.total,
+        done=list(dict.fromkeys(step.label for step in plan.steps if step.is_done)),
+        steps=[step.label for step in plan.steps if not step.is_finished],
+    )
+
 
 MOST_TASKS_NAMED = 12
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from orchestrator.agent.open_question import leave_open
-from orchestrator.agent.plan.edits import set_back
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
@@ -12,6 +11,7 @@ from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
 from orchestrator.plans.changes import note_revision, stack_plan
+from orchestrator.plans.edits import set_back
 
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:
@@ -41,7 +41,7 @@ def _skip(turn: RunningTurn, plan: PlanFlow, step: PlanStep) -> None:
     )
     note_revision(turn.context, plan, "edited", f"skip {step.name}")
     turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, dropped=[step.label], by_user=True)
-    turn.plan.edited = True
+    turn.changes.plans.edited = True
     _go_on(turn, started=was_active)
 
 
@@ -59,7 +59,7 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
         turn.changes.state.stack.unpark(top, turn.context.now)
     active = turn.changes.state.stack.active
     if order_steps(plan, [*waiting[:place], step.name, *waiting[place:]]) and active is not None:
-        set_back(turn, active)
+        set_back(turn.context, active)
     note_revision(turn.context, plan, "reorder", f"the user wants {step.name} earlier")
     steps = [other.label for other in plan.steps if not other.is_finished]
     turn.changes.remark(RemarkKind.REPLANNED, flow_id=plan.flow_id, reordered=True, by_user=True, steps=steps)
@@ -79,9 +79,6 @@ def _is_active(turn: RunningTurn, step: PlanStep) -> bool:
 
 
 def _go_on(turn: RunningTurn, *, started: bool) -> None:
-    """Carry on with what is on top; a question that was open stays open."""
-    if started:
-        turn.carry_on = turn.changes.state.stack.active is not None
-    else:
-        turn.changes.asks_again = True
-        turn.carry_on = False
+    """Carry on with what is on top; its question stays open, about the plan as it is now."""
+    turn.carry_on = turn.changes.state.stack.active is not None
+    turn.changes.asks_again = turn.changes.asks_again or not started

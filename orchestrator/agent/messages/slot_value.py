@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from orchestrator.agent.messages.task import fill, stop_waiting
 from orchestrator.agent.messages.unknown import be_unsure
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import fill, stop_waiting
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
 from orchestrator.dialogue.understanding import Understanding
 

@@ -1,11 +1,197 @@
-"""Start the task that the user asks for, or carry on the open one of its type (FS-9, FS-10)."""
+"""Start, carry on, fill and give up tasks: what a request does, and what several kinds of message do with flows."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from orchestrator.agent.messages.unknown import be_unsure
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.tasks import start_task
-from orchestrator.dialogue.understanding import Understanding
+from orchestrator.dialogue.ambiguity import Level, Option
+from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow, ProblemKind, SlotProblem
+from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
+from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.slots import SlotSource
+from orchestrator.dialogue.specification import Priority
+from orchestrator.dialogue.understanding import Mention, Understanding
+from orchestrator.pex.calls.consent import drop_candidate, drop_grant
+from orchestrator.res.wording import name_doing, name_slot, show_slot
+from orchestrator.types import Dact, Json, JsonObject
+
+
+def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
+    """Give a flow up; `told`: say so."""
+    turn.changes.state.stack.cancel(flow)
+    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+    if told:
+        turn.changes.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id)
+    turn.carry_on = False
+
+
+LONGEST_GOAL = 500
+
+
+def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
+    """Push a flow, or carry on the one of the same dact, and fill what the message gave (FS-9, FS-10)."""
+    context, stack = turn.context, turn.changes.state.stack
+    flow_type = context.world.domain.flows[dact]
+    was_active = stack.active is not None and stack.active.dact == dact
+    match stack.push(
+        flow_type(context.now), context.now, reason=f"the user asked for {dact}", limit=_limit(turn)
+    ):
+        case Pushed(flow, cancelled):
+            for other in cancelled:
+                context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
+            enter(turn, flow)
+        case Existing(flow) if flow.standing in PARKED:
+            if not _changes(flow, labels):
+                looking = flow.standing == AWAITING_CONTEXT
+                context.changes.remark(
+                    RemarkKind.LOOKING if looking else RemarkKind.STILL_WAITING, flow_id=flow.flow_id
+                )
+                return
+            stop_waiting(turn, flow)
+        case Existing(flow):
+            if not was_active:
+                context.changes.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
+        case LimitReached() as reached:
+            _refuse(turn, reached, dact, labels)
+            return
+    fill(turn, flow, labels)
+
+
+def _changes(flow: BaseFlow, labels: Labels) -> bool:
+    return any(flow.value(name) != value for name, value in plain_values(labels).items())
+
+
+def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
+    """What a parked flow waits for is no longer what is wanted; an approval is void (PX-17)."""
+    turn.changes.state.void_approvals(flow.flow_id)
+    if flow.standing in PARKED:
+        turn.changes.state.stack.approve(flow, turn.context.now, reason="what it waited for has changed")
+
+
+def enter(turn: RunningTurn, flow: BaseFlow) -> None:
+    """Note that a flow came onto the stack."""
+    turn.changes.state.flags.natural_birth = True
+    if isinstance(flow, PlanFlow):
+        flow.goal = turn.context.text[:LONGEST_GOAL]
+    turn.context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
+
+
+def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
+    """Put the values of a message into a flow; what does not fit becomes the open question."""
+    problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id)
+    if flow.started_at == turn.context.now:
+        inherit(turn, flow, said=labels)
+    drop_stale_candidate(turn, flow, labels)
+    turn.carry_on = not ask_about(turn, flow, problems)
+
+
+def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
+    """Give a starting flow what completed ones found (FS-7), unless the user speaks of something else.
+
+    Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
+    `said` for a slot stays open where it did not decide.
+    """
+    for name in turn.changes.state.inherit(flow):
+        if name in said:
+            flow.clear(name)
+            continue
+        giver = next(
+            done for done in reversed(turn.changes.state.completed) if done.outputs.get(name) is not None
+        )
+        if _contradicts(flow, giver):
+            flow.clear(name)
+
+
+def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
+    return any(
+        held.source is SlotSource.USER and giver.outputs.get(name, held.value) != held.value
+        for name, held in flow.slots.items()
+    )
+
+
+def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
+    """A summary that was shown before a slot changed is no longer what would be done (AM-3, PX-17)."""
+    if not labels:
+        return
+    drop_candidate(flow)
+    drop_grant(turn.context, flow)
+    handler = turn.changes.state.ambiguity
+    for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
+        handler.resolve(entry)
+    turn.changes.state.void_approvals(flow.flow_id)
+
+
+def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
+    """Say why values did not fit and ask about the first; False when all did."""
+    for problem in problems:
+        if problem.kind is ProblemKind.INVALID:
+            turn.changes.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
+    first = next((problem for problem in problems if _is_worth_asking(flow, problem)), None)
+    if first is None:
+        return False
+    several = first.kind is ProblemKind.SEVERAL
+    turn.changes.state.ambiguity.declare(
+        Level.PARTIAL if several else Level.SPECIFIC,
+        flow_id=flow.flow_id,
+        slot=first.slot,
+        candidates=first.candidates,
+        options=[_value_option(turn, flow, first.slot, value) for value in first.candidates],
+        turn_id=turn.work.turn_id,
+        metadata={"about": "value"},
+    )
+    return True
+
+
+def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
+    """Not about slots that the flow does not have, nor about an invalid value that it can do without."""
+    slot = flow.slot(problem.slot)
+    if slot is None:
+        return False
+    return problem.kind is ProblemKind.SEVERAL or slot.priority is not Priority.OPTIONAL
+
+
+def shown(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Json:
+    return show_slot(value, flow.slot(slot), turn.context.world.registry, turn.context.now)
+
+
+def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
+    """The decided values of a message, as JSON."""
+    values = {name: label.value if isinstance(label, Mention) else label for name, label in labels.items()}
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _value_option(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Option:
+    payload = {"flow_id": flow.flow_id, "slot": slot, "value": value}
+    return Option(str(shown(turn, flow, slot, value)), "fill_slot", payload)
+
+
+def _limit(turn: RunningTurn) -> DepthLimit | None:
+    section = turn.context.world.domain.config.flow_management
+    if section.max_stack_depth is None:
+        return None
+    return DepthLimit(section.max_stack_depth, OnLimit(section.on_limit_reached))
+
+
+def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labels) -> None:
+    """A full stack: ask which task to give up, or to finish one first (FS-12)."""
+    context, active = turn.context, turn.changes.state.stack.active
+    if reached.strategy is OnLimit.ASK_USER:
+        follow_up: JsonObject = {"then": wanted, "slots": plain_values(labels)}
+        options = [
+            Option(f"Stop {name_doing(flow)}", "cancel_flow", {"flow_id": flow.flow_id, **follow_up})
+            for flow in reached.choices
+        ]
+        turn.changes.state.ambiguity.declare(
+            Level.PARTIAL, options=options, turn_id=turn.work.turn_id, metadata={"about": "limit"}
+        )
+    else:
+        flow_id = active.flow_id if active is not None else None
+        context.changes.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)
+        context.changes.asks_again = True
+    turn.carry_on = False
 
 
 def take_task(turn: RunningTurn, understood: Understanding) -> None:

@@ -1,12 +1,12 @@
 """The steps of a turn between `load` and `record`, in order.
 
-Each is guarded, so that an unexpected error becomes a safe answer (`agent.guard`).
+An unexpected error in one of them becomes a safe answer (`agent.running`).
 """
 
 from __future__ import annotations
 
 from orchestrator.agent.context_wait import look_after_waiting
-from orchestrator.agent.guard import Step
+from orchestrator.agent.running import Step
 from orchestrator.agent.steps.archive import archive
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.dispatch import dispatch

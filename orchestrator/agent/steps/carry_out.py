@@ -5,21 +5,12 @@ from __future__ import annotations
 from orchestrator.agent.failure import cascade, show_part
 from orchestrator.agent.freshness import ensure_fresh
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.plan.replanning import begin_step, look_after_plan
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.pex.execution import (
-    Completed,
-    Failed,
-    GaveUp,
-    NeedsInput,
-    Parked,
-    Partial,
-    Recover,
-    Stacked,
-)
+from orchestrator.pex.execution import Ending, Failed, Partial, Recover, Stacked
+from orchestrator.plans.replanning import begin_step, look_after_plan
+from orchestrator.res.module import clear_stack
 from orchestrator.telemetry import SignalType
-from orchestrator.telemetry.phases import Phase
 from orchestrator.telemetry.traces import note_failure
 
 
@@ -28,14 +19,16 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     state, context = turn.changes.state, turn.context
     going = turn.carry_on and state.stack.active is not None
     for _ in range(context.world.domain.config.flow_management.keep_going_budget):
+        stacked = False
         if going:
             state.flags.keep_going = False
-            stacked = await _execute(turn, modules)
-        else:
-            stacked = False
-        modules.res.start(context)
-        going = await look_after_plan(turn, modules, state.flags.keep_going or stacked)
-        if not going:
+            stacked = isinstance(await _execute(turn, modules), Stacked)
+        clear_stack(context)
+        going = state.flags.keep_going or stacked
+        plan = state.stack.plan
+        if plan is not None and await look_after_plan(context, modules.planner, plan):
+            going = True
+        if not going or state.stack.active is None:
             break
     else:
         context.log.signal("agent", SignalType.CHECK, check="keep_going_budget", ok=False)
@@ -43,33 +36,27 @@ async def carry_out(turn: RunningTurn, modules: Modules) -> None:
     if context.journal.stopped:
         done = [note for note in state.effects if note.turn_id == turn.work.turn_id and note.is_done]
         turn.changes.remark(RemarkKind.STOPPED, done=[note.summary or note.tool_id for note in done])
-    with Phase("respond"):
-        turn.answer = await modules.res.respond(context)
+    turn.phases.enter("respond")
+    turn.answer = await modules.res.respond(context)
 
 
-async def _execute(turn: RunningTurn, modules: Modules) -> bool:
-    """One flow through PEX; a failure goes down the cascade, which may have another flow tried.
-
-    True when it has put other flows above itself, which come next.
-    """
-    active = turn.changes.state.stack.active
-    if active is not None:
-        begin_step(turn)
-        active.note_turn(turn.work.turn_id)
-        await ensure_fresh(turn, modules, active)
-    with Phase("execute"):
-        ending = await modules.pex.execute(turn.context)
-        failure = ending.failure if isinstance(ending, Recover) else ending
-        if isinstance(failure, Failed):
-            note_failure(failure.category.value)
-    match ending:
-        case Stacked():
-            return True
-        case Completed() | NeedsInput() | Parked() | GaveUp():
-            return False
-        case Partial():
+async def _execute(turn: RunningTurn, modules: Modules) -> Ending:
+    """Take one flow through PEX; a failure goes down the cascade, which may have another flow tried."""
+    while True:
+        active = turn.changes.state.stack.active
+        if active is not None:
+            if active.plan_id is not None:
+                begin_step(turn.context, active)
+            active.note_turn(turn.work.turn_id)
+            if active.spec.freshness is not None:
+                await ensure_fresh(turn, modules, active)
+        turn.phases.enter("execute")
+        work = modules.pex.find_work(turn.context)
+        ending = work if isinstance(work, Failed) else await work[0].execute(work[1])
+        if isinstance(ending, Partial):
             show_part(turn)
-            return False
-        case Failed() | Recover():
-            again = await cascade(turn, modules, ending)
-            return await _execute(turn, modules) if again else False
+        if not isinstance(ending, Failed | Recover):
+            return ending
+        note_failure((ending.failure if isinstance(ending, Recover) else ending).category.value)
+        if not await cascade(turn, modules, ending):
+            return ending

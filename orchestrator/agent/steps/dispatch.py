@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.approvals import expire_approvals, take_decision
-from orchestrator.agent.corrections import DECISIONS, decide
+from orchestrator.agent.approvals import DECIDING, expire_approvals, take_decision
 from orchestrator.agent.messages import MESSAGES
+from orchestrator.agent.messages.correction import DECISIONS, decide
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.open_question import leave_open, reject
 from orchestrator.agent.running import RunningTurn
+from orchestrator.dialogue.ambiguity import Ambiguity
+from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Understanding
+from orchestrator.types import JsonObject
 
 _HANDLERS = dict(MESSAGES)
 
@@ -19,7 +22,8 @@ CHANGES_NOTHING = frozenset({MessageKind.DIGRESSION, MessageKind.CHITCHAT, Messa
 async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     """Let the message act on the stack; `turn.carry_on` says whether PEX has something to do."""
     _abandon_stale(turn)
-    expire_approvals(turn)
+    if turn.changes.state.approvals:
+        expire_approvals(turn)
     understood = turn.understanding
     if understood is None:
         leave_open(turn)
@@ -32,7 +36,11 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
         decide(turn, understood.target)
         return
-    if await take_decision(turn, understood):
+    if _is_over(turn, understood):
+        turn.changes.remark(RemarkKind.OVER)
+        leave_open(turn)
+        return
+    if understood.kind in DECIDING and await take_decision(turn, understood):
         return
     _drop_loose_questions(turn, understood)
     for why in understood.assumed:
@@ -41,6 +49,39 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     active = turn.changes.state.stack.active
     if active is not None:
         active.note_turn(turn.work.turn_id)
+
+
+def _is_over(turn: RunningTurn, understood: Understanding) -> bool:
+    """Say whether a click is about something that is not open any more, or never was (PX-18)."""
+    given = (turn.work.input.action or {}).get("payload")
+    if turn.work.input.action is None or not is_object(given):
+        return False
+    state, flow_id = turn.changes.state, given.get("flow_id")
+    if understood.kind in DECIDING and "approval_id" not in given:
+        return not _answers(state.ambiguity.current, understood.kind, given)
+    if flow_id is None or understood.target in DECISIONS:
+        return False
+    match understood.kind:
+        case MessageKind.PLAN_CHANGE:
+            known = [state.stack.plan]
+        case MessageKind.SLOT_VALUE:
+            known = [state.stack.top]
+        case MessageKind.CORRECTION:
+            known = [state.stack.top, *state.completed]
+        case _:
+            known = state.stack.live()
+    return all(flow is None or flow.flow_id != flow_id for flow in known)
+
+
+def _answers(entry: Ambiguity | None, kind: MessageKind, given: JsonObject) -> bool:
+    """Say whether a clicked yes or no names the question that is open; a yes to a candidate has to."""
+    if entry is None:
+        return "flow_id" not in given
+    candidate = entry.metadata.get("candidate")
+    named = kind is MessageKind.CONFIRMATION or "candidate" in given
+    return given.get("flow_id", entry.flow_id) == entry.flow_id and (
+        not named or given.get("candidate") == candidate
+    )
 
 
 def _drop_loose_questions(turn: RunningTurn, understood: Understanding) -> None:

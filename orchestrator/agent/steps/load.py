@@ -3,22 +3,82 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import orjson
 
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
-from orchestrator.agent.slot_sources import known_preferences, recent_turns
 from orchestrator.context import Recall, TurnChanges, TurnContext, TurnIds, TurnLog, World
+from orchestrator.dialogue.flow import BaseFlow, ValueFinder
+from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.notes import FlowNotes, Notes, SharedNotes
+from orchestrator.memory.user_memory import UserPreferences, owner_of
 from orchestrator.models.calling import CallContext
 from orchestrator.models.journal import CallJournal
+from orchestrator.nlu.module import NLU
+from orchestrator.ports.memory.preferences import PreferenceStore
 from orchestrator.runtime.journal import Journal
 from orchestrator.telemetry.signals import keep_for_turn
+from orchestrator.telemetry.traces import Phases
 from orchestrator.turns.lease import Lease, Work
 from orchestrator.types import JsonObject
+
+
+class RecentTurns:
+    """Asks NLU to look for values in the conversation; each flow is looked into once in a turn."""
+
+    def __init__(self, nlu: NLU, context: TurnContext) -> None:
+        self._nlu = nlu
+        self._context = context
+        self._seen: set[str] = set()
+
+    async def find_values(self, flow: BaseFlow, slots: Sequence[SlotSpec]) -> dict[str, Mention]:
+        """See `ValueFinder`."""
+        first = flow.flow_id not in self._seen
+        self._seen.add(flow.flow_id)
+        if not first or not self._worth_it(flow):
+            return {}
+        return await self._nlu.find_values(
+            flow, slots, self._context.changes.state, self._context, self._context.call
+        )
+
+    def _worth_it(self, flow: BaseFlow) -> bool:
+        """Without earlier turns there is nothing to find; under `auto` only a new flow looks for it."""
+        begun = len(flow.turn_ids) > 1
+        on = self._context.world.domain.config.nlu.slot_fill == "on"
+        return bool(self._context.changes.state.history.messages) and (on or not begun)
+
+
+def recent_turns(nlu: NLU, context: TurnContext) -> ValueFinder | None:
+    """The finder of a turn, or None where the domain wants none or no model can be asked."""
+    wanted = context.world.domain.config.nlu.slot_fill != "off" and nlu.has_model
+    return RecentTurns(nlu, context) if wanted else None
+
+
+def known_preferences(
+    context: TurnContext, store: PreferenceStore, told: frozenset[str]
+) -> UserPreferences | None:
+    """What is remembered of the user; read when it is first asked for.
+
+    A session without a user has a memory only once something was to be remembered in it, by one of the
+    flows `told`.
+    """
+    if context.ids.user_id is None and not _was_told(context, told):
+        return None
+    return UserPreferences(
+        store, context.ids.tenant_id, owner_of(context.ids.user_id, context.ids.session_id)
+    )
+
+
+def _was_told(context: TurnContext, told: frozenset[str]) -> bool:
+    return bool(told) and any(
+        not told.isdisjoint(turn.get("completed", ())) for turn in context.changes.state.history.trace
+    )
+
 
 FRESH = frozenset({b"", b"{}"})
 """States of sessions in which nothing has happened yet."""
@@ -28,7 +88,7 @@ MOST_KEPT_BACK_S = 5.0
 """The share of a turn's time that models may not use, and the most of it: to answer without them."""
 
 
-def load(lease: Lease, work: Work, journal: Journal, modules: Modules) -> RunningTurn:
+def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases) -> RunningTurn:
     """Make the running turn. Raises ParleyError for a state that cannot be read."""
     state, prior_state = decode(lease, modules)
     state.turn += 1
@@ -53,7 +113,7 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules) -> Runnin
     )
     keep_for_turn(work.turn_id, context.log.signals)
     context.log.event("started", seq=work.seq)
-    return RunningTurn(lease, work, _open_memory(context, modules), changes, began)
+    return RunningTurn(lease, work, _open_memory(context, modules), changes, phases, began)
 
 
 def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
@@ -62,7 +122,9 @@ def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
     found = replace(context.recall, recent_turns=recent_turns(modules.nlu, context))
     if memory is not None:
         preferences = known_preferences(context, memory.preferences, modules.remembering)
-        found = replace(found, preferences=preferences, documents=memory.context)
+        found = replace(
+            found, preferences=preferences, documents=memory.context, scratchpad=memory.scratchpad
+        )
     return replace(context, recall=found)
 
 

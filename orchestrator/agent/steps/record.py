@@ -1,4 +1,4 @@
-"""The turn object's part that the Agent knows (the rest is the lane's): what `--json` and HTTP show."""
+"""End a turn: the commit, and the part of the turn object that the Agent knows (the rest is the lane's)."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer
 from orchestrator.res.steps.display import show_code
 from orchestrator.res.steps.naturalize import NATURALIZE
-from orchestrator.turns.event import Event
 from orchestrator.turns.lease import FrameRecord, OutboxEntry, TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import JsonObject
 
 
-def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
+def make_result(turn: RunningTurn, answer: Answer, reply: str) -> JsonObject:
     """The result of a turn; `epoch` is the one that its commit makes."""
     state, context, lease = turn.changes.state, turn.context, turn.lease
     return {
@@ -39,7 +38,7 @@ def make_result(turn: RunningTurn, answer: Answer) -> JsonObject:
         "epoch": lease.epoch + 1,
         "status": TurnStatus.DONE.value,
         "text": turn.work.input.text,
-        "reply": answer.message,
+        "reply": reply,
         "flows": [_show_flow(flow) for flow in state.stack.flows],
         "completed": [flow.dact for flow in context.changes.completed],
         "tools": [tool.serialize() for tool in context.log.tools],
@@ -85,29 +84,30 @@ def record(turn: RunningTurn, modules: Modules) -> TurnCommit:
     answer = turn.answer
     assert answer is not None
     state, context = turn.changes.state, turn.context
-    _write_conversation(turn, answer.message, modules.domain.config.memory.max_history_messages)
+    reply = answer.message
+    _write_conversation(turn, reply, modules.domain.config.memory.max_history_messages)
     after = state.serialize()
     raw = orjson.dumps(after)
-    result = make_result(turn, answer)
-    _tell_answer(context, answer.message, result["frame"])
+    result = make_result(turn, answer, reply)
+    _tell_answer(context, reply, result["frame"])
     modules.cache.keep(turn.lease.session_id, Decoded(raw, after, state))
     return TurnCommit(
         status=TurnStatus.DONE,
         state=raw,
-        diff=orjson.dumps(diff(turn.prior_state, after)),
+        diff=orjson.dumps(diff(turn.context.world.prior_state, after)),
         snapshot=_wants_snapshot(turn, modules),
         result=result,
-        utterances=_utterances(turn, answer.message),
+        utterances=_utterances(turn, reply),
         archived=tuple(as_archived(flow) for flow in context.changes.finished),
         frames=tuple(
             FrameRecord(frame.frame_id, frame.flow_id, dump(frame))
             for frame in context.changes.frames.values()
         ),
         plans=tuple(_keep_plan(plan) for plan in _worked_on(turn)),
-        plan_revisions=tuple(context.changes.plan_log),
-        events=_events(turn),
+        plan_revisions=tuple(context.changes.plans.log),
+        events=tuple(context.log.events),
         approvals=tuple(context.changes.approvals.asked),
-        closed_approvals=close_approvals(turn) if turn.prior_state.get("approvals") or _touched(turn) else (),
+        closed_approvals=close_approvals(turn) if _touches_approvals(turn) else (),
         outbox=_outbox(turn),
         signals=tuple(context.log.signals),
     )
@@ -121,8 +121,9 @@ def _tell_answer(context: TurnContext, reply: str, frame: JsonObject | None) -> 
     context.log.event("answer", reply=reply)
 
 
-def _touched(turn: RunningTurn) -> bool:
-    return bool(turn.changes.approvals.asked or turn.changes.approvals.closed)
+def _touches_approvals(turn: RunningTurn) -> bool:
+    changes = turn.changes.approvals
+    return bool(turn.context.world.prior_state.get("approvals") or changes.asked or changes.closed)
 
 
 def _write_conversation(turn: RunningTurn, reply: str, kept: int) -> None:
@@ -144,7 +145,7 @@ def _utterances(turn: RunningTurn, reply: str) -> tuple[Utterance, ...]:
 
 def _worked_on(turn: RunningTurn) -> list[PlanFlow]:
     """Plans that this turn made, changed or ended."""
-    changed = {revision.plan_id for revision in turn.changes.plan_log}
+    changed = {revision.plan_id for revision in turn.changes.plans.log}
     stacked = [flow for flow in turn.changes.state.stack.flows if flow.flow_id in changed]
     plans = {flow.flow_id: flow for flow in (*stacked, *turn.changes.finished) if isinstance(flow, PlanFlow)}
     return [plan for plan in plans.values() if plan.noted]
@@ -165,7 +166,8 @@ def _keep_plan(plan: PlanFlow) -> PlanRecord:
 def _wants_snapshot(turn: RunningTurn, modules: Modules) -> bool:
     """After several completed flows, and at regular distances (ST-2)."""
     distance = modules.domain.config.memory.snapshot_every_turns
-    return not turn.prior_state or len(turn.changes.completed) > 1 or (turn.lease.epoch + 1) % distance == 0
+    first, due = not turn.context.world.prior_state, (turn.lease.epoch + 1) % distance == 0
+    return first or due or len(turn.changes.completed) > 1
 
 
 def _outbox(turn: RunningTurn) -> tuple[OutboxEntry, ...]:
@@ -201,7 +203,3 @@ def _long_enough(state: DialogueState, covered: int) -> bool:
             before += len(message.text)
     bound = SUMMARIZE_EVERY_TOKENS * CHARACTERS_PER_TOKEN
     return before // bound != (before + latest) // bound
-
-
-def _events(turn: RunningTurn) -> tuple[Event, ...]:
-    return tuple(turn.context.log.events)

@@ -1,4 +1,4 @@
-"""NLU's part of a turn: a text is understood, an action is read; what follows from it is the uptake's business."""
+"""NLU's part of a turn: a text is understood, an action is read; what follows from it is the business of `dispatch`."""
 
 from __future__ import annotations
 

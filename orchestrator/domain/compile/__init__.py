@@ -5,11 +5,11 @@ Pure: who reads files and imports code is `adapters.domains.folder`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from jinja2 import TemplateSyntaxError
+from jinja2 import TemplateSyntaxError, nodes
 from jinja2.sandbox import SandboxedEnvironment
 
 from orchestrator.dialogue.flow import make_flow_class
@@ -23,7 +23,7 @@ from orchestrator.domain.compile.skills import SkillSource, compile_skills
 from orchestrator.domain.compile.slot_types import CompiledTypes, compile_slot_types
 from orchestrator.domain.compile.tools import compile_tools
 from orchestrator.domain.configuration import DomainConfig, merge_sections
-from orchestrator.domain.model import Domain
+from orchestrator.domain.model import TEMPLATE_FILTERS, Domain
 from orchestrator.domain.reader import Reader
 from orchestrator.domain.schema import EvaluationFile, OntologyFile
 from orchestrator.types import Dact, JsonObject
@@ -177,12 +177,19 @@ def _check_commands(
 
 
 def _check_files(sources: DomainSources, ontology: OntologyFile, problems: Problems) -> None:
-    """Templates parse, and evaluations speak of flows that there are."""
-    environment = SandboxedEnvironment()
+    """Templates parse, use filters and tests that there are, and evaluations speak of flows that there are."""
+    environment: Any = SandboxedEnvironment()
+    used_by_name: tuple[tuple[str, type, Collection[str]], ...] = (
+        ("filter", nodes.Filter, TEMPLATE_FILTERS.union(environment.filters)),
+        ("test", nodes.Test, environment.tests),
+    )
     for name, text in sources.templates.items():
         file = SourceFile(f"templates/{name}.md.j2")
         try:
-            environment.parse(text)
+            tree = environment.parse(text)
+            for kind, node, known in used_by_name:
+                for used in tree.find_all(node):
+                    problems.check_known(file, (f"line {used.lineno}",), used.name, known, kind)
         except TemplateSyntaxError as error:
             problems.add(file, (f"line {error.lineno}",), f"does not parse: {error.message}")
         dact = name.split(".", maxsplit=1)[0]

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
+from jsonschema_rs import validator_for
 from pydantic import BaseModel, ValidationError
 
 from orchestrator.dialogue.json_values import is_list, is_object
@@ -33,6 +34,7 @@ _KINDS = {
 }
 _ROUNDS = 20
 """Bound on validate-and-prune; a broken entry is clean after two or three."""
+_JSON_SCHEMA = validator_for({"$ref": "https://json-schema.org/draft/2020-12/schema"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,22 @@ class Problems:
             return True
         self.add(file, path, f"there is no {kind} {name!r}{suggest(name, names)}")
         return False
+
+    def check_schema(self, file: SourceFile, path: Path, schema: JsonObject) -> bool:
+        """Report a schema of data that is not valid, or not one of an object; says whether all is well."""
+        if not _JSON_SCHEMA.is_valid(schema):
+            # It takes long to import and to check, but says well what is wrong.
+            from jsonschema import Draft202012Validator, SchemaError  # noqa: PLC0415
+
+            try:
+                Draft202012Validator.check_schema(schema)
+            except SchemaError as error:
+                self.add(file, (*path, *error.path), f"is no valid JSON Schema: {error.message}")
+                return False
+        if schema.get("type") != "object":
+            self.add(file, (*path, "type"), "should be 'object'")
+            return False
+        return True
 
     def read(
         self, model: type[Model], file: SourceFile, path: Path, body: Json, *, fallback: Json = None

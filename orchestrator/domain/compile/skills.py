@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 from orchestrator.dialogue.specification import Mode
 from orchestrator.domain.compile.problems import Problems, SourceFile
 from orchestrator.domain.guarding import Language, read_guarded_inputs
@@ -87,13 +84,7 @@ def _check_code(
     skill: SkillSpec, file: SourceFile, tools: Mapping[ToolId, ToolSpec], problems: Problems
 ) -> None:
     if skill.result is not None:
-        try:
-            Draft202012Validator.check_schema(skill.result)
-        except SchemaError as error:
-            problems.add(file, ("result", *error.path), f"is no valid JSON Schema: {error.message}")
-        else:
-            if skill.result.get("type") != "object":
-                problems.add(file, ("result", "type"), "should be 'object'")
+        problems.check_schema(file, ("result",), skill.result)
     taken: set[Language] = {
         one.language
         for name in skill.tools

@@ -6,9 +6,6 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import SchemaError
-
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.domain.compile.endpoints import find_http_mistakes, find_mcp_mistakes
 from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
@@ -65,6 +62,8 @@ def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec
         input_schema=entry.input_schema,
         output_schema=entry.output_schema,
         idempotent=entry.idempotent,
+        effect=entry.effect,
+        confirm=entry.confirm,
         timeout_ms=entry.timeout_ms or resilience.tool_timeout_ms,
         implementation=implementation,
         target=target,
@@ -96,15 +95,9 @@ def _check_schemas(tool_id: str, entry: ToolEntry, file: SourceFile, problems: P
         path = ("tools", tool_id, key)
         if not schema:
             problems.add(file, path, "is missing: describe an object with a JSON Schema")
-            continue
-        try:
-            Draft202012Validator.check_schema(schema)
-        except SchemaError as error:
-            problems.add(file, (*path, *error.path), f"is no valid JSON Schema: {error.message}")
-            continue
-        if schema.get("type") != "object":
-            problems.add(file, (*path, "type"), "should be 'object'")
-        elif missing := [name for name in required_names(schema) if name not in input_names(schema)]:
+        elif problems.check_schema(file, path, schema) and (
+            missing := [name for name in required_names(schema) if name not in input_names(schema)]
+        ):
             problems.add(
                 file, (*path, "required"), f"names what properties does not have: {', '.join(missing)}"
             )

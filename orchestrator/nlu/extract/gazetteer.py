@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from rapidfuzz import fuzz, process
 
-from orchestrator.domain.model import Entity
+from orchestrator.domain.model import Entity, EntityValue
 from orchestrator.nlu.extract.found import Found, Reading
 from orchestrator.nlu.text import Utterance, key_of
 from orchestrator.types import Json
@@ -52,12 +52,12 @@ class Gazetteer:
         known[key] = merged
         self._canonical.setdefault(kind, set()).update(values)
         self._names.setdefault(key, {})[kind] = merged
-        if all(is_code(value) and key == value.lower() for value in merged):
+        if len(key) <= LONGEST_CODE and all(is_code(value) and key == value.lower() for value in merged):
             self._codes.add(key)
         else:
             self._codes.discard(key)
-        words = key.split(" ")
-        self._longest[words[0]] = max(self._longest.get(words[0], 0), len(words))
+        first, count = key.partition(" ")[0], key.count(" ") + 1
+        self._longest[first] = max(self._longest.get(first, 0), count)
 
     def find(self, utterance: Utterance) -> list[Found]:
         """Find the longest known names, left to right; one Found for each kind that knows the name."""
@@ -149,19 +149,18 @@ def add_entities(gazetteer: Gazetteer, entities: Iterable[Entity]) -> None:
     name means that one.
     """
     for entity in entities:
-        shared: dict[str, list[tuple[str, bool]]] = {}
+        kind = entity_kind(entity.name)
+        shared: dict[str, list[EntityValue]] = {}
         for value in entity.values:
-            for name in {value.canonical, value.name, *value.aliases}:
-                shared.setdefault(key_of(name), []).append(
-                    (value.canonical, bool(value.metadata.get("main")))
-                )
-        for name, claims in shared.items():
-            mains = list(dict.fromkeys(canonical for canonical, main in claims if main))
-            chosen = mains if len(mains) == 1 else sorted({canonical for canonical, _main in claims})
-            if name:
-                gazetteer.add_key(entity_kind(entity.name), name, *chosen)
-                if len(mains) == 1:
-                    gazetteer.mark_main(entity_kind(entity.name), name, *mains)
+            for key in {key_of(name) for name in (value.canonical, value.name, *value.aliases)}:
+                shared.setdefault(key, []).append(value)
+        shared.pop("", None)
+        for key, values in shared.items():
+            mains = {value.canonical for value in values if value.metadata.get("main")}
+            chosen = mains if len(mains) == 1 else {value.canonical for value in values}
+            gazetteer.add_key(kind, key, *sorted(chosen))
+            if len(mains) == 1:
+                gazetteer.mark_main(kind, key, *mains)
 
 
 def entity_kind(entity: str) -> str:

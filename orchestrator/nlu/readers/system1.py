@@ -1,21 +1,21 @@
 """System 1: reads a message without a model of language: classifier, extractors, slots and context.
 
-Trained at process start from a domain's flows, entities and answers, or taken from what was trained
-before; constant afterwards.
+Trained from a domain's flows, entities and answers, once for each version of them where what is trained
+is kept; constant afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from re import Pattern
 
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
 from orchestrator.domain.model import Answer, Domain, Entity
 from orchestrator.domain.reader import Reader as DomainReader
-from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
+from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize, learn_labels
 from orchestrator.nlu.examples import (
     Example,
     answer_label,
@@ -29,13 +29,14 @@ from orchestrator.nlu.examples import (
 )
 from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
-from orchestrator.nlu.linear import Fit, FitOnce, TrainedModels, fit
+from orchestrator.nlu.extract.gazetteer import Gazetteer
+from orchestrator.nlu.linear import TrainedModels, key_of, train_once
 from orchestrator.nlu.message_kind import Decider, Evidence, is_bare, kind_of_label, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
-from orchestrator.nlu.slot_assignment import SlotAssigner, is_negated
+from orchestrator.nlu.slot_assignment import SlotAssigner, is_negated, learn_slots
 from orchestrator.nlu.text import Utterance, tokenize, word_set
 from orchestrator.types import Dact
 
@@ -82,10 +83,13 @@ class System1:
         patterns: Mapping[str, Pattern[str]] | None = None,
         extra: Sequence[Example] = (),
         likely: float = LIKELY,
-        fit: Fit = fit,
+        kept: TrainedModels | None = None,
         reader: DomainReader | None = None,
     ) -> System1:
-        """Learn a domain. `extra`: annotated messages besides the flows' own examples."""
+        """Learn a domain. `extra`: annotated messages besides the flows' own examples.
+
+        `kept`: models that were trained before, and where those go that are trained now; None: nowhere.
+        """
         specs = {flow.dact: flow for flow in flows}
         known = {answer.name: answer for answer in answers}
         texts = [text for flow in specs.values() for text in flow.examples]
@@ -93,23 +97,25 @@ class System1:
         texts += [text for _kind, text in kind_texts()]
         common = lower_words([*texts, *(without_spans(example) for example in extra)])
         extractor = Extractor(specs.values(), entities, common, patterns)
-        examples = [e for flow in specs.values() for e in flow_examples(flow, extractor.gazetteer)]
-        examples += [
-            Example(text, answer_label(answer.name)) for answer in known.values() for text in answer.examples
-        ]
-        examples += kind_examples(typical_values(specs.values(), extractor.gazetteer))
-        examples += extra
+        learnt_from = partial(_examples, specs.values(), known.values(), extra, extractor.gazetteer)
+
         slots = {slot.name: slot for flow in specs.values() for slot in flow.slots.values()}
-        classifier = Classifier.train(examples, extractor, fit)
-        assigner = SlotAssigner.train(examples, extractor, slots, fit)
-        return cls(specs, extractor, classifier, assigner, known, likely, reader)
+        version = key_of(specs, entities, known, patterns, extra)
+        labelling = train_once(kept, f"{version}-labels", lambda: learn_labels(learnt_from(), extractor))
+        assigning = train_once(kept, f"{version}-slots", lambda: learn_slots(learnt_from(), extractor, slots))
+        return cls(
+            specs,
+            extractor,
+            Classifier(labelling),
+            SlotAssigner(assigning, extractor),
+            known,
+            likely,
+            reader,
+        )
 
     @classmethod
     def for_domain(cls, domain: Domain, kept: TrainedModels | None = None) -> System1:
-        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7).
-
-        `kept`: models that were trained before; None: all are trained now.
-        """
+        """Learn a compiled domain; Internal flows are never predicted from a user's words (AG-7)."""
         specs = [flow.spec for flow in domain.flows.values() if flow.spec.family is not Family.INTERNAL]
         return cls.train(
             specs,
@@ -117,7 +123,7 @@ class System1:
             domain.answers,
             patterns=domain.slot_patterns,
             likely=domain.config.thresholds.likely,
-            fit=fit if kept is None else FitOnce(kept),
+            kept=kept,
             reader=domain.reader,
         )
 
@@ -143,6 +149,17 @@ class System1:
     def slots_for(self, text: str, flow: FlowSpec, context: NluContext) -> dict[str, Mention]:
         """Find what a cleaned message says for the slots of a given flow."""
         return Case(self, text, context).find_slots(flow)
+
+
+def _examples(
+    flows: Iterable[FlowSpec], answers: Iterable[Answer], extra: Iterable[Example], gazetteer: Gazetteer
+) -> Iterator[Example]:
+    for flow in flows:
+        yield from flow_examples(flow, gazetteer)
+    for answer in answers:
+        yield from (Example(text, answer_label(answer.name)) for text in answer.examples)
+    yield from kind_examples(typical_values(flows, gazetteer))
+    yield from extra
 
 
 class Case:

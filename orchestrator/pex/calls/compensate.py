@@ -9,20 +9,21 @@ from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.pex.calls.approval import hold_for_approval
-from orchestrator.pex.calls.unknown_outcome import settle_by_query
+from orchestrator.pex.calls.consent import hold_for_approval
+from orchestrator.pex.calls.effects import settle_by_query
 from orchestrator.pex.execution import Execution, GaveUp, Parked
 from orchestrator.tools.toolbox import Tool, ToolData, ToolError
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, JsonObject
 
-_UNDO = "undo_first"
+UNDO = "undo_first"
+"""In a flow's notes: the earlier flow whose effects are to be undone before it is carried out."""
 
 
 def undo_before(flow: BaseFlow, done: FlowId) -> None:
     """Let a flow that is carried out again begin with undoing what the earlier one did."""
-    flow.notes[_UNDO] = done
+    flow.notes[UNDO] = done
 
 
 async def undo_first(run: Execution) -> Parked | GaveUp | None:
@@ -30,7 +31,7 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
 
     What cannot be undone is said, and the flow is not carried out again.
     """
-    done = run.flow.notes.get(_UNDO)
+    done = run.flow.notes.get(UNDO)
     for note in [note for note in run.context.changes.state.effects if note.flow_id == done and note.stands]:
         outcome = await _undo(run, note)
         if isinstance(outcome, Parked):
@@ -40,7 +41,7 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
             run.context.changes.state.stack.invalidate(run.flow, FAILED)
             return GaveUp()
         run.context.changes.remark(RemarkKind.UNDONE, summary=note.summary)
-    run.flow.notes.pop(_UNDO, None)
+    run.flow.notes.pop(UNDO, None)
     return None
 
 

@@ -1,13 +1,17 @@
-"""Remembers what calls have done with which values, so that a correction can name it (RT-12)."""
+"""Remembers what calls have done (RT-12), and finds out about one that may have had its effect (RT-9)."""
 
 from __future__ import annotations
 
+from orchestrator.dialogue.ambiguity import Option
 from orchestrator.dialogue.records import EffectNote, EffectStatus
+from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.pex.calls.consent import ask, make_candidate
 from orchestrator.pex.choices import Choices, is_short
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Execution, NeedsInput
 from orchestrator.tools.effects import make_effect
-from orchestrator.tools.toolbox import Tool
-from orchestrator.types import JsonObject
+from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData, write_envelope
+from orchestrator.turns.step import NotBegun, UnknownOutcome
+from orchestrator.types import FlowId, JsonObject
 
 
 def note_effect(
@@ -39,7 +43,7 @@ def note_effect(
 
 def _summarise(run: Execution, policy: Choices, tool: Tool, data: JsonObject) -> str:
     """Say what one call did; of several calls with effects each is named by its tool."""
-    changing = [other for other in run.tools.find_all(run.flow.spec.tools) if not other.spec.idempotent]
+    changing = [other for other in run.tools.find_all(run.flow.spec.tools) if other.spec.has_effect]
     return f"done this: {tool.spec.name}" if len(changing) > 1 else policy.effect_summary(run, data)
 
 
@@ -48,3 +52,78 @@ def _needed_to_undo(run: Execution, tool: Tool, data: JsonObject) -> JsonObject:
     undo = run.tools.find(tool.spec.compensation) if tool.spec.compensation is not None else None
     wanted = {*undo.inputs, *undo.spec.approval_above} if undo is not None else set[str]()
     return {name: value for name, value in data.items() if name in wanted and is_short(value)}
+
+
+ROUNDS = 3  # how often a call that was not done is made again before the user is asked
+
+
+async def find_out(
+    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, unknown: UnknownOutcome
+) -> ToolAnswer | NeedsInput:
+    """Find out what happened, and do it if it was not done; else ask."""
+    answer = await settle_by_query(run, run.flow.flow_id, tool, arguments, unknown)
+    return answer or _ask_what_to_do(run, policy, tool, arguments)
+
+
+async def settle_by_query(
+    run: Execution,
+    flow_id: FlowId,
+    tool: Tool,
+    arguments: JsonObject,
+    unknown: UnknownOutcome,
+    *,
+    compensates: str | None = None,
+) -> ToolAnswer | None:
+    """Ask the tool's status query; what was surely not done is done with the same idempotency key.
+
+    A status query answers ``{"status": "done" | "not_done" | "unknown", "data": …}``, where `data`
+    is what the call itself would have returned. None: nobody knows.
+    """
+    context = run.context
+    for _ in range(ROUNDS):
+        answer = await _query_status(run, flow_id, tool, arguments, unknown)
+        if answer.get("status") == "done":
+            result = ToolData(answer["data"])
+            request: JsonObject = {"tool_id": tool.spec.tool_id, "arguments": arguments}
+            effect = make_effect(context, flow_id, tool, arguments, compensates=compensates)
+            await context.journal.settle(unknown, "tool", request, write_envelope(result), effect)
+            return result
+        if answer.get("status") != "not_done":
+            return None
+        outcome = await run.tools.call(context, flow_id, tool, arguments, again=True, compensates=compensates)
+        if isinstance(outcome, NotBegun):
+            return None
+        if not isinstance(outcome, UnknownOutcome):
+            return outcome
+        unknown = outcome
+    return None
+
+
+async def _query_status(
+    run: Execution, flow_id: FlowId, tool: Tool, arguments: JsonObject, unknown: UnknownOutcome
+) -> JsonObject:
+    """Call the status query; empty where there is none or it fails."""
+    query_id = tool.spec.status_query
+    query = run.tools.find(query_id) if query_id is not None else None
+    if query is None:
+        return {}
+    known = {"idempotency_key": unknown.idempotency_key, **arguments}
+    inputs = {name: known[name] for name in query.inputs if name in known}
+    result = await run.tools.call(run.context, flow_id, query, inputs)
+    return result.data if isinstance(result, ToolData) else {}
+
+
+def _ask_what_to_do(run: Execution, policy: Choices, tool: Tool, arguments: JsonObject) -> NeedsInput:
+    """Say what is not known, and do it again only after a yes."""
+    flow_id = run.flow.flow_id
+    note_effect(run, policy, tool, arguments, None)
+    run.context.changes.remark(RemarkKind.UNKNOWN_OUTCOME, flow_id=flow_id)
+    return ask(
+        run,
+        make_candidate(run, policy, tool, arguments, again=True),
+        policy,
+        Option("Do it again", "confirm", {"flow_id": flow_id}),
+        Option("Leave it", "deny", {"flow_id": flow_id}),
+        about="unknown",
+        what=tool.spec.name,
+    )

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from orchestrator.pex.calls.approval import hold_for_approval
-from orchestrator.pex.calls.candidate import (
+from orchestrator.pex.calls.consent import (
     Candidate,
     ask,
     ask_to_confirm,
-    drop_candidate,
+    drop_used_candidate,
+    hold_for_approval,
     make_candidate,
 )
-from orchestrator.pex.calls.effects import note_effect
-from orchestrator.pex.calls.unknown_outcome import find_out
+from orchestrator.pex.calls.effects import find_out, note_effect
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Execution, NeedsInput, Parked
 from orchestrator.tools.guardrails.apply import apply_guardrails
-from orchestrator.tools.guardrails.sql import SqlRules
-from orchestrator.tools.guardrails.verdict import Rejected
+from orchestrator.tools.guardrails.verdict import Rejected, SqlRules
 from orchestrator.tools.toolbox import Tool, ToolAnswer, ToolData
 from orchestrator.tools.trifecta import find_cause
 from orchestrator.turns.step import NotBegun, UnknownOutcome
@@ -44,16 +42,39 @@ async def call_guarded(
         if isinstance(guarded, Rejected):
             return guarded
         arguments = guarded
-        if run.flow.spec.confirm and not tool.spec.idempotent:
+        if _asks_first(run, tool):
             return ask_to_confirm(run, policy, tool, arguments)
-    if not tool.spec.idempotent and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
+    if tool.spec.has_effect and run.context.changes.state.ambiguity.blocks(run.flow.flow_id):
         return NeedsInput()
     labels = run.context.changes.state.intake.labels
     tools = run.tools.find_all(run.flow.spec.tools)
     cause = find_cause(tool.spec, tools, labels, {**run.data, **arguments})
     if cause is not None and (parked := hold_for_approval(run, tool, arguments, cause)) is not None:
         return parked
-    return await _call(run, policy, tool, arguments, again=confirmed is not None and confirmed.again)
+    again = confirmed is not None and confirmed.again
+    result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
+    if isinstance(result, NotBegun):
+        return ask(run, make_candidate(run, policy, tool, arguments, again=again), policy, about="stopped")
+    if isinstance(result, UnknownOutcome):
+        result = await find_out(run, policy, tool, arguments, result)
+    if isinstance(result, ToolData):
+        run.answers.append((tool, result.data))
+        run.data.update(result.data)
+        drop_used_candidate(run.flow, tool, confirmed)
+        if tool.spec.has_effect:
+            note_effect(run, policy, tool, arguments, result.data)
+    return result
+
+
+def _asks_first(run: Execution, tool: Tool) -> bool:
+    """Say whether a yes comes before this call.
+
+    A flow with `confirm` asks before what changes something; where none of its tools does, before the last.
+    """
+    if tool.spec.confirm or not run.flow.spec.confirm:
+        return tool.spec.confirm
+    tools = run.tools.find_all(run.flow.spec.tools)
+    return tool.spec.has_effect or (tool is tools[-1] and not any(one.spec.has_effect for one in tools))
 
 
 def _guard_arguments(
@@ -78,20 +99,3 @@ def _guard_arguments(
             return verdict
         guarded[one.name] = verdict.code
     return guarded
-
-
-async def _call(
-    run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, *, again: bool
-) -> ToolAnswer | NeedsInput:
-    result = await run.tools.call(run.context, run.flow.flow_id, tool, arguments, again=again)
-    if isinstance(result, NotBegun):
-        return ask(run, make_candidate(run, policy, tool, arguments, again=again), policy, about="stopped")
-    if isinstance(result, UnknownOutcome):
-        result = await find_out(run, policy, tool, arguments, result)
-    if isinstance(result, ToolData):
-        run.answers.append((tool, result.data))
-        run.data.update(result.data)
-        if not tool.spec.idempotent:
-            drop_candidate(run.flow)
-            note_effect(run, policy, tool, arguments, result.data)
-    return result

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import orjson
 
 from orchestrator.models.structured import ToolRequest
-from orchestrator.pex.calls.candidate import (
+from orchestrator.pex.calls.consent import (
     Candidate,
     drop_candidate,
     make_candidate,
@@ -60,7 +60,7 @@ class Calls:
 
     async def make_agreed(self) -> JsonObject | Interrupted | None:
         """Make the call that the user has said yes to since the skill asked for it; say what came of it."""
-        candidate = read_candidate(self.run.flow)
+        candidate = read_candidate(self.run.context.changes.state, self.run.flow)
         if candidate is None or not candidate.confirmed:
             return None
         tool = self.run.tools.find(candidate.tool_id)
@@ -88,7 +88,7 @@ class Calls:
     async def _call(
         self, tool: Tool, arguments: JsonObject, confirmed: Candidate | None
     ) -> JsonObject | Interrupted:
-        if tool.spec.idempotent:
+        if not tool.spec.has_effect:
             async with self.clock.limit():
                 answer = await call_guarded(self.run, self.policy, tool, arguments, confirmed)
         else:
@@ -111,13 +111,13 @@ class Calls:
                 return Interrupted(answer)
             case NeedsInput():
                 return Interrupted(answer)
-        if not tool.spec.idempotent:
+        if tool.spec.has_effect:
             self.effects[_name_call(tool.spec.tool_id, arguments)] = result
         return result
 
     def _remember(self, tool: Tool, arguments: JsonObject) -> None:
         """Remember the call: exactly the one that is approved is made when the flow goes on."""
-        if read_candidate(self.run.flow) is None:
+        if read_candidate(self.run.context.changes.state, self.run.flow) is None:
             candidate = make_candidate(self.run, self.policy, tool, arguments, confirmed=True)
             write_candidate(self.run.flow, candidate)
 

@@ -1,7 +1,6 @@
 """Lists the steps of a policy in their order: one file each. The last one is taken after a failure alone (PX-1)."""
 
-from orchestrator.pex.steps.check import check
-from orchestrator.pex.steps.check_slots import check_slots
+from orchestrator.pex.steps.check import check, check_slots
 from orchestrator.pex.steps.complete import complete
 from orchestrator.pex.steps.invoke import invoke
 from orchestrator.pex.steps.recover import recover

@@ -1,43 +1,24 @@
-"""Makes the checks before anything is spent on a flow (PX-2); those on slots after their review, in `check_slots`."""
+"""Makes the checks before anything is spent on a flow (PX-2); those on slots come after their review."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import TypeVar
+from collections.abc import Callable
 
 from orchestrator.context import TurnContext
-from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.specification import Priority
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.execution import Execution, Failed
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.tools.trifecta import TRIFECTA_GATE
-from orchestrator.types import Dact, FlowId
-
-Policy = TypeVar("Policy")
+from orchestrator.types import FlowId
 
 Check = Callable[[Execution], str | None]
 
 
-def find_work(context: TurnContext, policies: Mapping[Dact, Policy]) -> tuple[BaseFlow, Policy] | Failed:
-    """Find the active flow and its policy, without which there is nothing to carry out."""
-    flow = context.changes.state.stack.active
-    if flow is None:
-        return refuse(context, "active_flow", "There is no active flow.")
-    policy = policies.get(flow.spec.dact)
-    if policy is None:
-        return refuse(context, "policy_registered", "The flow has no policy.", flow.flow_id)
-    return flow, policy
-
-
-def check(run: Execution) -> Failed | None:
+async def check(_policy: Choices, run: Execution) -> Ending | None:
     """Make the checks on the flow's tools; the first that does not hold ends the execution."""
-    return first_failure(run, TOOL_CHECKS)
-
-
-def first_failure(run: Execution, checks: tuple[Check, ...]) -> Failed | None:
-    for find_fault in checks:
-        fault = find_fault(run)
-        if fault is not None:
+    for find_fault in TOOL_CHECKS:
+        if (fault := find_fault(run)) is not None:
             return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)
     return None
 
@@ -79,3 +60,11 @@ CHECKS = (
     *(one.__name__ for one in (*TOOL_CHECKS, *SLOT_CHECKS)),
     TRIFECTA_GATE,
 )
+
+
+async def check_slots(_policy: Choices, run: Execution) -> Ending | None:
+    """Make the checks on the flow's slots, once they have been reviewed."""
+    for find_fault in SLOT_CHECKS:
+        if (fault := find_fault(run)) is not None:
+            return refuse(run.context, find_fault.__name__, fault, run.flow.flow_id)
+    return None

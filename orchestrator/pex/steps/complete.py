@@ -5,7 +5,7 @@ from __future__ import annotations
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.memory.notes import NoteKind
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.execution import Ending, Execution
 from orchestrator.pex.skills.components import write_note
 from orchestrator.types import Json
 
@@ -13,7 +13,7 @@ LONGEST_SNIPPET = 160
 SHORT = 40
 
 
-async def complete(run: Execution, policy: Choices) -> None:
+async def complete(policy: Choices, run: Execution) -> Ending | None:
     """Mark the flow Completed; its outputs stay with it for flows that take them (FS-7).
 
     With only a part of the results it stays Active, and the state says so.
@@ -22,12 +22,13 @@ async def complete(run: Execution, policy: Choices) -> None:
     await _reflect(run)
     if run.warning is not None:
         state.flags.has_issues = True
-        return
+        return None
     run.flow.outputs.update(policy.outputs(run))
     run.context.world.registry.learn(run.flow)
     state.stack.complete(run.flow, run.context.now)
     state.ambiguity.resolve(flow_id=run.flow.flow_id)
     state.flags.has_issues = run.frame is not None and run.frame.warning is not None
+    return None
 
 
 async def _reflect(run: Execution) -> None:

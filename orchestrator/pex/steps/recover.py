@@ -11,7 +11,7 @@ from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.errors import FailureCategory
-from orchestrator.pex.calls.candidate import drop_candidate
+from orchestrator.pex.calls.consent import drop_candidate
 from orchestrator.pex.choices import Choices
 from orchestrator.pex.execution import Ending, Execution, Failed, NeedsInput, Recover, Recovery, Rung
 from orchestrator.pex.steps.review import ask_for
@@ -23,7 +23,7 @@ GATHERED = "gathered"
 ABOUT_VALUES = frozenset({FailureCategory.NOT_FOUND, FailureCategory.VALIDATION_ERROR})
 
 
-def recover(run: Execution, policy: Choices, failure: Failed) -> Ending:
+async def recover(policy: Choices, run: Execution, failure: Failed) -> Ending:
     """Choose the way out of a failure."""
     if failure.check is not None:
         return failure

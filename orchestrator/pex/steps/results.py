@@ -6,14 +6,14 @@ import orjson
 
 from orchestrator.dialogue.specification import Family
 from orchestrator.pex.choices import Choices
-from orchestrator.pex.execution import Execution, Failed
+from orchestrator.pex.execution import Ending, Execution, Failed
 from orchestrator.pex.frames import repair
 from orchestrator.pex.skills.components import write_note
 
 FRAMED = frozenset({Family.READ, Family.PREPARE, Family.TRANSFORM, Family.SCHEDULE})
 
 
-async def results(run: Execution, policy: Choices) -> Failed | None:
+async def results(policy: Choices, run: Execution) -> Ending | None:
     """Keep the findings for the answer and, where the family has one, make the flow's frame.
 
     Other families leave what they found in the scratchpad.

@@ -6,12 +6,13 @@ from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.memory.user_memory import can_be_remembered
-from orchestrator.pex.execution import Execution, NeedsInput
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Ending, Execution, NeedsInput
 from orchestrator.ports.memory.preferences import Preference, Source
 from orchestrator.tools.trifecta import join_labels
 
 
-async def review(run: Execution) -> NeedsInput | None:
+async def review(_policy: Choices, run: Execution) -> Ending | None:
     """Fill from what the flow can find itself; a slot still missing becomes the open question."""
     flow = run.flow
     if run.context.recall.recent_turns is not None and flow.needs_to_think():

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from orchestrator.dialogue.lifecycle import FlowState
-from orchestrator.pex.execution import Execution
+from orchestrator.pex.choices import Choices
+from orchestrator.pex.execution import Ending, Execution
 from orchestrator.pex.steps.results import FRAMED
 
 
-def verify(run: Execution) -> None:
+async def verify(_policy: Choices, run: Execution) -> Ending | None:
+    """Record and flag what is not as it should be."""
     for find_fault in VERIFICATIONS:
         fault = find_fault(run)
         if fault is not None:
             run.context.log.failed_check("pex", find_fault.__name__, fault, run.flow.flow_id)
             run.context.changes.state.flags.has_issues = True
+    return None
 
 
 def state_consistent(run: Execution) -> str | None:

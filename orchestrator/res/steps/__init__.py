@@ -1,6 +1,7 @@
 """The steps by which an answer is made, in order, one file a step (RS-2).
 
-`start` comes before them: it runs after each flow that PEX carries out (RS-1).
+Before them, after each flow that PEX carries out, `clear_stack` takes what is finished off the stack (RS-1); the
+last word has the check of the whole (RS-6). Both are in `module`.
 """
 
 from __future__ import annotations
@@ -11,20 +12,10 @@ from typing import TypeAlias
 from orchestrator.res.answer import Response
 from orchestrator.res.steps.clarify import clarify
 from orchestrator.res.steps.display import display
-from orchestrator.res.steps.finish import finish
 from orchestrator.res.steps.generate import generate
 from orchestrator.res.steps.naturalize import naturalize
 from orchestrator.res.steps.suggest import suggest
-from orchestrator.res.steps.warn import warn
 
 Step: TypeAlias = Callable[[Response], Awaitable[None]]
 
-STEPS: tuple[Step, ...] = (
-    display,
-    generate,
-    warn,
-    naturalize,
-    clarify,
-    suggest,
-    finish,
-)
+STEPS: tuple[Step, ...] = (display, generate, naturalize, clarify, suggest)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from enum import StrEnum
 
 from orchestrator.context import TurnContext
+from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.serialization import dump
@@ -19,7 +20,7 @@ from orchestrator.res.charts import Drawn, draw, find_chart_fault
 from orchestrator.res.markup import to_plain
 from orchestrator.res.templates import Templates
 from orchestrator.res.wording import name_slot, show_slot
-from orchestrator.types import Json, JsonObject
+from orchestrator.types import FlowId, Json, JsonObject
 
 LOOKED_AT = 20
 """Rows from which columns and their kinds are told."""
@@ -182,7 +183,12 @@ def _form(frame: Frame, context: TurnContext) -> JsonObject:
 
 
 def _confirmation(frame: Frame, context: TurnContext) -> JsonObject:
-    payload = {"flow_id": frame.flow_id}
+    payload: JsonObject = {"flow_id": frame.flow_id}
+    asked = context.changes.state.ambiguity.find(
+        level=Level.CONFIRMATION, flow_id=FlowId(frame.flow_id), slot=None
+    )
+    if asked is not None and "candidate" in asked.metadata:
+        payload["candidate"] = asked.metadata["candidate"]
     actions = [
         {"label": "Yes", "name": "confirm", "payload": payload},
         {"label": "No", "name": "deny", "payload": payload},

@@ -1,4 +1,7 @@
-"""Words for what is done and for what there is to say (RS-3): one template per flow type, else the family's."""
+"""Words for what is done, for what there is to say and for what limits it (RS-3, RS-5).
+
+One template per flow type, else the family's.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from jinja2 import TemplateError
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
@@ -30,6 +34,7 @@ LEADING = frozenset(
         RemarkKind.MADE_ROOM,
         RemarkKind.NOT_UNDERSTOOD,
         RemarkKind.NO_SUCH_STEP,
+        RemarkKind.OVER,
         RemarkKind.RESUMED,
         RemarkKind.STAYS,
         RemarkKind.NOT_APPROVED,
@@ -60,6 +65,23 @@ async def generate(response: Response) -> None:
             name, text = render_completed(context, part, templates)
             answer.add(text, fixed=templates.is_fixed(name))
         answer.templates.append(name)
+    _add_limits(response)
+
+
+def _add_limits(response: Response) -> None:
+    """Add what a client cannot know by itself: a chart that is none, a model that did not serve (RS-5)."""
+    context, answer, templates = response.context, response.answer, response.templates
+    note = answer.frame["block"]["note"] if answer.frame is not None else None
+    if note:
+        warning = templates.render("warning", warning=note)
+        if not any(warning in part or part in warning for part in answer.parts[-1:]):
+            answer.add(warning, fixed=True)
+    if context.log.flags.get("degraded") and context.world.domain.config.generation.tell_degraded:
+        text = templates.render("degraded")
+        said = (message.text for message in context.changes.state.history.messages if message.role == "agent")
+        if not any(text in earlier for earlier in said):
+            answer.add(text, fixed=True)
+            answer.templates.append("degraded")
 
 
 def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
@@ -75,7 +97,7 @@ def context_of(context: TurnContext, flow: BaseFlow) -> JsonObject:
         "outputs": flow.outputs,
         "facts": list_facts(flow, {**flow.values(), **data}, context.world.registry, context.now),
         "found": _list_found(flow, data),
-        "rows": _rows_as_text(frame.data) if frame is not None and frame.display_type == "table" else None,
+        "rows": _rows_as_text(frame, data),
         "warning": frame.warning if frame is not None else None,
         "now": context.now,
         "persona": context.world.domain.config.persona,
@@ -166,9 +188,13 @@ def _list_found(flow: BaseFlow, data: JsonObject) -> list[JsonObject]:
     ]
 
 
-def _rows_as_text(data: Json) -> list[str]:
-    rows = data if is_list(data) else []
-    return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]
+def _rows_as_text(frame: Frame | None, data: JsonObject) -> list[str] | None:
+    """Write the rows of a table: none where tools were asked for rows and found none; None without any list."""
+    if frame is not None and frame.display_type == "table":
+        rows = frame.data if is_list(frame.data) else []
+        return [_row_as_text(row) for row in rows[:ROWS_AT_HAND]]
+    lists = [value for value in data.values() if is_list(value)]
+    return [] if lists and not any(lists) else None
 
 
 def _row_as_text(row: Json) -> str:

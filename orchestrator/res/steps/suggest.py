@@ -37,7 +37,9 @@ def _speaks_of_plans(context: TurnContext) -> bool:
 def _skips(plan: PlanFlow) -> Iterator[Option]:
     for step in plan.steps:
         if not step.is_finished:
-            yield Option(f"Leave out: {step.label}", "skip_step", {"step": step.name})
+            yield Option(
+                f"Leave out: {step.label}", "skip_step", {"flow_id": plan.flow_id, "step": step.name}
+            )
 
 
 def _next_steps(context: TurnContext) -> Iterator[Option]:

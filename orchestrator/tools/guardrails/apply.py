@@ -20,8 +20,7 @@ from orchestrator.ports.sandbox import (
 )
 from orchestrator.tools.guardrails.extraction import extract_code
 from orchestrator.tools.guardrails.python_code import PythonRules, check_python
-from orchestrator.tools.guardrails.sql import SqlRules, check_sql
-from orchestrator.tools.guardrails.verdict import Entities, GuardrailVerdict, Rejected
+from orchestrator.tools.guardrails.verdict import Entities, GuardrailVerdict, Rejected, SqlRules
 from orchestrator.types import Json, JsonObject
 
 DEFAULT_PYTHON = PythonRules()
@@ -56,6 +55,9 @@ def apply_guardrails(
         return code
     if language is Language.PYTHON:
         return check_python(code, valid_entities, python)
+    # The parser is large, and few domains have a model write SQL.
+    from orchestrator.tools.guardrails.sql import check_sql  # noqa: PLC0415
+
     return check_sql(code, valid_entities, sql)
 
 

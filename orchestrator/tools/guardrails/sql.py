@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from sqlglot import exp
 from sqlglot.dialects.dialect import Dialect
@@ -20,26 +19,12 @@ from orchestrator.domain.guarding import Statement
 from orchestrator.tools.guardrails import sql_names as functions
 from orchestrator.tools.guardrails.sql_names import check_names
 from orchestrator.tools.guardrails.sql_parser import TooMuchWork, parse
-from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected
+from orchestrator.tools.guardrails.verdict import ApprovedSql, Category, Entities, Rejected, SqlRules
 
 MAX_BRACKETS = 60  # nested; the parser calls itself for each
 REWRITES = 4  # after which a statement that still changes is given up
 _PLAIN_NAME = re.compile(r"""[^\x00-\x1f"'`;$\\]*""")
 _ODD = frozenset(kind for kind in TokenType if kind.name.endswith(("_STRING", "PARAMETER", "PLACEHOLDER")))
-
-READ_ONLY = frozenset({Statement.SELECT})
-
-
-@dataclass(frozen=True, slots=True)
-class SqlRules:
-    """`statements`: what the tool takes. `functions`: allowed besides the usual ones."""
-
-    dialect: str = "duckdb"
-    statements: frozenset[Statement] = READ_ONLY
-    functions: frozenset[str] = frozenset()
-    max_characters: int = 20_000
-    max_tokens: int = 4_000
-    max_depth: int = 80
 
 
 _FIRST_WORDS: dict[str, Statement] = {

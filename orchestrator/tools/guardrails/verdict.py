@@ -1,4 +1,4 @@
-"""Holds the verdicts of the guardrails on code: a closed set of records, never an exception."""
+"""Holds the verdicts of the guardrails on code, a closed set of records, and what SQL is judged by."""
 
 from __future__ import annotations
 
@@ -39,6 +39,21 @@ class Category(StrEnum):
     """A file, an address or a system table where a table is expected."""
     FORBIDDEN_FUNCTION = "forbidden_function"
     UNKNOWN_ENTITY = "unknown_entity"
+
+
+READ_ONLY = frozenset({Statement.SELECT})
+
+
+@dataclass(frozen=True, slots=True)
+class SqlRules:
+    """`statements`: what the tool takes. `functions`: allowed besides the usual ones."""
+
+    dialect: str = "duckdb"
+    statements: frozenset[Statement] = READ_ONLY
+    functions: frozenset[str] = frozenset()
+    max_characters: int = 20_000
+    max_tokens: int = 4_000
+    max_depth: int = 80
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,40 +7,21 @@ import subprocess
 import sys
 from collections.abc import Iterator
 
-import httpx
 import orjson
 import pytest
 
 from orchestrator.client import Client
 from orchestrator.errors import InvalidInput, NotFound, Refused
-from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import ROOT, Fleet, wait_until
+from tests.processes.gateway import gateway as serve
 
 
 @pytest.fixture(scope="module")
 def gateway(crew: Fleet) -> Iterator[str]:
-    url = f"http://127.0.0.1:{(port := free_port())}"
-    environment = {
-        **os.environ,
-        "PYTHONPATH": str(ROOT),
-        "DATABASE_URL": crew.database_url,
-        "REDIS_URL": crew.redis_url,
-    }
-    command = [sys.executable, "-m", "tests.contract.internal.gateway", "127.0.0.1", str(port)]
-    process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL)
-    try:
-        wait_until(lambda: _answers(url), within_s=60, what="the gateway answers")
+    program = ("-m", "tests.contract.internal.gateway", "127.0.0.1")
+    stores = {"DATABASE_URL": crew.database_url, "REDIS_URL": crew.redis_url}
+    with serve(stores, crew.logs / "gateway.log", program=program) as url:
         yield url
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _answers(url: str) -> bool:
-    try:
-        return httpx.get(f"{url}/health/ready").is_success
-    except httpx.HTTPError:
-        return False
 
 
 def ended(client: Client, run_id: str) -> dict:

@@ -111,6 +111,9 @@ class Analytics:
                  "condition": CONDITIONS[table], "new_name": NEW_NAMES}  # fmt: skip
         return chance.choice(known[slot])
 
+    def changeable(self, wish: Wish) -> Sequence[str]:
+        return list(wish.values)
+
     def changed(self, wish: Wish) -> None:
         """A column or condition of another table is none of this one: then one of its own is meant."""
         table, chance = wish.values["table"], Random(str(wish.values))

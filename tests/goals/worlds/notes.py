@@ -68,6 +68,9 @@ class Notes:
     def invent(self, slot: str, chance: Random) -> Any:
         return chance.choice(TOPICS if slot == "topic" else BODIES)
 
+    def changeable(self, wish: Wish) -> Sequence[str]:
+        return list(wish.values)
+
     def changed(self, wish: Wish) -> None:
         """Nothing hangs on either value."""
 

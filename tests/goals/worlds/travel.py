@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from datetime import date, timedelta
+from datetime import date
 from random import Random
 from typing import Any
 
 from orchestrator import Records
 from tests.goals.goal import Agreement, Deed, Effect, Seen, Store, Values, Wish
 from tests.goals.grammar import Grammar
-from tests.goals.worlds.travel_goals import CITIES, TODAY, USUAL, in_hours, invent_goal, way_back
+from tests.goals.worlds.travel_goals import CITIES, TODAY, USUAL, in_hours, invent, invent_goal, way_back
 from tests.goals.worlds.travel_reading import read
 
 NUMBERS = {1: "one", 2: "two", 3: "three", 4: "four", 5: "five"}
@@ -71,23 +71,13 @@ class Travel:
         return {SLOTS.get(slot, slot): CITIES.get(value, value) for slot, value in slots.items()}
 
     def invent(self, slot: str, chance: Random) -> Any:
-        match slot:
-            case "origin" | "destination":
-                return chance.choice(sorted(CITIES))
-            case "date":
-                return (TODAY + timedelta(days=chance.randrange(1, 40))).isoformat()
-            case "return_date":
-                return (TODAY + timedelta(days=chance.randrange(41, 48))).isoformat()
-            case "passengers" | "bags":
-                return chance.randrange(2, 5)
-            case "cabin":
-                return chance.choice(["economy", "business"])
-            case "seat":
-                return chance.choice(["window", "aisle", "middle"])
-            case "time_of_day":
-                return chance.choice(["morning", "afternoon", "evening"])
-            case _:
-                return f"QX{chance.randrange(2000, 9999)}"
+        return invent(slot, chance)
+
+    def changeable(self, wish: Wish) -> Sequence[str]:
+        """Of a trip that is booked, where it goes: then both of its flights are wanted anew."""
+        if wish.kind == "trip" and len(wish.outcomes) > 1:
+            return ("origin", "destination")
+        return [slot for slot in wish.values if slot not in {"flight_number", "ref"}]
 
     def changed(self, wish: Wish) -> None:
         """A flight that was chosen from a list, or booked, is wanted no more; any of the new values will do."""

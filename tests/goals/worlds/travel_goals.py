@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date, timedelta
 from functools import cache
 from random import Random
+from typing import Any
 
 from domains.travel.timetable import Timetable
 from orchestrator.simulator import START
@@ -27,21 +28,24 @@ WHEN_DONE = ("correct", "again", "thanks")
 
 
 async def invent_goal(chance: Random) -> list[Wish]:
-    scene = chance.choices(("book", "pick", "trip", "after", "several"), (35, 20, 15, 15, 15))[0]
-    match scene:
-        case "book":
-            wishes = [await _flight(chance)]
-        case "pick":
-            wishes = [await _pick(chance)]
-        case "trip":
-            wishes = [await _trip(chance)]
+    """Invent what a traveller wants, one or two things, with twists on the way."""
+    match chance.choices(("one", "after", "several"), (70, 15, 15))[0]:
+        case "one":
+            wishes = [await invent_wish(chance.choices(tuple(_WISHES), (35, 20, 15))[0], chance)]
         case "after":
             wishes = await _booked_and_more(chance)
         case _:
-            wishes = [await _flight(chance), await (_trip if chance.random() < 0.6 else _flight)(chance)]
+            wishes = [await invent_wish(kind, chance) for kind in ("book", chance.choice(["trip", "book"]))]
     for wish in wishes:
         wish.twists = _twists(wish, chance)
     return wishes
+
+
+async def invent_wish(kind: str, chance: Random) -> Wish:
+    """Invent a flight to book, one to pick from a list, or a trip; all that it may become can be had."""
+    wish = await _WISHES[kind](chance)
+    wish.alternatives = await _alternatives(wish, chance)
+    return wish
 
 
 async def _flight(chance: Random) -> Wish:
@@ -77,8 +81,29 @@ async def _trip(chance: Random) -> Wish:
             return Wish("trip", values)
 
 
+_WISHES = {"book": _flight, "pick": _pick, "trip": _trip}
+
+
+async def _alternatives(wish: Wish, chance: Random) -> Values:
+    """Find another value of each slot with which the wish can be met too."""
+    found: Values = {}
+    for slot in ("origin", "destination", "date", "return_date", "passengers", "cabin", "time_of_day"):
+        for _ in range(20 if slot in wish.values else 0):
+            values = {**wish.values, slot: invent(slot, chance)}
+            differs = values[slot] != wish.values[slot] and values["origin"] != values["destination"]
+            ways = [values, way_back(values)] if wish.kind == "trip" else [values]
+            if differs and _in_order(values) and all([await can_be_booked(way) for way in ways]):
+                found[slot] = values[slot]
+                break
+    return found
+
+
+def _in_order(values: Values) -> bool:
+    return values["date"] < values.get("return_date", "9999")
+
+
 async def _booked_and_more(chance: Random) -> list[Wish]:
-    flight = await _flight(chance)
+    flight = await invent_wish("book", chance)
     kind = chance.choice(["cancel", "bags", "seat", "bookings"])
     more: Values = {"cancel": {}, "bookings": {}, "bags": {"bags": chance.randrange(2, 4)},
                     "seat": {"seat": chance.choice(["window", "aisle", "middle"])}}[kind]  # fmt: skip
@@ -126,3 +151,24 @@ async def can_be_booked(values: Values) -> bool:
 @cache
 def _timetable() -> Timetable:
     return Timetable(MemoryRecords(), airline_names())
+
+
+def invent(slot: str, chance: Random) -> Any:
+    """Invent a value for a slot."""
+    match slot:
+        case "origin" | "destination":
+            return chance.choice(sorted(CITIES))
+        case "date":
+            return (TODAY + timedelta(days=chance.randrange(1, 40))).isoformat()
+        case "return_date":
+            return (TODAY + timedelta(days=chance.randrange(2, 48))).isoformat()
+        case "passengers" | "bags":
+            return chance.randrange(2, 5)
+        case "cabin":
+            return chance.choice(["economy", "business"])
+        case "seat":
+            return chance.choice(["window", "aisle", "middle"])
+        case "time_of_day":
+            return chance.choice(["morning", "afternoon", "evening"])
+        case _:
+            return f"QX{chance.randrange(2000, 9999)}"

@@ -67,7 +67,7 @@ async def terminal(
 async def ask_approval(house: House, *, operator_only: bool = False) -> str:
     """A session whose turn asked for an approval."""
     session_id = SessionId(new_id("session"))
-    await house.ports.inbox.submit(
+    await house.ports.stores.inbox.submit(
         submission(DEFAULT_TENANT, session_id, create_session=True, domain="travel", user_id="ann")
     )
     lease = await house.claim(session_id)
@@ -145,7 +145,7 @@ async def test_approvals_are_listed_granted_and_denied(terminal: Terminal) -> No
     trail = [orjson.loads(line) for line in await terminal.ok("approvals", "list", "--all", "--json")]
     assert {one["status"] for one in trail} == {"granted", "denied"}
     for approval in (first, trail[0]):
-        turns = await terminal.house.ports.inbox.turns(
+        turns = await terminal.house.ports.stores.inbox.turns(
             DEFAULT_TENANT, session_id=SessionId(approval["session_id"]), limit=5
         )
         assert [turn.input.kind for turn in turns].count("system") == 1

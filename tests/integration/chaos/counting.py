@@ -19,7 +19,7 @@ from orchestrator.bootstrap import Ports
 from orchestrator.runtime.journal import Journal
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Work
-from orchestrator.turns.step import UnknownOutcome
+from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.turns.turn import TurnStatus
 
 LOOK_EVERY_S = 0.05
@@ -77,14 +77,14 @@ class CountingAgent:
         """An effect outside the turn's transaction, which nothing but the journal keeps from repeating."""
 
         async def insert(idempotency_key: str) -> str:
-            await self._ports.database.fetch_all(
+            await self._ports.stores.database.fetch_all(
                 INSERT_EFFECT,
                 {"session": lease.session_id, "turn": journal.turn_id, "key": idempotency_key},
             )
             return "had effect"
 
         outcome = await journal.call("tool:effect:1", "tool", {"of": "effect"}, insert, idempotent=False)
-        return "unknown" if isinstance(outcome, UnknownOutcome) else outcome
+        return "unknown" if isinstance(outcome, UnknownOutcome | NotBegun) else outcome
 
 
 async def _exists(path: Path) -> None:

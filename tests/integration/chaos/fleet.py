@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[3]
-# A worker imports for some seconds of processor time, and others may keep the machine busy.
+from tests.processes.forked import ROOT, ForkedProcess, start
+
 STARTED_WITHIN_S = 180.0
 STAND_IN = "tests.integration.chaos.stand_in"
 
@@ -30,7 +28,7 @@ def wait_until(condition: Callable[[], object], *, within_s: float, what: str) -
 class Worker:
     """One worker process and its log."""
 
-    process: subprocess.Popen[bytes]
+    process: ForkedProcess
     log: Path
 
     @property
@@ -100,25 +98,22 @@ class Fleet:
         """Start one worker without waiting."""
         name = f"w{len(self.workers)}"
         log = self.logs / f"{name}.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [
-                    *(sys.executable, "-m", "celery", "-A", application, "worker", "-P", "threads"),
-                    *("-c", str(threads), "-Q", queues, "-n", f"{name}-{os.getpid()}@test", "-l", "INFO"),
-                    *("--without-gossip", "--without-mingle", *options),
-                ],
-                cwd=ROOT,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(ROOT),
-                    "DATABASE_URL": self.database_url,
-                    "REDIS_URL": self.redis_url,
-                    **self.environment,
-                },
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
+        log.write_bytes(b"")
+        process = start(
+            [
+                *("-m", "celery", "-A", application, "worker", "-P", "threads"),
+                *("-c", str(threads), "-Q", queues, "-n", f"{name}-{os.getpid()}@test", "-l", "INFO"),
+                *("--without-gossip", "--without-mingle", *options),
+            ],
+            environment={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "DATABASE_URL": self.database_url,
+                "REDIS_URL": self.redis_url,
+                **self.environment,
+            },
+            log=log,
+        )
         worker = Worker(process, log)
         self.workers.append(worker)
         return worker

@@ -32,7 +32,7 @@ def build(name: str, ports: Ports) -> DyingAgent:
     assert name == LOADED.domain.name
 
     def services(tenant_id: TenantId) -> dict[str, object]:
-        records = PostgresRecords(ports.database, tenant_id, name)
+        records = PostgresRecords(ports.stores.database, tenant_id, name)
         return {service: cls(ServiceContext(records)) for service, cls in LOADED.services.items()}
 
     engineer = ports.models.engineer(LOADED.domain.config)

@@ -6,4 +6,4 @@ from orchestrator.settings import load_settings
 from tests.integration.chaos.counting import build
 from workers.app import create_app
 
-app = create_app(load_settings(), build)
+app = create_app(load_settings().model_copy(update={"domain": "counting"}), build)

@@ -21,6 +21,8 @@ class Submitter:
 
     ports: Ports
     accepted: set[str] = field(default_factory=set)
+    at_once: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(50))
+    """As many as the pool of connections serves in time on a busy machine."""
 
     async def submit(
         self,
@@ -32,21 +34,21 @@ class Submitter:
         sequence: int | None = None,
         if_busy: IfBusy | None = None,
     ) -> Receipt:
-        receipt = await self.ports.inbox.submit(
-            Submission(
-                SessionId(session),
-                TurnInput(text=text),
-                DEFAULT_TENANT,
-                idempotency_key=key,
-                sequence=sequence,
-                if_busy=if_busy,
-                create_session=True,
-                domain="counting",
-            )
+        submission = Submission(
+            SessionId(session),
+            TurnInput(text=text),
+            DEFAULT_TENANT,
+            idempotency_key=key,
+            sequence=sequence,
+            if_busy=if_busy,
+            create_session=True,
+            domain="counting",
         )
+        async with self.at_once:
+            receipt = await self.ports.stores.inbox.submit(submission)
         self.accepted.add(receipt.turn_id)
         if hint:
-            await self.ports.wakeup.offer(SessionId(session))
+            await self.ports.shared.wakeup.offer(SessionId(session))
         return receipt
 
     async def submit_all(

@@ -119,7 +119,7 @@ async def _converse(crew: Fleet, ports: Ports, name: str, texts: list[str]) -> d
     return {
         "told": told,
         "bookings": len(references),
-        "plan": await ports.sessions.plan(DEFAULT_TENANT, session),
+        "plan": await ports.stores.sessions.plan(DEFAULT_TENANT, session),
     }
 
 
@@ -132,12 +132,12 @@ async def _say(crew: Fleet, ports: Ports, session: SessionId, text: str) -> str:
         domain="travel",
         user_id=UserId(session),
     )
-    receipt = await ports.inbox.submit(submission)
-    await ports.wakeup.offer(session)
+    receipt = await ports.stores.inbox.submit(submission)
+    await ports.shared.wakeup.offer(session)
     async with asyncio.timeout(240):
         while True:
             await _keep_one_alive(crew)
-            turn = await ports.inbox.turn(DEFAULT_TENANT, TurnId(receipt.turn_id))
+            turn = await ports.stores.inbox.turn(DEFAULT_TENANT, TurnId(receipt.turn_id))
             if turn.finished_at is not None:
                 assert turn.result is not None, turn
                 assert turn.status.value == "done", turn

@@ -10,8 +10,6 @@ import asyncio
 import os
 import random
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -26,6 +24,7 @@ from orchestrator.testing.scripted_model import Computed, Rule, Script, Scripted
 from orchestrator.turns.turn import Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from tests.integration.chaos.errands import COMMIT, POINTS, SERVED, Outside, outside
+from tests.processes.forked import start
 
 ROOT = Path(__file__).resolve().parents[3]
 DOMAIN = ROOT / "tests" / "domains" / "errands"
@@ -54,14 +53,11 @@ DECISIVE = tuple(
 @contextmanager
 def replaced_workers(environment: Mapping[str, str], log: Path) -> Iterator[None]:
     """Workers that are replaced when they die; none is left behind."""
-    with log.open("wb") as output:
-        parent = subprocess.Popen(
-            [sys.executable, "-m", "tests.integration.chaos.replaced_workers", str(WORKERS)],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
+    parent = start(
+        ["-m", "tests.integration.chaos.replaced_workers", str(WORKERS)],
+        environment={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        log=log,
+    )
     try:
         yield
         assert parent.poll() is None, log.read_text()[-3000:]
@@ -86,7 +82,7 @@ class Errands:
     async def say(self, code: str, text: str, *, within_s: float = LONGEST_TURN_S) -> TurnRecord:
         """One turn of the errand's session, to its end."""
         session_id = SessionId(f"session-{code}")
-        receipt = await self._ports.inbox.submit(
+        receipt = await self._ports.stores.inbox.submit(
             Submission(
                 session_id,
                 TurnInput(text=text),
@@ -95,11 +91,11 @@ class Errands:
                 domain=self._ports.domains.resolve(None),
             )
         )
-        await self._ports.wakeup.offer(session_id)
+        await self._ports.shared.wakeup.offer(session_id)
         return await self._ports.waiter.finished(DEFAULT_TENANT, session_id, receipt.turn_id, within_s)
 
     async def ledger(self, code: str) -> dict[str, str]:
-        entries = await self._ports.effects.list(DEFAULT_TENANT, SessionId(f"session-{code}"))
+        entries = await self._ports.stores.effects.list(DEFAULT_TENANT, SessionId(f"session-{code}"))
         return {entry.tool_id: entry.status.value for entry in entries}
 
     async def run(self, code: str, points: list[str]) -> JsonObject:

@@ -1,12 +1,10 @@
-"""Workers that are there at once, as a scaler would like them: the tests' side of `forked_workers`."""
+"""Workers that come and go, as a scaler has them do."""
 
 from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,28 +12,38 @@ from pathlib import Path
 import psutil
 
 from parley.processes import has_ended
-from tests.integration.chaos.fleet import ROOT, STAND_IN, wait_until
+from tests.integration.chaos.fleet import STAND_IN, wait_until
+from tests.processes.forked import ROOT, start
+
+THREADS = 8
 
 
 @dataclass
 class WorkerPool:
     """`alive`: the workers that nobody has ended, the oldest first."""
 
-    process: subprocess.Popen[str]
+    application: str
+    environment: Mapping[str, str]
     logs: Path
     started: int = 0
     alive: list[tuple[psutil.Process, Path]] = field(default_factory=list)
 
     def begin(self) -> psutil.Process:
         """A new worker; it is not ready yet."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
         name = f"n{self.started}"
-        self.process.stdin.write(f"{name}\n")
-        self.process.stdin.flush()
         self.started += 1
-        worker = psutil.Process(int(self.process.stdout.readline()))
-        self.alive.append((worker, self.logs / f"{name}.log"))
+        log = self.logs / f"{name}.log"
+        process = start(
+            [
+                *("-m", "celery", "-A", self.application, "worker", "-P", "threads", "-c", str(THREADS)),
+                *("-Q", "turns,submissions", "-n", f"{name}@forked", "-l", "INFO"),
+                *("--without-gossip", "--without-mingle"),
+            ],
+            environment=self.environment,
+            log=log,
+        )
+        worker = psutil.Process(process.pid)
+        self.alive.append((worker, log))
         return worker
 
     def ready(self) -> list[psutil.Process]:
@@ -63,21 +71,12 @@ def worker_pool(
         "REDIS_URL": redis_url,
         **settings,
     }
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.integration.chaos.forked_workers", application, str(logs)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-        env=environment,
-    )
-    pool = WorkerPool(process, logs)
-    with process:
-        try:
-            yield pool
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            process.wait(30)
+    pool = WorkerPool(application, environment, logs)
+    try:
+        yield pool
+    finally:
+        for worker, _ in pool.alive:
+            if not has_ended(worker):
+                worker.kill()
     for worker, _ in pool.alive:
         wait_until(lambda worker=worker: has_ended(worker), within_s=20, what="every worker has ended")

@@ -31,7 +31,7 @@ class Talk(DepotTalk):
         """The system turn that brought the findings, once it is decided."""
         ends_at = time.monotonic() + WITHIN_S
         while True:
-            for turn in await self.ports.inbox.turns(DEFAULT_TENANT, session_id=self.session_id):
+            for turn in await self.ports.stores.inbox.turns(DEFAULT_TENANT, session_id=self.session_id):
                 action = turn.input.action or {}
                 if turn.input.kind is TurnKind.SYSTEM and action["name"] == CONTEXT_READY and turn.result:
                     return turn.result
@@ -39,7 +39,7 @@ class Talk(DepotTalk):
             await asyncio.sleep(0.05)
 
     async def runs(self) -> dict[str, RunStatus]:
-        found = await self.ports.runs.list(DEFAULT_TENANT, session_id=self.session_id)
+        found = await self.ports.stores.runs.list(DEFAULT_TENANT, session_id=self.session_id)
         return {run.flow: run.status for run in found}
 
 

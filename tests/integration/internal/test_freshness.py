@@ -29,7 +29,7 @@ SAID = (
 class Talk(DepotTalk):
     async def summarised(self) -> int:
         """The turn up to which the state's summary goes."""
-        state = (await self.ports.sessions.get(DEFAULT_TENANT, self.session_id)).state or {}
+        state = (await self.ports.stores.sessions.get(DEFAULT_TENANT, self.session_id)).state or {}
         return state.get("summary", {}).get("through_turn", 0)
 
 

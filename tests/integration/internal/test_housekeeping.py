@@ -14,6 +14,7 @@ from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
 from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
+from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.state import DialogueState
@@ -21,7 +22,7 @@ from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
-from orchestrator.ports.runs.records import RunRecord
+from orchestrator.ports.runs.records import NewRun, RunRecord
 from orchestrator.ports.runs.status import RunStatus
 from orchestrator.settings import Settings
 from orchestrator.turns.lease import ArchivedFlow, TurnCommit
@@ -45,10 +46,12 @@ class House:
         """A session whose turns left these states."""
         session_id = SessionId(new_id("session"))
         owner = None if user is None else UserId(user)
-        await self.ports.sessions.create(DEFAULT_TENANT, "travel", session_id=session_id, user_id=owner)
+        await self.ports.stores.sessions.create(
+            DEFAULT_TENANT, "travel", session_id=session_id, user_id=owner
+        )
         before: JsonObject = {}
         for state in states:
-            await self.ports.inbox.submit(submission(DEFAULT_TENANT, session_id))
+            await self.ports.stores.inbox.submit(submission(DEFAULT_TENANT, session_id))
             lease = await self.lane.claim(session_id)
             assert lease is not None
             commit: TurnCommit = commit_of(
@@ -70,7 +73,9 @@ class House:
         return await InProcessRunner(catalogue).run(catalogue.new_run(flow, session_id=session_id))
 
     async def proposals(self, session_id: SessionId) -> list[JsonObject]:
-        turns = await self.ports.inbox.turns(DEFAULT_TENANT, session_id=session_id, status=TurnStatus.QUEUED)
+        turns = await self.ports.stores.inbox.turns(
+            DEFAULT_TENANT, session_id=session_id, status=TurnStatus.QUEUED
+        )
         return [turn.input.action["payload"] for turn in turns if turn.input.kind is TurnKind.SYSTEM]
 
     async def execute(self, statement: str, *arguments: object) -> list[tuple]:
@@ -206,14 +211,14 @@ async def test_a_broken_state_is_proposed_to_be_repaired_unless_it_is_a_dry_run(
 async def test_idle_sessions_are_closed_and_old_ones_deleted(house: House) -> None:
     idle, fresh, old = [await house.session(spoken(1)) for _ in range(3)]
     await house.execute("UPDATE lanes SET updated_at = now() - interval '8 days' WHERE session_id = %s", idle)
-    await house.ports.sessions.close(DEFAULT_TENANT, old)
+    await house.ports.stores.sessions.close(DEFAULT_TENANT, old)
     await house.execute(
         "UPDATE sessions SET closed_at = now() - interval '91 days' WHERE session_id = %s", old
     )
     [record] = await house.run("expire_sessions")
 
-    assert (await house.ports.sessions.get(DEFAULT_TENANT, idle)).closed
-    assert not (await house.ports.sessions.get(DEFAULT_TENANT, fresh)).closed
+    assert (await house.ports.stores.sessions.get(DEFAULT_TENANT, idle)).closed
+    assert not (await house.ports.stores.sessions.get(DEFAULT_TENANT, fresh)).closed
     for table in ("sessions", "lanes", "turns", "states", "state_history", "utterances", "events"):
         assert await house.execute(f"SELECT 1 FROM {table} WHERE session_id = %s", old) == [], table
     assert (record.closing["closed"] >= 1, record.closing["deleted"]) == (True, 1)
@@ -223,20 +228,48 @@ async def test_closing_makes_a_checkpoint_of_the_whole_state(house: House) -> No
     """CO-1: the last epoch alone gives the state back."""
     states = [spoken(number) for number in (1, 2, 3)]
     session_id = await house.session(*states)
-    await house.ports.sessions.close(DEFAULT_TENANT, session_id)
+    await house.ports.stores.sessions.close(DEFAULT_TENANT, session_id)
     await house.execute("DELETE FROM state_history WHERE session_id = %s AND epoch < 3", session_id)
 
-    assert await house.ports.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(3)) == states[-1]
+    assert await house.ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(3)) == states[-1]
 
 
 async def test_what_was_remembered_of_a_session_goes_with_it(house: House) -> None:
     session_id = await house.session(spoken(1))
     owner = owner_of(None, session_id)
     note = Preference("note.x", PreferenceKind.NOTE, Source.EXPLICIT, text="likes tea")
-    await house.ports.preferences.remember(DEFAULT_TENANT, owner, (note,))
+    await house.ports.stores.preferences.remember(DEFAULT_TENANT, owner, (note,))
     await make_tools(house.ports)["housekeeping"].delete_session(DEFAULT_TENANT, session_id)
 
-    assert await house.ports.preferences.of_user(DEFAULT_TENANT, owner) == []
+    assert await house.ports.stores.preferences.of_user(DEFAULT_TENANT, owner) == []
+
+
+async def test_nothing_of_a_deleted_session_is_left_in_any_table(house: House) -> None:
+    """RT-28: not in a plan, nor in what a run of the session was given."""
+    secret = "passport X4711"
+    session_id = await house.session(spoken(1))
+    run = NewRun("summarize_session", inputs=(secret,), tenant_id=DEFAULT_TENANT, session_id=session_id)
+    started = await house.ports.stores.runs.start((run,))
+    [run_id] = started.runs.values()
+    await house.execute(
+        "INSERT INTO internal_items (run_id, position, tenant_id, status, input)"
+        " VALUES (%s, 0, %s, 'queued', to_json(%s::text))",
+        *(run_id, DEFAULT_TENANT, secret),
+    )
+    await house.execute(
+        "INSERT INTO plans (session_id, plan_id, tenant_id, turn_id, dact, goal, state, revision, body)"
+        " VALUES (%s, 'p', %s, 't', 'trip', %s, 'Active', 1, '{}')",
+        *(session_id, DEFAULT_TENANT, secret),
+    )
+
+    await make_tools(house.ports)["housekeeping"].delete_session(DEFAULT_TENANT, session_id)
+
+    for table in metadata.tables:
+        for trace in (session_id, secret, run_id):
+            found = await house.execute(
+                f"SELECT count(*) FROM {table} AS row WHERE row::text LIKE %s", f"%{trace}%"
+            )
+            assert found == [(0,)], (table, trace)
 
 
 async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) -> None:
@@ -253,7 +286,7 @@ async def test_pruned_histories_keep_their_newest_epochs_readable(house: House) 
     left = await house.execute("SELECT epoch FROM state_history WHERE session_id = %s ORDER BY 1", session_id)
     assert left == [(4,), (5,), (6,), (7,)]
     for epoch in (4, 5, 6, 7):
-        found = await house.ports.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(epoch))
+        found = await house.ports.stores.sessions.state_at(DEFAULT_TENANT, session_id, Epoch(epoch))
         assert found == states[epoch - 1]
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -19,6 +17,7 @@ from internal_flows.schedule import Job, read_jobs
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.errors import ConfigurationError
 from tests.integration.chaos.fleet import ROOT, wait_until
+from tests.processes.forked import ForkedProcess, start
 
 SETTINGS = """
 schedule:
@@ -40,29 +39,25 @@ def domain(tmp_path: Path) -> Path:
     return folder
 
 
-def start_beat(database_url: str, domain: Path, log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            [
-                *(sys.executable, "-m", "celery", "-A", "tests.contract.internal.stand_in"),
-                *("beat", "--pidfile=", "-s", str(log.with_suffix(".schedule"))),
-            ],
-            cwd=ROOT,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(ROOT),
-                "DATABASE_URL": database_url,
-                "REDIS_URL": "redis://127.0.0.1:1/0",
-                "PARLEY_DOMAIN": str(domain),
-            },
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+def start_beat(database_url: str, domain: Path, log: Path) -> ForkedProcess:
+    return start(
+        [
+            *("-m", "celery", "-A", "tests.contract.internal.stand_in"),
+            *("beat", "--pidfile=", "-s", str(log.with_suffix(".schedule"))),
+        ],
+        environment={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "DATABASE_URL": database_url,
+            "REDIS_URL": "redis://127.0.0.1:1/0",
+            "PARLEY_DOMAIN": str(domain),
+        },
+        log=log,
+    )
 
 
 @pytest.fixture
-def beats(database_url: str, domain: Path, tmp_path: Path) -> Iterator[list[subprocess.Popen[bytes]]]:
+def beats(database_url: str, domain: Path, tmp_path: Path) -> Iterator[list[ForkedProcess]]:
     migrate(database_url)
     with ExitStack() as stack:
         started = []

@@ -51,10 +51,10 @@ def session() -> SessionId:
 
 
 async def say(ports: Ports, session: SessionId, text: str) -> Any:
-    receipt = await ports.inbox.submit(
+    receipt = await ports.stores.inbox.submit(
         Submission(session, TurnInput(text=text), DEFAULT_TENANT, create_session=True, domain="analytics")
     )
-    await ports.wakeup.offer(session)
+    await ports.shared.wakeup.offer(session)
     turn = await ports.waiter.finished(DEFAULT_TENANT, session, TurnId(receipt.turn_id), 60)
     assert turn.result is not None
     return turn.result
@@ -62,10 +62,10 @@ async def say(ports: Ports, session: SessionId, text: str) -> Any:
 
 async def fire(ports: Ports) -> Json:
     """What a beat starts every minute."""
-    started = await ports.runs.start((NewRun("send_reports"),))
+    started = await ports.stores.runs.start((NewRun("send_reports"),))
     await ports.messages.send_runs(started)
     run_id = started.runs["send_reports"]
-    while (record := await ports.runs.get(DEFAULT_TENANT, run_id)).status not in ENDED:
+    while (record := await ports.stores.runs.get(DEFAULT_TENANT, run_id)).status not in ENDED:
         await asyncio.sleep(0.05)
     assert record.status is RunStatus.DONE, record.error
     return record.closing
@@ -110,7 +110,7 @@ async def test_an_order_ends_with_its_conversation(
 ) -> None:
     assert crew.workers
     await say(ports, session, ORDER)
-    await ports.sessions.close(DEFAULT_TENANT, session)
+    await ports.stores.sessions.close(DEFAULT_TENANT, session)
     with psycopg.connect(database_url, autocommit=True) as connection:
         connection.execute(BACK_DATE, (time.time() - 86_400 - 60,))
     assert await fire(ports) == {"sent": 0, "cancelled": 1}

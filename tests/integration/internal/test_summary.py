@@ -32,7 +32,7 @@ async def test_a_long_conversation_gets_a_summary(database_url: str, redis_url: 
             answers = [await _finished(ports, receipt) for receipt in receipts]
             runs = await _all_ended(ports)
             state = await _summarised(ports)
-            turns = await ports.inbox.turns(DEFAULT_TENANT, session_id=SESSION)
+            turns = await ports.stores.inbox.turns(DEFAULT_TENANT, session_id=SESSION)
 
     assert all(answer.result and answer.result["reply"] for answer in answers)
     assert {run.flow: run.status for run in runs} == {
@@ -51,16 +51,16 @@ async def test_a_long_conversation_gets_a_summary(database_url: str, redis_url: 
 
 
 async def _say(ports: Ports, text: str) -> Receipt:
-    receipt = await ports.inbox.submit(
+    receipt = await ports.stores.inbox.submit(
         Submission(SESSION, TurnInput(text), DEFAULT_TENANT, create_session=True, domain="travel")
     )
-    await ports.wakeup.offer(SESSION)
+    await ports.shared.wakeup.offer(SESSION)
     return receipt
 
 
 async def _finished(ports: Ports, receipt: Receipt) -> TurnRecord:
     ends_at = time.monotonic() + WITHIN_S
-    while (turn := await ports.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
+    while (turn := await ports.stores.inbox.turn(DEFAULT_TENANT, receipt.turn_id)).status not in FINISHED:
         assert time.monotonic() < ends_at, turn
         await asyncio.sleep(0.05)
     return turn
@@ -69,7 +69,7 @@ async def _finished(ports: Ports, receipt: Receipt) -> TurnRecord:
 async def _all_ended(ports: Ports) -> list[RunRecord]:
     ends_at = time.monotonic() + WITHIN_S
     while True:
-        runs = await ports.runs.list(DEFAULT_TENANT, session_id=SESSION)
+        runs = await ports.stores.runs.list(DEFAULT_TENANT, session_id=SESSION)
         if runs and all(run.status in ENDED for run in runs):
             return runs
         assert time.monotonic() < ends_at, runs
@@ -79,7 +79,7 @@ async def _all_ended(ports: Ports) -> list[RunRecord]:
 async def _summarised(ports: Ports) -> dict:
     ends_at = time.monotonic() + WITHIN_S
     while True:
-        state = (await ports.sessions.get(DEFAULT_TENANT, SESSION)).state
+        state = (await ports.stores.sessions.get(DEFAULT_TENANT, SESSION)).state
         if state is not None and "summary" in state:
             return state
         assert time.monotonic() < ends_at, "no summary"

@@ -24,8 +24,8 @@ from tests.integration.deploy.deployment import make_secrets
 from tests.integration.deploy.servers import deployed_redis
 from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.outside import Outside, outside
-from tests.integration.observe.running import gateway
 from tests.integration.workers.test_workers_flower_pages import flower
+from tests.processes.gateway import gateway
 
 PARCELS = ROOT / "tests" / "domains" / "parcels"
 FILES = ("domain.yaml", "ontology.yaml", "services.py", "tools.yaml")

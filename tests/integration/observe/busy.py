@@ -21,8 +21,8 @@ from parley.embedded import Store, open_database, open_redis
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import Fleet, fleet, wait_until
 from tests.integration.modelled import TAPAS, travel_with, understood
-from tests.integration.observe.running import gateway
 from tests.integration.observe.scraping import Prometheus, prometheus
+from tests.processes.gateway import gateway
 
 MODEL = "scripted"
 PRICE = 2.0

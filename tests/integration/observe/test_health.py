@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,9 +18,10 @@ from orchestrator.errors import Unavailable
 from parley.embedded import Store, open_database, open_redis
 from parley.embedded.ports import free_port
 from parley.probe import ask_server, read_heartbeat
-from parley.roles import Role
+from parley.roles import Role, Seat, command_of
 from tests.integration.chaos.fleet import ROOT, wait_until
 from tests.integration.depot import DEPOT
+from tests.processes.forked import ForkedProcess, start
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -39,27 +38,22 @@ class System:
     database: Store
     folder: Path
     port: int = field(default_factory=free_port)
-    processes: dict[Role, subprocess.Popen[bytes]] = field(default_factory=dict)
+    processes: dict[Role, ForkedProcess] = field(default_factory=dict)
 
-    def start(self, role: Role) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "parley", "serve", role.value]
-        with (self.folder / f"{role.value}.log").open("wb") as output:
-            process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env={
-                    **os.environ,
-                    "PYTHONPATH": str(ROOT),
-                    "DATABASE_URL": self.database.url,
-                    "REDIS_URL": self.redis.url,
-                    "PARLEY_PORT": str(self.port),
-                    "PARLEY_HEARTBEAT_FILE": str(self.heartbeat(role)),
-                    "PARLEY_DOMAIN": str(DEPOT),
-                    "PARLEY_SHUTDOWN_GRACE_S": "1",
-                },
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
+    def start(self, role: Role) -> ForkedProcess:
+        process = start(
+            command_of(role, Seat(port=self.port)),
+            environment={
+                **os.environ,
+                "PYTHONPATH": str(ROOT),
+                "DATABASE_URL": self.database.url,
+                "REDIS_URL": self.redis.url,
+                "PARLEY_HEARTBEAT_FILE": str(self.heartbeat(role)),
+                "PARLEY_DOMAIN": str(DEPOT),
+                "PARLEY_SHUTDOWN_GRACE_S": "1",
+            },
+            log=self.folder / f"{role.value}.log",
+        )
         self.processes[role] = process
         return process
 

@@ -22,8 +22,8 @@ from orchestrator.types import TurnId
 from parley.embedded import Stores
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.modelled import understood
-from tests.integration.observe.running import gateway
 from tests.integration.workers.rabbit import is_installed, rabbit
+from tests.processes.gateway import gateway
 
 SUMMARY_AT = 20
 """The turn that makes a summary due."""
@@ -121,10 +121,10 @@ OF_EACH_TURN = {
     (ACCEPTED, "turns: queued"),
     TURN,
     (*TURN, "turns: understand"),
-    (*TURN, "turns: carry_out", "turns: respond"),
+    (*TURN, "turns: respond"),
     (*TURN, "turns: commit"),
 }
-WITH_A_TOOL = (*TURN, "turns: carry_out", "turns: execute", "turns: tool")
+WITH_A_TOOL = (*TURN, "turns: execute", "turns: tool")
 WITH_A_MODEL = (*TURN, "turns: understand", "turns: model")
 OF_A_FLOW = (ACCEPTED, "internal: summarize_session items")
 

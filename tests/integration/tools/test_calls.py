@@ -15,8 +15,8 @@ from structlog.testing import capture_logs
 from orchestrator.adapters.redis.shared import RedisRateLimits, RedisToolCache
 from orchestrator.domain.services import ToolFailure
 from orchestrator.errors import FailureCategory
-from orchestrator.tools.middleware import ToolPorts
-from orchestrator.tools.orphaned_calls import ORPHANS_PER_TOOL, SHARED_THREADS, THREADS_PER_TOOL
+from orchestrator.tools.middleware import ORPHANS_PER_TOOL, ToolPorts
+from orchestrator.tools.threads import SHARED_THREADS, THREADS_PER_TOOL
 from orchestrator.tools.toolbox import ToolData, ToolError
 from orchestrator.turns.step import UnknownOutcome
 from tests.integration.tools.factories import Caller, schema, service_tool, until

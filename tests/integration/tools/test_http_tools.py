@@ -256,7 +256,7 @@ async def test_a_list_may_be_given_a_name(web: Web):
 
 
 async def test_a_hanging_endpoint_times_out_and_the_request_is_broken_off(web: Web):
-    async with Caller(http_tool(web.url + "/hang", timeout_ms=200)) as caller:
+    async with Caller(http_tool(web.url + "/hang", timeout_ms=1000)) as caller:
         result = await caller.call()
 
     assert isinstance(result, ToolError)

@@ -16,7 +16,7 @@ from benchmarks.hurtful_domain import BAD, CROWDS, write_domain
 from benchmarks.hurtful_tools import CROWD, InProcess, OnWorker, Place, many_at_once
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.simulator import Simulator
-from orchestrator.tools.orphaned_calls import SHARED_THREADS
+from orchestrator.tools.threads import SHARED_THREADS
 from orchestrator.types import new_id
 from parley.embedded import Stores
 

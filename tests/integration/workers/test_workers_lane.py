@@ -98,7 +98,7 @@ async def test_a_running_turn_can_be_cancelled(crew: Fleet, database: str) -> No
         long = await client.submit("cancelled", "wait 60")
         following = await client.submit("cancelled", "say")
         await _running(client, long)
-        await client.ports.inbox.cancel(DEFAULT_TENANT, long.turn_id)
+        await client.ports.stores.inbox.cancel(DEFAULT_TENANT, long.turn_id)
         stopped, answered = await client.finished(long), await client.finished(following)
 
     assert stopped.status == TurnStatus.CANCELLED
@@ -169,7 +169,7 @@ async def test_an_effect_is_had_once(crew: Fleet, database: str) -> None:
 
 async def _running(client, receipt) -> None:
     turn_id = TurnId(receipt.turn_id)
-    while (await client.ports.inbox.turn(DEFAULT_TENANT, turn_id)).status != TurnStatus.RUNNING:
+    while (await client.ports.stores.inbox.turn(DEFAULT_TENANT, turn_id)).status != TurnStatus.RUNNING:
         await asyncio.sleep(0.05)
 
 

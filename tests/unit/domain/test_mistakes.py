@@ -143,6 +143,8 @@ flows:
         ({"policies/other.py": ""}, "policies/other.py", "none of the seven policy files"),
         ({"skills/book/SKILL.md": "---\nname: a\ndescription: b\n---\n"}, "skills/book/SKILL.md", "no flow"),
         ({"skills/book_flight/SKILL.md": "Do it."}, "skills/book_flight/SKILL.md", "front matter"),
+        ({"templates/book_flight.md.j2": "{{ day | dya }}"}, "templates/book_flight.md.j2: line 1", "mean 'day'?"),
+        ({"templates/book_flight.md.j2": "{{ 1 is nun }}"}, "templates/book_flight.md.j2: line 1", "no test 'nun'"),
         ({"templates/book_fligth.md.j2": "Hi"}, "templates/book_fligth.md.j2", "did you mean 'book_flight'?"),
         ({"evaluations/a.yaml": "conversations: [{turns: [{}]}]"}, f"evaluations/a.yaml: {TURN}", "user text"),
         ({"domain.yaml": "persona: Bob\n"}, "domain.yaml: persona", "should be a mapping"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import io
 import pickle
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,22 +18,30 @@ from structlog.testing import capture_logs
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu import linear as trained
-from orchestrator.nlu.linear import FitOnce, LinearModel, fit, key_of, pack
+from orchestrator.nlu.examples import Example
+from orchestrator.nlu.linear import LinearModel, fit, key_of, pack, train_once
 from orchestrator.nlu.readers.system1 import System1
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]
 LABELS = ["go", "stop", "go", "stop"]
-KEY = key_of(ROWS, LABELS, 1.0)
+KEY = key_of(ROWS, LABELS)
+
+
+def learn() -> LinearModel:
+    return fit(ROWS, LABELS, 1.0)
+
 
 STARTS = """
 import sys
 from pathlib import Path
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.nlu.linear import FitOnce
+from orchestrator.nlu.linear import fit, train_once
 
-FitOnce(TrainedFiles(Path(sys.argv[1])))([{"a": 1.0}, {"b": 1.0}] * 2, ["go", "stop"] * 2, 1.0)
+train_once(
+    TrainedFiles(Path(sys.argv[1])), "key", lambda: fit([{"a": 1.0}, {"b": 1.0}] * 2, ["go", "stop"] * 2, 1.0)
+)
 print("trained" if "sklearn" in sys.modules else "taken over")
 """
 
@@ -55,33 +65,42 @@ def same(one: LinearModel, other: LinearModel) -> bool:
 
 def test_what_was_kept_is_what_training_gives_to_the_last_bit() -> None:
     kept = Kept()
-    first = FitOnce(kept)(ROWS, LABELS, 1.0)
-    second = FitOnce(kept)(ROWS, LABELS, 1.0)
+    first = train_once(kept, KEY, learn)
+    second = train_once(kept, KEY, learn)
     assert list(kept) == [KEY]
     assert first is not second
-    assert same(first, fit(ROWS, LABELS, 1.0))
+    assert same(first, learn())
     assert same(second, first)
 
 
 def test_what_was_kept_is_not_trained_again() -> None:
-    marked = replace(fit(ROWS, LABELS, 1.0), sharpness=123.0)
-    assert FitOnce(Kept({KEY: pack(marked, KEY)}))(ROWS, LABELS, 1.0).sharpness == 123.0
+    marked = replace(learn(), sharpness=123.0)
+    assert train_once(Kept({KEY: pack(marked, KEY)}), KEY, learn).sharpness == 123.0
 
 
 def test_a_model_without_rows_is_kept_too() -> None:
     kept = Kept()
-    assert same(FitOnce(kept)([], [], 1.0), FitOnce(kept)([], [], 1.0))
+    assert same(*(train_once(kept, KEY, lambda: fit([], [], 1.0)) for _ in range(2)))
 
 
-def test_another_example_label_or_strength_is_another_model() -> None:
-    other_rows = [*ROWS[:-1], {"w:stop": 0.9, "w:now": 0.3}]
-    keys = {
-        KEY,
-        key_of(other_rows, LABELS, 1.0),
-        key_of(ROWS, ["go", "stop", "stop", "stop"], 1.0),
-        key_of(ROWS, LABELS, 2.0),
-    }
-    assert len(keys) == 4
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"flows": FLOWS[:-1]},
+        {"flows": [*FLOWS[:-1], replace(FLOWS[-1], examples=(*FLOWS[-1].examples, "one more"))]},
+        {"entities": {"airport": replace(AIRPORTS, values=AIRPORTS.values[:-1])}},
+        {"answers": [*ANSWERS[:-1], replace(ANSWERS[-1], examples=("what else",))]},
+        {"patterns": {"code": re.compile("[a-z]+")}},
+        {"patterns": {"code": re.compile("[a-z]+", re.IGNORECASE)}},
+        {"extra": [Example("nothing", "kind:denial")]},
+    ],
+)
+def test_another_version_of_a_domain_is_trained_for_itself(changed: dict[str, Any]) -> None:
+    domain: dict[str, Any] = {"flows": FLOWS, "entities": {"airport": AIRPORTS}, "answers": ANSWERS}
+    kept = Kept()
+    for version in (domain, domain | changed, domain):
+        System1.train(**version, kept=kept)
+    assert len(kept) == 4  # of each of two versions: what a message wants, and which value fills which slot
 
 
 @pytest.mark.parametrize("changed", range(len(trained._versions())))
@@ -91,7 +110,7 @@ def test_other_code_or_another_release_of_a_library_is_another_model(
     surroundings = list(trained._versions())
     surroundings[changed] += "+"
     monkeypatch.setattr(trained, "_versions", lambda: tuple(surroundings))
-    assert key_of(ROWS, LABELS, 1.0) != KEY
+    assert key_of(ROWS, LABELS) != KEY
 
 
 def _flip(content: bytes) -> bytes:
@@ -110,12 +129,12 @@ def _of_another_key(content: bytes) -> bytes:
 
 
 def _not_a_number(content: bytes) -> bytes:
-    model = fit(ROWS, LABELS, 1.0)
+    model = learn()
     return pack(replace(model, rows=model.rows | {"w:go": np.array([np.nan, 0.0])}), KEY)
 
 
 def _of_another_shape(content: bytes) -> bytes:
-    return pack(replace(fit(ROWS, LABELS, 1.0), bias=np.zeros(3)), KEY)
+    return pack(replace(learn(), bias=np.zeros(3)), KEY)
 
 
 @pytest.mark.parametrize(
@@ -133,20 +152,20 @@ def _of_another_shape(content: bytes) -> bytes:
     ],
 )
 def test_a_spoilt_or_foreign_file_is_told_and_trained_anew(spoil: Callable[[bytes], bytes]) -> None:
-    content = pack(fit(ROWS, LABELS, 1.0), KEY)
+    content = pack(learn(), KEY)
     kept = Kept({KEY: spoil(content)})
     with capture_logs() as logs:
-        model = FitOnce(kept)(ROWS, LABELS, 1.0)
-    assert same(model, fit(ROWS, LABELS, 1.0))
+        model = train_once(kept, KEY, learn)
+    assert same(model, learn())
     assert [entry["event"] for entry in logs] == ["A kept model cannot be used; it is trained anew."]
-    assert same(FitOnce(kept)(ROWS, LABELS, 1.0), model)
+    assert same(train_once(kept, KEY, learn), model)
     assert kept[KEY] != spoil(content)
 
 
 def test_a_domain_understands_the_same_from_what_was_kept() -> None:
     kept = Kept()
     for _ in range(2):
-        taken = System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS, fit=FitOnce(kept))
+        taken = System1.train(FLOWS, {"airport": AIRPORTS}, ANSWERS, kept=kept)
     assert len(kept) == 2  # what a message wants, and which value fills which slot
     for text in ("please book two seats to Madrid", "from Oslo", "cancel AB12CD", "hello"):
         assert taken.think(text, nothing_open()) == system1().think(text, nothing_open())

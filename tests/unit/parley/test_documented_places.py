@@ -69,7 +69,7 @@ def test_what_holds_a_skill_back_is_held_by_tests_of_those_names() -> None:
 
 def test_what_is_not_there_would_be_found() -> None:
     page = ROOT / "docs" / "page.md"
-    text = "[a](nowhere.md), [b](../README.md#no-such-heading), [c](plans.md), `agent/nowhere.py`, `agent/guard.py`"
+    text = "[a](nowhere.md), [b](../README.md#no-such-heading), [c](plans.md), `agent/nowhere.py`, `agent/running.py`"
 
     assert broken_links(page, text) == ["nowhere.md", "../README.md#no-such-heading"]
     assert missing_files(page, text) == ["agent/nowhere.py"]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import InvalidInput
-from parley.commands.evaluate import as_json, locate
+from parley.commands.evaluate import locate
 from parley.evaluation.dataset import State, read_dialogues, read_schema
 from parley.evaluation.metrics import Prediction, score_frame, summarize
 from parley.evaluation.runner import evaluate, follow, learn, split
@@ -84,7 +84,7 @@ def test_a_small_file_of_an_unknown_service_is_measured(tmp_path: Path) -> None:
         *(dialogue(f"d{n}", place) for n, place in enumerate(["Mill Lane", "Old Port", "Pier Nine"])),
     )
     report = evaluate(schema, lines, folds=3)
-    overall = as_json(report)["overall"]
+    overall = report.figures()["overall"]
     assert overall["frames"] == 3
     assert overall["active_intent_accuracy"] == 1.0
     assert overall["joint_goal_accuracy"] > 0.9

@@ -9,7 +9,14 @@ import pytest
 
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.specification import ToolUse
-from orchestrator.pex.calls.approval import NOTE, bind, drop_grant, grant, hold_for_approval, version_policy
+from orchestrator.pex.calls.consent import (
+    GRANT,
+    bind,
+    drop_grant,
+    grant,
+    hold_for_approval,
+    version_policy,
+)
 from orchestrator.pex.execution import Completed, Parked
 from orchestrator.tools.trifecta import Cause, find_cause
 from orchestrator.turns.approval import ApprovalStatus
@@ -66,7 +73,7 @@ async def test_the_call_that_was_granted_is_made_once() -> None:
 
     assert setting.things.calls == ["attic"]
     assert setting.context.changes.approvals.closed == {approval.approval_id: ApprovalStatus.USED}
-    assert NOTE not in setting.run.flow.notes
+    assert GRANT not in setting.run.flow.notes
 
 
 def test_a_grant_for_other_arguments_is_void_and_it_is_asked_anew() -> None:

@@ -17,18 +17,18 @@ from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting
 UNCERTAIN = Failed(FailureCategory.VALIDATION_ERROR, "Which year?", uncertain=True)
 
 
-def climb(setting: Setting, failure: Failed, times: int) -> list[Recovery]:
+async def climb(setting: Setting, failure: Failed, times: int) -> list[Recovery]:
     """The rungs that are chosen when the same failure comes again and again in one turn."""
-    endings = [recover(setting.run, setting.policy, failure) for _ in range(times)]
+    endings = [await recover(setting.policy, setting.run, failure) for _ in range(times)]
     return [ending.recovery for ending in endings if isinstance(ending, Recover)]
 
 
-def test_the_ladder_is_climbed_in_order_and_each_rung_once() -> None:
+async def test_the_ladder_is_climbed_in_order_and_each_rung_once() -> None:
     setting = make_setting()
     context = setting.run.context
     setting.run.context = replace(context, recall=replace(context.recall, can_gather=True))
 
-    assert climb(setting, UNCERTAIN, 5) == [
+    assert await climb(setting, UNCERTAIN, 5) == [
         Recovery.RETRY,
         Recovery.GATHER,
         Recovery.REROUTE,
@@ -37,11 +37,11 @@ def test_the_ladder_is_climbed_in_order_and_each_rung_once() -> None:
     ]
 
 
-def test_where_nobody_gathers_that_rung_is_left_out() -> None:
-    assert climb(make_setting(), UNCERTAIN, 3) == [Recovery.RETRY, Recovery.REROUTE, Recovery.ESCALATE]
+async def test_where_nobody_gathers_that_rung_is_left_out() -> None:
+    assert await climb(make_setting(), UNCERTAIN, 3) == [Recovery.RETRY, Recovery.REROUTE, Recovery.ESCALATE]
 
 
-def test_a_hard_coded_fallback_bypasses_the_ladder() -> None:
+async def test_a_hard_coded_fallback_bypasses_the_ladder() -> None:
     """Even a failure that might pass is not tried again where the policy knows better."""
 
     class Redirecting(BasePolicy):
@@ -51,34 +51,34 @@ def test_a_hard_coded_fallback_bypasses_the_ladder() -> None:
     setting = make_setting()
     failure = Failed(FailureCategory.SERVER_ERROR, "It is down.", retryable=True)
 
-    ending = recover(setting.run, Redirecting(SPEC), failure)
+    ending = await recover(Redirecting(SPEC), setting.run, failure)
 
     assert ending == Recover(Recovery.FALLBACK, failure, Dact("insert_thing"))
     assert setting.context.changes.climbed == set()
 
 
-def test_a_failed_check_is_no_business_of_the_ladder() -> None:
+async def test_a_failed_check_is_no_business_of_the_ladder() -> None:
     failure = Failed(FailureCategory.SERVER_ERROR, "Not now.", check="time_outs")
     setting = make_setting()
-    assert recover(setting.run, setting.policy, failure) is failure
+    assert await recover(setting.policy, setting.run, failure) is failure
 
 
-def test_a_value_that_was_turned_away_is_asked_for_again() -> None:
+async def test_a_value_that_was_turned_away_is_asked_for_again() -> None:
     setting = make_setting()
     failure = Failed(FailureCategory.NOT_FOUND, "There is no attic.")
 
-    assert recover(setting.run, setting.policy, failure) == NeedsInput()
+    assert await recover(setting.policy, setting.run, failure) == NeedsInput()
     assert setting.context.changes.state.ambiguity.current.slot == "place"
 
 
-def test_recovery_leaves_the_previous_frame_as_it_is() -> None:
+async def test_recovery_leaves_the_previous_frame_as_it_is() -> None:
     """PX-13: uncertain carries it over."""
     setting = make_setting()
     frame = Frame("frame_1", setting.run.flow.flow_id, {"seen": "a hat"})
     setting.context.changes.frames[setting.run.flow.flow_id] = frame
     before = copy.deepcopy(frame)
 
-    climb(setting, UNCERTAIN, 3)
+    await climb(setting, UNCERTAIN, 3)
 
     assert setting.context.changes.frames == {setting.run.flow.flow_id: before}
 

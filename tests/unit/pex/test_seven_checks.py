@@ -93,7 +93,8 @@ PARKS = {"trifecta_gate"}
 async def execute(case: Case) -> Ending:
     setting = case.setting
     policies = {SPEC.dact: setting.policy} if case.has_policy else {}
-    return await PEX(policies, setting.run.tools).execute(setting.context)
+    work = PEX(policies, setting.run.tools).find_work(setting.context)
+    return work if isinstance(work, Failed) else await work[0].execute(work[1])
 
 
 def test_every_check_has_its_row() -> None:

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow, make_flow_class
 from orchestrator.dialogue.plan_step import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.plans.consistency import Disagreement, find_disagreements
+from orchestrator.plans.bindings import Disagreement, find_disagreements
 from orchestrator.types import Dact, FlowId
 
 SLOTS = {name: SlotSpec(name, "free_text") for name in ("origin", "destination", "flight_id")}

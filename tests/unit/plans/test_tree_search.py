@@ -8,9 +8,9 @@ import orjson
 import pytest
 import yaml
 
-from benchmarks.search import PROBLEMS, compare
 from orchestrator.adapters.domains.folder import DEFAULTS
 from orchestrator.plans.tree_search import Judgement, SearchResult, Task, Tree, search
+from tests.unit.plans.decompositions import PROBLEMS, compare
 
 Word = str
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from orchestrator.res.wording import escape_value
+from orchestrator.res.templates import escape_value
 
 
 @pytest.mark.parametrize(

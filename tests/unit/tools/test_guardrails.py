@@ -13,8 +13,7 @@ from orchestrator.errors import InvalidInput
 from orchestrator.tools.guardrails.apply import apply_guardrails
 from orchestrator.tools.guardrails.extraction import extract_code
 from orchestrator.tools.guardrails.python_code import PythonRules
-from orchestrator.tools.guardrails.sql import SqlRules
-from orchestrator.tools.guardrails.verdict import ApprovedPython, ApprovedSql, Category, Rejected
+from orchestrator.tools.guardrails.verdict import ApprovedPython, ApprovedSql, Category, Rejected, SqlRules
 from tests.unit.tools.guardrail_samples import (
     ENTITIES,
     RULES,

@@ -6,7 +6,7 @@ the lane (RT-5, RT-6); fail turns whose predecessor never came; look up commits 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import Row, exists, func, select, update
@@ -21,6 +21,13 @@ from orchestrator.turns.step import Step, StepStatus
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import SessionId, TurnId
 
+SUSPECTED_AFTER = 2
+"""So many crashes beside others, and a turn is run alone; `sql/parts/next_turn.sql` says the same."""
+LEFT_FOR_S = 10.0
+
+Suspected = Callable[[SessionId], None]
+"""Takes a session whose next turn is to be run by a process that does nothing else."""
+
 
 async def take_turn(
     database: Database,
@@ -29,10 +36,11 @@ async def take_turn(
     limits: Mapping[str, Any],
     *,
     gap_timeout_s: float,
+    suspected: Suspected,
 ) -> Sequence[Any] | None:
     """Take the lane's next turn, or release the lane; None when there is none or the lease is lost.
 
-    Gives the turn as `sql/claim.sql` does.
+    Gives the turn as `sql/claim.sql` does. `suspected` is told of a session whose next turn is to be run alone.
     """
     async with database.transaction() as connection:
         lane = await lock_lane(connection, session_id)
@@ -47,9 +55,16 @@ async def take_turn(
             if taken[0] is not None:
                 return taken
             turn = await _turn(connection, turn_id)
-            error = turn.error or f"its {turn.attempts} attempts ended without a commit"
             known = select(exists().where(effects.c.turn_id == turn_id))
             acted = (await connection.execute(known)).scalar_one()
+            crashed = turn.status == TurnStatus.RUNNING
+            crashes = turn.crashes + crashed
+            over = crashed and turn.alone and not (acted and turn.attempts <= limits["max_attempts"])
+            if crashes >= SUSPECTED_AFTER and not limits["alone"] and not over:
+                await _leave(connection, session_id)
+                suspected(session_id)
+                return None
+            error = turn.error or f"its worker ended {crashes} times while it was at work"
             await end_turn(connection, lane, turn, TurnStatus.QUARANTINED, error, acted=acted)
 
 
@@ -131,6 +146,16 @@ async def _release(connection: AsyncConnection, lane: Row[Any], gap_timeout_s: f
     )
 
 
+async def _leave(connection: AsyncConnection, session_id: SessionId) -> None:
+    """Free the lane for a process of its own; if none comes, the sweep finds it in a while."""
+    later = NOW + func.make_interval(0, 0, 0, 0, 0, 0, LEFT_FOR_S)
+    await connection.execute(
+        update(lanes)
+        .where(lanes.c.session_id == session_id)
+        .values(lease_owner=None, lease_until=None, check_at=later)
+    )
+
+
 async def _give_back(connection: AsyncConnection, lane: Row[Any]) -> None:
     """Undo the attempt that the lost answer had counted, so that `take_turn` counts it once."""
     running = turns.c.turn_id.in_(
@@ -138,7 +163,8 @@ async def _give_back(connection: AsyncConnection, lane: Row[Any]) -> None:
         .with_only_columns(turns.c.turn_id)
         .where(turns.c.status == TurnStatus.RUNNING.value)
     )
-    await connection.execute(update(turns).where(running).values(attempts=turns.c.attempts - 1))
+    given_back = {"status": TurnStatus.QUEUED.value, "attempts": turns.c.attempts - 1}
+    await connection.execute(update(turns).where(running).values(given_back))
 
 
 async def _turn(connection: AsyncConnection, turn_id: TurnId) -> Row[Any]:

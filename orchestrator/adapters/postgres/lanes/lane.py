@@ -46,7 +46,12 @@ class PostgresLane:
         turn_deadline_s: float = 120.0,
         sequence_gap_timeout_s: float = 30.0,
         max_attempts: int = 3,
+        alone: bool = False,
+        suspected: claim_repair.Suspected = lambda _: None,
     ) -> None:
+        """`alone`: this process has nothing else to do, and takes what is suspected of ending its workers (RT-26);
+        other processes tell `suspected` of it.
+        """
         self.worker = worker
         """In whose name leases are taken."""
         self._database = database
@@ -55,7 +60,13 @@ class PostgresLane:
         )
         self._claiming: set[SessionId] = set()
         # Arguments of every statement that takes up a turn.
-        self._limits = {"ttl_s": lease_ttl_s, "deadline_s": turn_deadline_s, "max_attempts": max_attempts}
+        self._limits = {
+            "ttl_s": lease_ttl_s,
+            "deadline_s": turn_deadline_s,
+            "max_attempts": max_attempts,
+            "alone": alone,
+        }
+        self._suspected = suspected
         self._gap_timeout_s = sequence_gap_timeout_s
 
     async def claim(self, session_id: SessionId) -> Lease | None:
@@ -111,7 +122,12 @@ class PostgresLane:
         """The turn that a statement has taken up, or a later look under the lock; the claim is kept with it."""
         if turn[0] is None:
             found = await claim_repair.take_turn(
-                self._database, session_id, token, self._limits, gap_timeout_s=self._gap_timeout_s
+                self._database,
+                session_id,
+                token,
+                self._limits,
+                gap_timeout_s=self._gap_timeout_s,
+                suspected=self._suspected,
             )
             if found is None:
                 return None

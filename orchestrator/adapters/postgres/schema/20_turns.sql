@@ -13,6 +13,8 @@ CREATE TABLE turns (
     action              json,
     status              text NOT NULL DEFAULT 'queued',
     attempts            integer NOT NULL DEFAULT 0,
+    crashes             integer NOT NULL DEFAULT 0,     -- how often its worker ended while it was at work
+    alone               boolean NOT NULL DEFAULT false, -- it was taken last by a process that has nothing else to do
     token               bigint, -- the lease that ended the turn: a holder whose reply was lost learns that its commit held
     epoch               bigint,
     error               text,

@@ -1,11 +1,13 @@
 -- Two steps of a WITH clause: `next` finds the session's next turn that may run, `taken` marks it as running.
 --
--- Arguments: session_id, max_attempts, deadline_s
+-- Arguments: session_id, max_attempts, deadline_s, alone (whether this process has nothing else to do)
 -- Needs:     `lane` (pending, done_seq), and `ended` (turn_id, client_sequence): the turn that the same
 --            statement ends, which its snapshot does not show as finished; nulls when it ends none.
 -- `resumed`: it was begun before, whether or not that attempt counts, so that its journal has to be read.
--- A turn whose attempts are used up is in `next` and not in `taken`, unless it had effects: then it is taken once
--- more, with `failure`.
+-- A turn that is found running has lost its worker. That is a crash, and no attempt; after a second one the turn is
+-- under suspicion and taken by a process that runs it alone (RT-26).
+-- A turn whose attempts are used up, or that crashed alone, is in `next` and not in `taken`, unless it had effects:
+-- then it is taken once more, with `failure`.
 next AS (
     SELECT candidate.turn_id
     FROM lane CROSS JOIN ended CROSS JOIN LATERAL (
@@ -26,16 +28,21 @@ next AS (
 ), taken AS (
     UPDATE turns
     SET status = 'running',
-        attempts = attempts + 1,
+        attempts = CASE WHEN turns.attempts + (turns.status <> 'running')::int > %(max_attempts)s
+                             OR turns.alone AND turns.status = 'running' THEN %(max_attempts)s + 1
+                        ELSE turns.attempts + (turns.status <> 'running')::int END,
+        crashes = turns.crashes + (turns.status = 'running')::int,
+        alone = %(alone)s,
         started_at = coalesce(started_at, statement_timestamp()),
         deadline_at = coalesce(deadline_at, clock_timestamp() + %(deadline_s)s * interval '1 second')
     FROM next
     WHERE turns.turn_id = next.turn_id
       AND turns.finished_at IS NULL
-      AND (turns.attempts < %(max_attempts)s
-           -- once more, to be ended with what it did
-           OR turns.attempts = %(max_attempts)s
-              AND EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id))
+      AND (%(alone)s OR turns.crashes + (turns.status = 'running')::int < 2)
+      AND (turns.attempts + (turns.status <> 'running')::int <= %(max_attempts)s
+               AND NOT (turns.alone AND turns.status = 'running')
+           OR turns.attempts <= %(max_attempts)s
+               AND EXISTS (SELECT FROM effects WHERE effects.turn_id = turns.turn_id))
     RETURNING turns.turn_id, seq, kind, form, text, action, attempts,
               extract(epoch FROM deadline_at - clock_timestamp())::float8 AS deadline_s,
               cancel_requested_at IS NOT NULL AS cancelled,
@@ -43,5 +50,5 @@ next AS (
               merges,
               started_at <> statement_timestamp() AS resumed,
               CASE WHEN attempts > %(max_attempts)s
-                   THEN coalesce(error, 'its attempts ended without a commit') END AS failure
+                   THEN coalesce(error, 'its worker ended ' || crashes || ' times while it was at work') END AS failure
 )

@@ -1,0 +1,11 @@
+-- Say that a consumer of the broker's messages is alive, and name those that have fallen silent.
+--
+-- KEYS[1]  consumers  sorted set: name -> when it was heard last, ms
+-- ARGV[1]  the consumer's own name
+-- ARGV[2]  after how long without a word one counts as gone, ms
+--
+-- Returns the names of those that are gone. All times are those of the Redis server.
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+redis.call('ZADD', KEYS[1], now, ARGV[1])
+return redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', now - ARGV[2])

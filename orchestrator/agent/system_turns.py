@@ -1,0 +1,210 @@
+"""Turns that the system brings: proposals of Internal flows (IF-12), and context that a task waited for (PX-16).
+
+Neither says anything by itself; what was decided is the turn's result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+import orjson
+
+from orchestrator.agent.context_wait import WAITING, end_waiting, find_waiting, why_it_waited
+from orchestrator.agent.failure import cascade
+from orchestrator.agent.modules import Decoded, Modules
+from orchestrator.agent.running import RunningTurn, run_steps
+from orchestrator.agent.steps import STEPS
+from orchestrator.agent.steps.archive import archive, as_archived
+from orchestrator.agent.steps.carry_out import carry_out
+from orchestrator.agent.steps.load import decode, load
+from orchestrator.agent.steps.record import record
+from orchestrator.dialogue.diff import diff
+from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.labels import Label
+from orchestrator.dialogue.state import DialogueState, Summary, repair
+from orchestrator.pex.execution import Recover, Recovery
+from orchestrator.ports.memory.context import CONTEXT_READY
+from orchestrator.runtime.journal import Journal
+from orchestrator.telemetry.traces import Phases
+from orchestrator.tools.trifecta import join_labels
+from orchestrator.turns.event import Event
+from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import JsonObject
+
+PROPOSAL = "proposal"
+"""The action of a system turn that brings one."""
+
+
+class Decision(StrEnum):
+    APPLIED = "applied"
+    REBASED = "rebased"
+    """Applied, although turns have come since it was made."""
+    DROPPED = "dropped"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`reason`: why it was dropped, or what was done."""
+
+    decision: Decision
+    reason: str
+    left: tuple[BaseFlow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Proposal:
+    """`fresh`: nothing was committed since it was made."""
+
+    change: JsonObject
+    fresh: bool
+    now: float
+
+
+_Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
+
+
+async def take_system_turn(
+    lease: Lease, work: Work, journal: Journal, modules: Modules, phases: Phases
+) -> TurnCommit:
+    """Decide a proposal, or carry on a flow whose context is there. Raises what `Agent.run_turn` does."""
+    action = work.input.action or {}
+    payload = action.get("payload")
+    given: JsonObject = payload if is_object(payload) else {}
+    if action.get("name") == PROPOSAL:
+        return _decide(lease, work, modules, given)
+    turn = load(lease, work, journal, modules, phases)
+    if action.get("name") != CONTEXT_READY:
+        await run_steps(STEPS, turn, modules)
+        return record(turn, modules)
+    flow, gathering = _find(turn), modules.ports.gather
+    if flow is not None and gathering is not None and turn.changes.state.stack.active is None:
+        await run_steps((go_on, carry_out, archive), turn, modules)
+        return record(turn, modules)
+    what = "nothing waits for it"
+    if flow is not None and gathering is not None:
+        await end_waiting(turn, gathering, flow, late=True)
+        what = "noted; another task is at work"
+    turn.changes.state.turn -= 1
+    return _commit(
+        turn.lease,
+        modules,
+        turn.changes.state,
+        turn.context.world.prior_state,
+        {"context": what},
+        events=tuple(turn.context.log.events),
+    )
+
+
+def _commit(
+    lease: Lease,
+    modules: Modules,
+    state: DialogueState,
+    before: JsonObject,
+    result: JsonObject,
+    *,
+    events: tuple[Event, ...],
+    archived: tuple[ArchivedFlow, ...] = (),
+) -> TurnCommit:
+    """Commit a turn that says nothing."""
+    after = state.serialize()
+    raw = orjson.dumps(after)
+    modules.cache.keep(lease.session_id, Decoded(raw, after, state))
+    return TurnCommit(
+        status=TurnStatus.DONE,
+        state=raw,
+        diff=orjson.dumps(diff(before, after)),
+        snapshot=not before,
+        result={"seq": lease.work.seq, "epoch": lease.epoch + 1, **result},
+        archived=archived,
+        events=events,
+    )
+
+
+def _decide(lease: Lease, work: Work, modules: Modules, given: JsonObject) -> TurnCommit:
+    """Decide a proposal. Never raises for what it says."""
+    state, before = decode(lease, modules)
+    verdict = _judge(state, given, fresh=given.get("epoch") == lease.epoch, now=modules.ports.clock())
+    told: JsonObject = {name: given.get(name) for name in ("flow", "run_id", "kind", "epoch")}
+    told |= {"decision": verdict.decision.value, "reason": verdict.reason}
+    event = Event(lease.session_id, "proposal_decided", work.turn_id, told)
+    archived = tuple(as_archived(flow) for flow in verdict.left)
+    return _commit(lease, modules, state, before, {"proposal": told}, events=(event,), archived=archived)
+
+
+def _judge(state: DialogueState, given: JsonObject, *, fresh: bool, now: float) -> Verdict:
+    decide_kind = _KINDS.get(str(given.get("kind")))
+    change = given.get("change")
+    if decide_kind is None or not is_object(change):
+        return Verdict(Decision.DROPPED, "It is no proposal that is known here.")
+    return decide_kind(state, _Proposal(change, fresh, now))
+
+
+def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
+    """A summary covers the turns that it names and no others, so newer ones do not make it wrong."""
+    text, through = proposal.change.get("text"), proposal.change.get("through_turn")
+    if not isinstance(text, str) or type(through) is not int or not 0 < through <= state.turn:
+        return Verdict(Decision.DROPPED, "It names no turns of this session.")
+    if state.history.summary is not None and state.history.summary.through_turn >= through:
+        return Verdict(
+            Decision.DROPPED, f"There is a summary through turn {state.history.summary.through_turn}."
+        )
+    state.history.summary = Summary(text, through)
+    labels = proposal.change.get("labels")
+    if is_list(labels):
+        join_labels(state, [label for label in labels if label in set(Label)], "an earlier part of this talk")
+    reason = f"The summary covers the turns up to {through}."
+    return Verdict(Decision.APPLIED if proposal.fresh else Decision.REBASED, reason)
+
+
+def _abandon(state: DialogueState, proposal: _Proposal) -> Verdict:
+    """What has been interrupted for too long is looked for anew: a flow that was resumed stays."""
+    limit = proposal.change.get("older_than_s")
+    if not isinstance(limit, int | float) or limit < 0:
+        return Verdict(Decision.DROPPED, "It does not say after which time.")
+    gone = state.stack.abandon(limit, proposal.now)
+    if not gone:
+        return Verdict(Decision.DROPPED, "No task has been interrupted for so long any more.")
+    left = tuple(state.archive(state.stack.pop_finished(proposal.now)))
+    names = ", ".join(flow.dact for flow in gone)
+    return Verdict(Decision.APPLIED if proposal.fresh else Decision.REBASED, f"Abandoned: {names}.", left)
+
+
+def _repair(state: DialogueState, proposal: _Proposal) -> Verdict:
+    """A repair fits exactly the state that was looked at."""
+    if not proposal.fresh:
+        return Verdict(Decision.DROPPED, "The session has gone on since it was looked at.")
+    done = repair(state, proposal.now)
+    if not done:
+        return Verdict(Decision.DROPPED, "There is nothing that can be repaired.")
+    return Verdict(Decision.APPLIED, " ".join(done))
+
+
+_KINDS: Mapping[str, _Decide] = {"summary": _summary, "abandon": _abandon, "repair": _repair}
+
+
+async def go_on(turn: RunningTurn, modules: Modules) -> None:
+    """Carry on the flow whose context was looked for, with what was found or without."""
+    flow = _find(turn)
+    assert flow is not None
+    assert modules.ports.gather is not None
+    failure = why_it_waited(flow)
+    turn.changes.state.stack.resume(flow, turn.context.now, reason="what it waited for is there")
+    if await end_waiting(turn, modules.ports.gather, flow, late=True):
+        turn.carry_on = True
+        return
+    turn.changes.climbed.add((flow.flow_id, Recovery.REROUTE.value))
+    turn.carry_on = await cascade(turn, modules, Recover(Recovery.REROUTE, failure))
+
+
+def _find(turn: RunningTurn) -> BaseFlow | None:
+    """Find the waiting flow that the turn brings findings for."""
+    payload = (turn.work.input.action or {}).get("payload")
+    given = payload if is_object(payload) else {}
+    wanted = (given.get("flow_id"), given.get("run_id"))
+    waiting = find_waiting(turn)
+    return next((flow for flow in waiting if (flow.flow_id, flow.notes[WAITING]["run_id"]) == wanted), None)

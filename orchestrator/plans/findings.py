@@ -1,0 +1,85 @@
+"""What Internal flows have found meanwhile that concerns a plan: it triggers the replanning check early (PL-2).
+
+Only the scratchpad is read here; what a finding changes is the planner's business.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from orchestrator.context import TurnContext
+from orchestrator.dialogue.flow import PlanFlow
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.errors import Unavailable
+from orchestrator.plans.bindings import resolve
+from orchestrator.ports.memory.scratchpad import CAPACITY, Entry, EntryKind
+from orchestrator.tools.trifecta import join_labels
+from orchestrator.types import Json
+
+_SEEN = "findings"
+SHORTEST_NAME = 3
+LONGEST_FINDING = 300
+
+
+async def find_news(context: TurnContext, plan: PlanFlow) -> list[str]:
+    """Findings about what the plan and its remaining steps work with, each told once."""
+    scratchpad = context.recall.scratchpad
+    if scratchpad is None or all(step.is_finished for step in plan.steps):
+        return []
+    try:
+        entries = await scratchpad.read(
+            context.ids.tenant_id, context.ids.session_id, kinds=frozenset({EntryKind.FINDING}), touch=False
+        )
+    except Unavailable as error:
+        context.log.failed_check("agent", "plan_findings", f"{error.code}: {error}", plan.flow_id)
+        return []
+    seen: list[str] = plan.notes.get(_SEEN, [])
+    fresh = [entry for entry in entries if entry.entry_id not in seen and entry.at >= plan.started_at]
+    if fresh:
+        plan.notes[_SEEN] = [*seen, *(entry.entry_id for entry in fresh)][-CAPACITY:]
+    inputs = _inputs_of(context, plan)
+    names = _names_of(context, plan, inputs)
+    news = [entry for entry in fresh if _concerns(entry, {one.slot for one in inputs}, names)]
+    for entry in news:
+        join_labels(context.changes.state, entry.labels, entry.flow)
+    return [_tell(entry) for entry in news]
+
+
+class _Input(NamedTuple):
+    slot: str
+    entity: str | None
+    value: Json
+
+
+def _inputs_of(context: TurnContext, plan: PlanFlow) -> list[_Input]:
+    """The values that the plan and its remaining steps are made with."""
+    flows = context.world.domain.flows
+    held = [(plan.spec, plan.values())]
+    held += [(flows[step.dact].spec, resolve(plan, step)) for step in plan.steps if not step.is_finished]
+    return [
+        _Input(name, spec.slots[name].entity, value)
+        for spec, values in held
+        for name, value in values.items()
+        if value is not None and name in spec.slots
+    ]
+
+
+def _names_of(context: TurnContext, plan: PlanFlow, inputs: list[_Input]) -> set[str]:
+    """What those values are called: as they are held, as they are shown, and as the user said them."""
+    registry = context.world.registry
+    names = {name for one in inputs for name in (str(one.value), registry.name(one.entity, one.value))}
+    names |= {held.text for held in plan.slots.values()}
+    return {name.casefold() for name in names if len(name) >= SHORTEST_NAME and not name.isdigit()}
+
+
+def _concerns(entry: Entry, slots: set[str], names: set[str]) -> bool:
+    """Whether a finding gives a value for an input, or speaks of one."""
+    data: Json = entry.data
+    if is_object(data) and data.keys() & slots:
+        return True
+    text = (entry.text or "").casefold()
+    return any(name in text for name in names)
+
+
+def _tell(entry: Entry) -> str:
+    return (entry.text or str(entry.data))[:LONGEST_FINDING]

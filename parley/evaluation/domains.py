@@ -1,0 +1,131 @@
+"""Evaluate a domain: find its conversations, run them with and without models, keep and report what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.adapters.domains.folder import domain_folder, load_domain
+from orchestrator.adapters.models.pool import ModelPool, read_endpoints
+from orchestrator.domain.schema import ConversationEntry
+from orchestrator.errors import InvalidInput
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.settings import NO_STORES, read_settings
+from orchestrator.types import JsonObject
+from parley.evaluation.conversations import Evaluated, evaluate, read_file
+from parley.evaluation.explain import explain
+from parley.evaluation.report import write_report
+from parley.evaluation.runs import (
+    describe_run,
+    find_regressions,
+    find_run,
+    find_shortfalls,
+    keep,
+    read_bounds,
+)
+from parley.evaluation.scores import measure
+
+Conversations = Mapping[str, Sequence[ConversationEntry]]
+
+
+@dataclass(frozen=True, slots=True)
+class DomainReport:
+    """`runs`: one for each model, the last one is reported. `page`: the HTML page. `findings`: what is too low."""
+
+    runs: list[JsonObject]
+    page: Path
+    findings: list[str]
+
+
+def find_conversations(target: str) -> tuple[str, Conversations] | None:
+    """Find the domain that is meant and its conversations, by file; None for something else.
+
+    `target`: a domain's name or folder, or one file of its `evaluations/`.
+
+    Raises:
+        InvalidInput: the domain has no conversations.
+    """
+    path = Path(target)
+    is_file = path.suffix == ".yaml" and path.is_file()
+    domain = (
+        str(path.resolve().parents[1]) if is_file and path.resolve().parent.name == "evaluations" else target
+    )
+    folder = domain_folder(domain)
+    if folder is None:
+        return None
+    files = [path] if is_file else sorted((folder / "evaluations").glob("*.yaml"))
+    if not files:
+        raise InvalidInput(f"{folder} has no conversations: write evaluations/*.yaml.", field="target")
+    return domain, {file.stem: read_file(file).conversations for file in files}
+
+
+async def evaluate_domain(
+    domain: str,
+    files: Conversations,
+    *,
+    models: Sequence[str],
+    bounds: Sequence[str],
+    against: str | None,
+    folder: Path,
+    notice: Callable[[str], None],
+) -> DomainReport:
+    """Take a domain's conversations through the Agent.
+
+    Args:
+        domain: its name or folder.
+        files: conversations by file.
+        models: each gives a run of its own; without one, System 1 understands alone.
+        bounds: figures that no run may fall below.
+        against: an earlier run that the last one may not be worse than.
+        folder: where runs are kept.
+        notice: given what is going on, one line at a time.
+
+    Raises:
+        InvalidInput: a bound or a run that cannot be read, or no endpoint for models.
+        ConfigurationError: the domain has mistakes.
+    """
+    limits = read_bounds(bounds)
+    earlier = find_run(against, folder) if against else None
+    loaded = load_domain(domain)
+    system1 = System1.for_domain(loaded.domain)
+    edges = {str(flow.spec.dact): flow.spec.edge_flows for flow in loaded.domain.flows.values()}
+    runs: list[JsonObject] = []
+    findings: list[str] = []
+    for model in models or [None]:
+        async with _open_model(model) as pool:
+            outcomes = await evaluate(files, Evaluated(loaded, system1, pool), notice)
+        run = describe_run(loaded.domain.name, model, outcomes, measure(outcomes, edges))
+        keep(run, folder)
+        runs.append(run)
+        findings += [*find_shortfalls(run["figures"], limits)]
+    findings += [*find_regressions(runs[-1], earlier)] if earlier is not None else []
+    page = folder / f"{runs[-1]['run']}.html"
+    page.write_text(write_report([*([earlier] if earlier else []), *runs], findings), encoding="utf-8")
+    return DomainReport(runs, page, findings)
+
+
+@asynccontextmanager
+async def _open_model(model: str | None) -> AsyncGenerator[ModelPool | None]:
+    """Open the endpoint that the environment configures. Raises InvalidInput when there is none."""
+    if model is None:
+        yield None
+        return
+    endpoints = read_endpoints(read_settings(**NO_STORES))
+    if not endpoints:
+        raise InvalidInput("A model needs an endpoint: set OPENAI_API_KEY or OPENAI_BASE_URL.", field="model")
+    pool = ModelPool(endpoints, model=model)
+    try:
+        yield pool
+    finally:
+        await pool.aclose()
+
+
+async def explain_sentence(sentence: str, domain: str, model: str | None) -> JsonObject:
+    """Show how a domain understands a sentence; see `explain`."""
+    loaded = load_domain(domain)
+    async with _open_model(model) as pool:
+        asker = pool.engineer(loaded.domain.config) if pool is not None else None
+        askers = [asker] if asker is not None else []
+        return await explain(sentence, loaded, System1.for_domain(loaded.domain), askers)

@@ -1,0 +1,96 @@
+"""Show how NLU comes to its understanding of one sentence: what each reader says, and what is made of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from orchestrator.adapters.domains.folder import LoadedDomain
+from orchestrator.dialogue.understanding import Mention, Understanding
+from orchestrator.models.calling import CallContext
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Asker, Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.readers import READERS
+from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.text import clean
+from orchestrator.nlu.validate import Validation
+from orchestrator.types import Json, JsonObject, SessionId, TurnId
+
+
+async def explain(
+    sentence: str, loaded: LoadedDomain, system1: System1, askers: Sequence[Asker] = ()
+) -> JsonObject:
+    """Ask the readers in their order, as at the beginning of a conversation, and tell what each said.
+
+    Gives `readers` with what each made of it, `decided_by`, and `understanding`, checked as in a turn.
+    """
+    setup = ReaderSetup(loaded.domain, system1.flows, system1.read, askers)
+    context = NluContext(datetime.now(UTC).date())
+    call = CallContext(session_id=SessionId("session_explained"), turn_id=TurnId("turn_explained"))
+    message = Message(sentence, clean(sentence), call)
+    heard: list[JsonObject] = []
+    decided: Reading | None = None
+    for make in READERS:
+        reader = make(setup)
+        reading = await reader(message, context) if reader is not None and decided is None else None
+        heard.append({"reader": _name_of(make), "said": _describe(reader, reading, decided)})
+        if reading is not None and reading.is_final:
+            decided = reading
+        elif reading is not None:
+            message = replace(message, guess=reading)
+    last = decided or message.guess
+    assert last is not None, "System 1 reads every message"
+    validation = Validation(system1.flows, loaded.domain.slot_types, system1.extractor)
+    understanding, problems = validation.validate(last.understanding, context)
+    refused = any(
+        not flow.dact for flow in last.understanding.flows
+    )  # by the domain's reader, which says why
+    return {
+        "sentence": sentence,
+        "domain": loaded.domain.name,
+        "readers": heard,
+        "decided_by": understanding.source.value,
+        "confidence": round(last.confidence, 3),
+        "ask_a_model_below": loaded.domain.config.thresholds.confident,
+        "understanding": _show(understanding),
+        "problems": [] if refused else list(problems),
+    }
+
+
+def _name_of(make: Callable[[ReaderSetup], Reader | None]) -> str:
+    """``refusals, unreadable`` of ``refusals.make_unreadable``."""
+    what = make.__name__.removeprefix("make").strip("_").replace("_", " ")
+    return ", ".join(part for part in (make.__module__.rpartition(".")[2], what) if part)
+
+
+def _describe(reader: Reader | None, reading: Reading | None, decided: Reading | None) -> str:
+    """Say in a line what a reader made of the sentence."""
+    if decided is not None:
+        return "not asked: it was decided before"
+    if reader is None:
+        return "not used: this domain has no need of it, or there is no model"
+    if reading is None:
+        return "left it to the next"
+    found = reading.understanding
+    flows = ", ".join(f"{flow.dact} {flow.score:.2f}" for flow in found.flows if flow.dact)
+    verdict = "decided" if reading.is_final else "a guess"
+    refused = f" (refused: {found.rejection.value})" if found.rejection is not None else ""
+    return f"{verdict}: {found.kind.value}{refused}{f', {flows}' if flows else ''}, sure {reading.confidence:.2f}"
+
+
+def _show(understanding: Understanding) -> JsonObject:
+    return {
+        "kind": understanding.kind.value,
+        "flows": [{"dact": flow.dact, "score": round(flow.score, 3)} for flow in understanding.flows],
+        "slots": {name: _show_mention(mention) for name, mention in understanding.slots.items()},
+        "target": understanding.target,
+        "assumed": list(understanding.assumed),
+        "rejection": None if understanding.rejection is None else understanding.rejection.value,
+    }
+
+
+def _show_mention(mention: Mention) -> Json:
+    if mention.invalid is not None:
+        return f"“{mention.text}”: {mention.invalid}"
+    return list(mention.candidates) if mention.value is None else mention.value

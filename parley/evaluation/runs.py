@@ -1,0 +1,137 @@
+"""Keep the runs of evaluations, compare them, and hold them to bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from orchestrator.errors import InvalidInput
+from orchestrator.types import JsonObject
+from parley.evaluation.conversations import Outcome
+from parley.evaluation.scores import Scores
+
+LATEST = "latest"
+TOLERANCE = 0.005
+"""By how much a figure may be lower than before."""
+MAIN_FIGURE = "turns_as_expected"
+
+
+def describe_run(domain: str, model: str | None, outcomes: Sequence[Outcome], scores: Scores) -> JsonObject:
+    """Write a run as it is kept, reported and compared."""
+    made = datetime.now(UTC)
+    label = f"{made:%Y%m%d-%H%M%S}" + (
+        f"-{''.join(c if c.isalnum() else '_' for c in model)}" if model else ""
+    )
+    return {
+        "run": label,
+        "domain": domain,
+        "model": model,
+        "made_at": made.isoformat(timespec="seconds"),
+        "conversations": len(outcomes),
+        "turns": sum(len(outcome.turns) for outcome in outcomes),
+        "figures": {
+            name: None if value is None else round(value, 4) for name, value in scores.figures.items()
+        },
+        "confusion": [
+            {
+                "expected": wanted,
+                "taken": taken,
+                "turns": count,
+                "neighbours": (wanted, taken) in scores.neighbours,
+            }
+            for (wanted, taken), count in sorted(scores.confusion.items())
+        ],
+        "outcomes": [
+            {
+                "conversation": f"{outcome.file}: {outcome.name}",
+                "turns": [
+                    {
+                        "said": turn.said,
+                        "kind": turn.observed["kind"],
+                        "read_by": turn.observed["source"],
+                        "flow": turn.observed["flow"],
+                        "answer": turn.observed["answer"],
+                        "faults": turn.faults,
+                    }
+                    for turn in outcome.turns
+                ],
+            }
+            for outcome in outcomes
+        ],
+    }
+
+
+def keep(run: JsonObject, folder: Path) -> Path:
+    """Keep a run under its name; gives the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{run['run']}.json"
+    path.write_bytes(orjson.dumps(run, option=orjson.OPT_INDENT_2))
+    return path
+
+
+def find_run(said: str, folder: Path) -> JsonObject:
+    """Read a run by its name, by its file, or the latest that is kept.
+
+    Raises:
+        InvalidInput: there is none.
+    """
+    kept = sorted(folder.glob("*.json"))
+    path = Path(said) if said.endswith(".json") else folder / f"{said}.json"
+    if said == LATEST and kept:
+        path = kept[-1]
+    if not path.is_file():
+        there = f" There are {', '.join(one.stem for one in kept[-5:])}." if kept else " None is kept yet."
+        raise InvalidInput(f"There is no run {said!r} in {folder}.{there}", field="against")
+    run: JsonObject = orjson.loads(path.read_bytes())
+    return run
+
+
+def read_bounds(said: Sequence[str]) -> dict[str, float]:
+    """Read bounds such as ``0.95``, of the turns as expected, and ``slot_f1=0.9``.
+
+    Raises:
+        InvalidInput: for anything else.
+    """
+    bounds: dict[str, float] = {}
+    for one in said:
+        name, sign, number = one.rpartition("=")
+        try:
+            bounds[name if sign else MAIN_FIGURE] = float(number)
+        except ValueError:
+            raise InvalidInput(
+                f"{one!r} is no bound: write 0.95, or slot_f1=0.9.", field="fail_under"
+            ) from None
+    return bounds
+
+
+def find_shortfalls(figures: Mapping[str, float | None], bounds: Mapping[str, float]) -> Iterator[str]:
+    """Say which figures are below their bounds. Raises InvalidInput for a figure that there is not."""
+    for name, bound in bounds.items():
+        if name not in figures:
+            raise InvalidInput(
+                f"There is no figure {name!r}; there are {', '.join(figures)}.", field="fail_under"
+            )
+        value = figures[name]
+        if value is not None and value < bound:
+            yield f"{name} is {value:.3f}, below {bound:g}"
+
+
+def find_regressions(run: JsonObject, earlier: JsonObject) -> Iterator[str]:
+    """Say what is worse than in an earlier run: figures, and turns that were right."""
+    for name, before in earlier["figures"].items():
+        now = run["figures"].get(name)
+        if before is not None and now is not None and now < before - TOLERANCE:
+            yield f"{name} fell from {before:.3f} to {now:.3f}"
+    faults = dict(_faults_by_turn(run))
+    for name, before in _faults_by_turn(earlier):
+        if not before and faults.get(name):
+            yield f"{name}: {faults[name][0]}"
+
+
+def _faults_by_turn(run: JsonObject) -> Iterator[tuple[str, list[str]]]:
+    for outcome in run["outcomes"]:
+        for number, turn in enumerate(outcome["turns"], start=1):
+            yield f"{outcome['conversation']}, turn {number} (“{turn['said']}”)", turn["faults"]

@@ -1,0 +1,70 @@
+"""A crash is no failure of the turns beside it; only what crashed alone is set aside (RT-26)."""
+
+from __future__ import annotations
+
+from orchestrator.ports.lane import Lane
+from orchestrator.turns.lease import Lease
+from orchestrator.turns.turn import TurnStatus
+from orchestrator.types import SessionId, TenantId
+from tests.contract.conftest import Ports
+from tests.contract.factories import commit_for, submission
+
+
+async def _submit(ports: Ports, tenant: TenantId, *texts: str) -> SessionId:
+    session = (await ports.sessions.create(tenant, "travel")).session_id
+    for text in texts:
+        await ports.inbox.submit(submission(tenant, session, text))
+    return session
+
+
+async def _claim(lane: Lane, session: SessionId) -> Lease:
+    lease = await lane.claim(session)
+    assert lease is not None
+    return lease
+
+
+async def _crash(ports: Ports, session: SessionId, *, alone: bool = False) -> Lease:
+    """Take the session's turn up in a process that ends at once."""
+    lane = await ports.make_lane(alone=alone)
+    lease = await _claim(lane, session)
+    await ports.kill(lane)
+    await (await ports.make_lane()).sweep(grace_s=60)
+    return lease
+
+
+async def test_a_crash_costs_no_attempt(ports: Ports, tenant: TenantId) -> None:
+    session = await _submit(ports, tenant, "beside the poison")
+    crashed = await _crash(ports, session)
+
+    lease = await _claim(await ports.make_lane(max_attempts=1), session)
+
+    assert (lease.work.turn_id, lease.work.attempts) == (crashed.work.turn_id, 1)
+
+
+async def test_after_a_second_crash_a_turn_is_run_alone(ports: Ports, tenant: TenantId) -> None:
+    session = await _submit(ports, tenant, "beside the poison", "next")
+    for _ in range(2):
+        await _crash(ports, session)
+    crowded, alone = await ports.make_lane(), await ports.make_lane(alone=True)
+    assert await crowded.claim(session) is None
+
+    lease = await _claim(alone, session)
+    assert lease.work.input.text == "beside the poison"
+    committed = await alone.commit(lease, commit_for(lease))
+
+    assert committed.next is not None
+    assert committed.next.input.text == "next"
+
+
+async def test_what_crashed_alone_is_set_aside(ports: Ports, tenant: TenantId) -> None:
+    session = await _submit(ports, tenant, "poison", "next")
+    for _ in range(2):
+        await _crash(ports, session)
+    crashed = await _crash(ports, session, alone=True)
+
+    lease = await _claim(await ports.make_lane(), session)
+
+    assert lease.work.input.text == "next"
+    poison = await ports.inbox.turn(tenant, crashed.work.turn_id)
+    assert poison.status is TurnStatus.QUARANTINED
+    assert poison.error == "its worker ended 3 times while it was at work"

@@ -1,0 +1,105 @@
+"""Starts our own programs as processes that need not import anything: the tests' side of `fork_server`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import orjson
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class ForkedProcess:
+    """A process of the server, with the part of `subprocess.Popen` that tests use."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+        self.returncode: int | None = None
+        self._ended = threading.Event()
+
+    def note_end(self, code: int) -> None:
+        self.returncode = code
+        self._ended.set()
+
+    def poll(self) -> int | None:
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        if not self._ended.wait(timeout):
+            raise subprocess.TimeoutExpired(str(self.pid), timeout or 0.0)
+        assert self.returncode is not None
+        return self.returncode
+
+    def send_signal(self, number: signal.Signals) -> None:
+        if self.returncode is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send_signal(signal.SIGKILL)
+
+
+class ForkServer:
+    """One server for this test process; it ends with it."""
+
+    def __init__(self) -> None:
+        self._server = subprocess.Popen(
+            [sys.executable, "-m", "tests.processes.fork_server"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            cwd=ROOT,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "OPENBLAS_NUM_THREADS": "1"},
+        )
+        self._asking = threading.Lock()
+        self._answered = threading.Condition()
+        self._started: list[int] = []
+        self._processes: dict[int, ForkedProcess] = {}
+        threading.Thread(target=self._listen, name="fork server", daemon=True).start()
+
+    def start(self, order: Mapping[str, object]) -> ForkedProcess:
+        with self._asking, self._answered:
+            assert self._server.stdin is not None
+            self._server.stdin.write(orjson.dumps(order) + b"\n")
+            self._server.stdin.flush()
+            self._answered.wait_for(lambda: self._started or self._server.poll() is not None)
+            return self._processes[self._started.pop()]
+
+    def _listen(self) -> None:
+        assert self._server.stdout is not None
+        for line in self._server.stdout:
+            what, pid, *code = line.split()
+            with self._answered:
+                if what == b"started":
+                    self._processes[int(pid)] = ForkedProcess(int(pid))
+                    self._started.append(int(pid))
+                    self._answered.notify()
+                else:
+                    self._processes[int(pid)].note_end(int(*code))
+
+
+@cache
+def _server() -> ForkServer:
+    return ForkServer()
+
+
+def start(
+    arguments: Sequence[str], *, environment: Mapping[str, str], log: Path, folder: Path = ROOT
+) -> ForkedProcess:
+    """Run ``python ARGUMENTS``, which begin with ``-m``; what it prints is added to the log."""
+    assert arguments[0] == "-m"
+    order = {
+        "arguments": list(arguments),
+        "folder": str(folder),
+        "environment": dict(environment),
+        "log": str(log),
+    }
+    return _server().start(order)

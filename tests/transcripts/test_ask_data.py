@@ -1,0 +1,159 @@
+"""The analytics domain's skill: SQL that a model writes, judged, run, repaired, and held against its rows."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+import yaml
+
+from domains.analytics.catalogue import TABLES
+from domains.analytics.statements.parts import Column, quote, to_objects
+from orchestrator.simulator import Simulator
+from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule
+from tests.transcripts.skilled import answer, call, finish, judged, talk
+from tests.transcripts.test_transcripts import trained
+
+_FILE = Path(__file__).parents[1] / "unit" / "analytics" / "sql_questions.yaml"
+QUESTIONS: dict[str, list[dict[str, str]]] = yaml.safe_load(_FILE.read_text(encoding="utf-8"))
+
+
+def questions(kind: str, *names: str) -> Any:
+    """The questions of a kind as cases of a test, with these parts of each."""
+    cases = [pytest.param(*(one[name] for name in names), id=one["say"]) for one in QUESTIONS[kind]]
+    return pytest.mark.parametrize(names, cases)
+
+
+ASKED = Answer(json={"kind": "task", "flows": [{"dact": "ask_data", "score": 0.95}], "slots": {}})
+RULES = (Rule(prompt="nlu_think", replies=(ASKED,)), Rule(prompt="pex_reflect", replies=(judged(),)))
+REFUSED = finish(
+    "failure", error_category="validation_error", message="I cannot answer that from these tables."
+)
+
+
+def run(statement: str) -> Reply:
+    return call("sql_run", statement=statement)
+
+
+def last_result(request: Request) -> dict[str, Any]:
+    told = [json.loads(m["content"]) for m in request.messages if m["role"] == "tool"]
+    return [result["data"] for result in told if "data" in result][-1]
+
+
+def report(request: Request) -> Reply:
+    """What a careful model says: how many rows there are, or the only value."""
+    found = last_result(request)
+    values = list(found["rows"][0].values()) if found["rows"] else []
+    one = found["row_count"] == 1 and len(values) == 1
+    return answer(answer=f"It is {values[0]}." if one else f"There are {found['row_count']} rows.")
+
+
+@cache
+def database() -> duckdb.DuckDBPyConnection:
+    """The tables of the catalogue in a database of their own, read by hand."""
+    connection = duckdb.connect()
+    for table in TABLES.values():
+        columns = ", ".join(
+            f"CAST({quote(c.source) if c.source.isidentifier() else c.source} AS {c.type}) AS {quote(c.name)}"
+            for c in table.columns
+        )
+        connection.execute(f"CREATE TABLE {quote(table.name)} AS SELECT {columns} FROM '{table.path}'")
+    return connection
+
+
+def expected(statement: str) -> list[dict[str, Any]]:
+    cursor = database().execute(statement)
+    return to_objects([Column(str(one[0]), "") for one in cursor.description or ()], cursor.fetchall())
+
+
+def test_there_are_a_hundred_questions() -> None:
+    said = [one["say"] for cases in QUESTIONS.values() for one in cases]
+    assert len(said) == len(set(said)) == 100
+
+
+@questions("answered", "say", "sql")
+async def test_a_question_is_answered_with_the_rows_of_its_statement(say: str, sql: str) -> None:
+    """PX-5, PX-10, PX-12: the frame has what the database gives, and the statement that gave it."""
+    async with talk(run(sql), Computed(report), rules=RULES, domain="analytics") as t:
+        turn = await t.say(say)
+
+        rows = expected(sql)
+        assert turn["completed"] == ["ask_data"]
+        assert turn["frame"]["data"] == rows[:512]
+        assert turn["frame"]["rows"] == len(rows)
+        assert turn["code_snippet"]["language"] == "sql"
+
+
+@questions("repaired", "say", "wrong", "told", "sql")
+async def test_a_statement_that_fails_is_repaired(say: str, wrong: str, told: str, sql: str) -> None:
+    """AG-6: the model reads what the database, or the guardrail, has against its statement."""
+    async with talk(run(wrong), run(sql), Computed(report), rules=RULES, domain="analytics") as t:
+        turn = await t.say(say)
+
+        assert told in t.told(1)
+        assert turn["completed"] == ["ask_data"]
+        assert turn["frame"]["data"] == expected(sql)[:512]
+
+
+@questions("refused", "say", "sql", "why")
+async def test_what_may_not_be_done_is_refused_with_the_reason(say: str, sql: str, why: str) -> None:
+    """PX-10: nothing of it is carried out; the tables are what they were."""
+    async with talk(run(sql), REFUSED, rules=RULES, domain="analytics") as t:
+        turn = await t.say(say)
+
+        assert '"ok":false' in t.told(1).replace(" ", "")
+        assert why in t.told(1)
+        assert turn["completed"] == []
+        assert turn["frame"] is None
+        assert "I cannot answer that from these tables." in turn["reply"]
+        assert "406" in (await t.say("how many rows does cars have"))["reply"]
+
+
+async def test_a_number_that_no_row_has_goes_back_to_the_model() -> None:
+    """PX-6: an answer is held against its rows."""
+    invented = answer(answer="There are 1,234 of them.")
+    statement = "SELECT count(*) AS cars FROM cars WHERE cylinders > 6"
+    async with talk(run(statement), invented, Computed(report), rules=RULES, domain="analytics") as t:
+        turn = await t.say("how many cars have more than 6 cylinders")
+
+        assert "1,234 stands neither in the rows nor in the question" in t.told()
+        assert "1,234" not in turn["reply"]
+        assert "108" in turn["reply"]
+
+
+async def test_an_answer_without_a_statement_is_not_taken() -> None:
+    """PX-6: general knowledge is no answer."""
+    statement = "SELECT name, weight FROM cars ORDER BY weight DESC LIMIT 1"
+    known = answer(answer="The heaviest car is the pontiac safari.")
+    async with talk(known, run(statement), Computed(report), rules=RULES, domain="analytics") as t:
+        turn = await t.say("what is the heaviest car")
+
+        assert "call sql_run" in t.told(1)
+        assert turn["frame"]["data"] == expected(statement)
+
+
+async def test_the_tables_are_offered_to_the_model() -> None:
+    """NL-7: the catalogue's, and the user's own as they are now."""
+    async with talk(REFUSED, rules=RULES, domain="analytics") as t:
+        await t.say("rename mpg to economy in cars")
+        await t.say("which cars are thirsty")
+
+        offered = str(t.asked[0].messages)
+        assert "daily weather in Seattle" in offered
+        assert "economy" in offered
+
+
+async def test_without_a_model_the_user_hears_what_can_be_asked() -> None:
+    """PX-7."""
+    loaded, system1 = trained("analytics")
+    talking = Simulator.of(loaded, system1=system1).converse()
+
+    turn = await talking.say("answer this with SQL")
+
+    assert "needs a language model" in turn["reply"]
+    assert "average mpg by origin" in turn["reply"]
+    assert turn["tools"] == []
