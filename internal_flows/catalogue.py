@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, TypeAlias
 
 from pydantic import TypeAdapter
 from pydantic.errors import PydanticUserError
@@ -15,6 +15,8 @@ from orchestrator.errors import ConfigurationError, NotFound, Problem
 from orchestrator.ports.runs.records import NewRun
 from orchestrator.ports.runs.work import RunFacts
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject, SessionId, TenantId
+
+Predecessors: TypeAlias = Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +29,64 @@ class Graph:
         return tuple(other for other, needed in self.predecessors.items() if name in needed)
 
 
-def make_graph(predecessors: Mapping[str, tuple[str, ...]], *, place: str = "internal_flows") -> Graph:
+def make_graph(predecessors: Predecessors, *, place: str = "internal_flows") -> Graph:
     """Check and order. Raises ConfigurationError naming the path of a cycle or an unknown name."""
-    problems = _unknown_names(predecessors, place)
-    if problems:
-        raise ConfigurationError(problems)
-    try:
-        order = list(TopologicalSorter(predecessors).static_order())
-    except CycleError as error:
-        path = " → ".join(reversed(error.args[1]))
-        raise ConfigurationError([Problem(f"{place}: depends_on", f"is a circle: {path}")]) from error
+    offenders = _find_offenders(predecessors, place)
+    if offenders:
+        raise ConfigurationError(list(dict.fromkeys(problem for _, problem in offenders)))
+    order = TopologicalSorter(predecessors).static_order()
     return Graph({name: tuple(dict.fromkeys(predecessors[name])) for name in order})
+
+
+def _find_offenders(predecessors: Predecessors, place: str) -> list[tuple[str, Problem]]:
+    """Flows that keep a graph from being one, each with what is wrong."""
+    unknown = [
+        (name, Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: there is no flow {needed!r} here"))
+        for name, all_needed in predecessors.items()
+        for needed in all_needed
+        if needed not in predecessors
+    ]
+    if unknown:
+        return unknown
+    try:
+        TopologicalSorter(predecessors).prepare()
+    except CycleError as error:
+        circle: list[str] = error.args[1]
+        problem = Problem(f"{place}: depends_on", f"is a circle: {' → '.join(reversed(circle))}")
+        return [(name, problem) for name in circle]
+    return []
+
+
+def sort_out(
+    flows: Iterable[type[InternalFlow]], tools: Collection[str] | None
+) -> tuple[list[type[InternalFlow]], dict[str, list[Problem]]]:
+    """The flows that can be used, and by name what is wrong with the others (IF-15).
+
+    What depends on a flow that is off is off as well; all others stay.
+    """
+    off: dict[str, list[Problem]] = {}
+    good: dict[str, type[InternalFlow]] = {}
+    for flow in flows:
+        problems = _problems(flow, tools)
+        if flow.name in good:
+            problems.append(Problem(f"internal_flows.{flow.name}", "is defined twice; the first one counts"))
+        if problems:
+            off.setdefault(flow.name or flow.__name__, []).extend(problems)
+        else:
+            good[flow.name] = flow
+    while offenders := [
+        offender
+        for trigger in {flow.trigger for flow in good.values()}
+        for offender in _find_offenders(
+            {flow.name: flow.depends_on for flow in good.values() if flow.trigger == trigger},
+            f"internal_flows of {trigger!r}",
+        )
+    ]:
+        for name, problem in offenders:
+            good.pop(name, None)
+            if problem not in off.setdefault(name, []):
+                off[name].append(problem)
+    return list(good.values()), off
 
 
 def graphs_by_trigger(flows: Iterable[type[InternalFlow]]) -> dict[str, Graph]:
@@ -60,15 +109,6 @@ def graphs_by_trigger(flows: Iterable[type[InternalFlow]]) -> dict[str, Graph]:
     return graphs
 
 
-def _unknown_names(predecessors: Mapping[str, tuple[str, ...]], place: str) -> list[Problem]:
-    return [
-        Problem(f"{place}: {name}.depends_on", f"{name} → {needed}: there is no flow {needed!r} here")
-        for name, all_needed in predecessors.items()
-        for needed in all_needed
-        if needed not in predecessors
-    ]
-
-
 Configure = Callable[[str], JsonObject]
 """The present configuration of a flow; asked anew for every run."""
 
@@ -83,8 +123,7 @@ class Catalogue:
     Args:
         tools: the ports that flows may declare, by name; None where flows are started and not carried out.
 
-    Raises:
-        ConfigurationError: graphs that cannot be, names used twice, tools that do not exist.
+    `off`: by name, what is wrong with flows that cannot be used; all others can.
     """
 
     def __init__(
@@ -94,18 +133,17 @@ class Catalogue:
         tools: Mapping[str, Any] | None = None,
         configure: Configure = no_configuration,
     ) -> None:
-        known = list(flows)
+        known, self.off = sort_out(flows, tools)
         self._tools = dict(tools or {})
-        problems = [problem for flow in known for problem in _problems(flow, tools)]
-        if problems:
-            raise ConfigurationError(problems)
         self.graphs: dict[str, Graph] = graphs_by_trigger(known)
         self.flows = {flow.name: flow for flow in known}
         self.configure = configure
 
     def flow(self, name: str) -> type[InternalFlow]:
-        """Raises NotFound."""
+        """Raises NotFound, and ConfigurationError for one that is off."""
         found = self.flows.get(name)
+        if found is None and name in self.off:
+            raise ConfigurationError(self.off[name])
         if found is None:
             raise NotFound("Internal flow", name)
         return found
@@ -198,7 +236,7 @@ def flows_among(names: Mapping[str, Any]) -> list[type[InternalFlow]]:
     ]
 
 
-def _problems(flow: type[InternalFlow], tools: Mapping[str, Any] | None) -> list[Problem]:
+def _problems(flow: type[InternalFlow], tools: Collection[str] | None) -> list[Problem]:
     place = f"internal_flows.{flow.name or flow.__name__}"
     problems: list[Problem] = []
     if not flow.name:

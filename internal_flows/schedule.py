@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
-from orchestrator.errors import ConfigurationError, Problem
+from orchestrator.errors import Problem
 
 _HOUR_S = 3600.0
 
@@ -36,26 +36,26 @@ DEFAULT_JOBS: tuple[Job, ...] = (
 )
 
 
-def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> list[Job]:
-    """The jobs after configuration: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to leave one out.
+class Schedule(NamedTuple):
+    """`off`: jobs that cannot be read, with what is wrong; the others are fired all the same."""
 
-    Raises:
-        ConfigurationError: with every mistake.
-    """
+    jobs: list[Job]
+    off: list[Problem]
+
+
+def read_jobs(given: Mapping[str, Any], defaults: tuple[Job, ...] = DEFAULT_JOBS) -> Schedule:
+    """The jobs after configuration: ``{name: {trigger, every_s, offset_s}}``, or ``null`` to leave one out."""
     jobs = {job.name: job for job in defaults}
-    problems: list[Problem] = []
+    off: list[Problem] = []
     for name, body in given.items():
+        known = jobs.pop(name, None)
         if body is None:
-            jobs.pop(name, None)
             continue
-        known = jobs.get(name)
         try:
             jobs[name] = _read(name, known, dict(body))
         except (TypeError, ValueError) as error:
-            problems.append(Problem(f"internal_flows.yaml: schedule.{name}", str(error)))
-    if problems:
-        raise ConfigurationError(problems)
-    return list(jobs.values())
+            off.append(Problem(f"internal_flows.yaml: schedule.{name}", str(error)))
+    return Schedule(list(jobs.values()), off)
 
 
 def _read(name: str, known: Job | None, body: dict[str, Any]) -> Job:

@@ -99,21 +99,19 @@ class Bookings(Service):
     async def modify(self, *, booking_ref: str, offer_id: str, call: ToolCall) -> JsonObject:
         """Move a booking to another flight, day or cabin."""
         booking = await self._find(booking_ref, call)
-        previous = booking.get("previous_flight_id", "")
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
             flight_id, cabin, passengers = read_offer(offer_id)
-            previous = booking["flight_id"]
             flight = await self.timetable.hold(flight_id, booking_ref, cabin, passengers)
-            price = flight["prices"][cabin] * passengers
+            dearer = max(0, flight["prices"][cabin] * passengers - booking["price"])
             changes = {
                 **describe(flight, cabin, passengers),
                 "seat": "",
-                "last_change": call.idempotency_key,
-                "previous_flight_id": previous,
-                "paid": booking["paid"] + CHANGE_FEE + max(0, price - booking["price"]),
+                "previous_flight_id": booking["flight_id"],
+                "paid": booking["paid"] + CHANGE_FEE + dearer,
             }
-            booking = await self._write(booking, changes, status="confirmed")
+            booking = await self._change(booking, changes, call)
+        previous = booking["previous_flight_id"]
         if route_of(previous) != route_of(booking["flight_id"]):
             await self.timetable.release(previous, booking_ref)
         return view(booking)
@@ -122,12 +120,8 @@ class Bookings(Service):
         booking = await self._find(booking_ref, call)
         if booking["last_change"] != call.idempotency_key:
             booking = await self._changeable(booking_ref, call)
-            changes = {
-                "status": "cancelled",
-                "last_change": call.idempotency_key,
-                "refunded": refund(booking, call.now),
-            }
-            booking = await self._write(booking, changes, status="confirmed")
+            changes = {"status": "cancelled", "refunded": refund(booking, call.now)}
+            booking = await self._change(booking, changes, call)
         await self.timetable.release(booking["flight_id"], booking_ref)
         return view(booking) | {"refund": booking["refunded"]}
 
@@ -137,13 +131,11 @@ class Bookings(Service):
             booking = await self._changeable(booking_ref, call)
             total = booking["bags"] + bags
             if total > MOST_BAGS * booking["passengers"]:
-                message = (
-                    f"At most {MOST_BAGS} bags per passenger can be checked in; {booking['bags']} are booked."
-                )
+                at_most = f"At most {MOST_BAGS} bags per passenger can be checked in"
+                message = f"{at_most}; {booking['bags']} are booked."
                 raise ToolFailure(FailureCategory.VALIDATION_ERROR, message)
-            paid = booking["paid"] + bags * BAG_PRICE
-            changes = {"bags": total, "paid": paid, "last_change": call.idempotency_key}
-            booking = await self._write(booking, changes, status="confirmed")
+            changes = {"bags": total, "paid": booking["paid"] + bags * BAG_PRICE}
+            booking = await self._change(booking, changes, call)
         return view(booking) | {"bag_price": BAG_PRICE, "added": bags, "added_price": bags * BAG_PRICE}
 
     async def assign_seat(self, *, booking_ref: str, seat_position: str, call: ToolCall) -> JsonObject:
@@ -152,9 +144,14 @@ class Bookings(Service):
             booking = await self._changeable(booking_ref, call)
             row = 4 + number_from("row", booking_ref, booking["flight_id"]) % 26
             letter = {"window": "A", "middle": "B", "aisle": "C"}[seat_position]
-            changes = {"seat": f"{row}{letter}", "last_change": call.idempotency_key}
-            booking = await self._write(booking, changes, status="confirmed")
+            booking = await self._change(booking, {"seat": f"{row}{letter}"}, call)
         return view(booking) | {"seat_position": seat_position}
+
+    async def _change(self, booking: JsonObject, changes: JsonObject, call: ToolCall) -> JsonObject:
+        """Change a confirmed booking, once per call."""
+        return await self._write(
+            booking, {**changes, "last_change": call.idempotency_key}, status="confirmed"
+        )
 
     async def _create(self, draft: JsonObject, key: str) -> JsonObject:
         """Store the draft under a reference of its own; the one of an earlier attempt if there was one."""

@@ -109,7 +109,15 @@ def _separates_tenants(environment: Mapping[str, str]) -> bool:
 
 
 def _check_domain(domain: str) -> Iterator[Finding]:
-    yield well("domain", f"{resolve_domain(domain)} is there")
+    from orchestrator.adapters.domains.folder import domain_folder  # noqa: PLC0415 - slow to import
+    from workers.internal.catalogue import check_internal_flows  # noqa: PLC0415 - slow to import
+
+    named = resolve_domain(domain)
+    problems = check_internal_flows(domain_folder(named) or Path(named))
+    for problem in problems:
+        yield bad("domain", f"an Internal flow or job is off: {problem}", "run `parley domain check`")
+    if not problems:
+        yield well("domain", f"{named} is there")
 
 
 def _check_gateway(data_dir: Path) -> Iterator[Finding]:

@@ -12,7 +12,7 @@ import typer
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.domain.summary import FlowSummary, summarize
-from orchestrator.errors import ConfigurationError, InvalidInput
+from orchestrator.errors import ConfigurationError, InvalidInput, Problem
 from orchestrator.nlu.readers.system1 import System1
 from parley.output import print_table, say
 
@@ -28,16 +28,25 @@ def check(
     domain: Annotated[str, typer.Argument(help="Name of a shipped domain, or path of a folder.")],
 ) -> None:
     """Print every mistake of a domain folder, one per line; of one in order, what each flow may do."""
+    from workers.internal.catalogue import check_internal_flows  # noqa: PLC0415 - slow to import
+
     try:
         loaded = load_domain(domain)
     except ConfigurationError as error:
-        for problem in error.problems:
-            print(problem)
-        number = len(error.problems)
-        say(f"parley: {number} {'mistake' if number == 1 else 'mistakes'} in {domain}.")
+        _tell_mistakes(domain, error.problems)
         raise typer.Exit(1) from error
+    if problems := check_internal_flows(Path(loaded.domain.folder)):
+        _tell_mistakes(domain, problems)
+        raise typer.Exit(1)
     print_table(_COLUMNS, [_row(flow) for flow in summarize(loaded.domain)])
     say(f"{domain} is in order.")
+
+
+def _tell_mistakes(domain: str, problems: list[Problem]) -> None:
+    for problem in problems:
+        print(problem)
+    number = len(problems)
+    say(f"parley: {number} {'mistake' if number == 1 else 'mistakes'} in {domain}.")
 
 
 @app.command()

@@ -27,7 +27,7 @@ def write_report(runs: Sequence[JsonObject], findings: Sequence[str]) -> str:
             **cell,
             "row": flows.index(cell["expected"]),
             "column": flows.index(cell["taken"]),
-            "weight": round(0.25 + 0.75 * cell["turns"] / most, 2),
+            "weight": round(0.2 + 0.35 * cell["turns"] / most, 2),  # pale enough for the number on it
             "wrong": cell["expected"] != cell["taken"],
         }
         for cell in run["confusion"]

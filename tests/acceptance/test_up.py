@@ -9,7 +9,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -74,11 +73,6 @@ def noted(data_dir: Path) -> dict[str, psutil.Process]:
     return {note.stem: psutil.Process(json.loads(note.read_bytes())["pid"]) for note in notes}
 
 
-def wait_until_ended(processes: list[psutil.Process]) -> None:
-    while not all(has_ended(process) for process in processes):
-        time.sleep(0.05)
-
-
 async def say_hello(url: str) -> tuple[str, list[str]]:
     """One turn as a backend submits it: how it ended, and who spoke."""
     async with AsyncClient(url) as client:
@@ -89,29 +83,48 @@ async def say_hello(url: str) -> tuple[str, list[str]]:
         return turn["status"], [line["role"] for line in await client.history(session["session_id"])]
 
 
+def join(data_dir: Path) -> None:
+    """Talk, look and go back by commands of the run's folder, which start nothing."""
+    joined = parley(data_dir, "chat", "--session", "kept", lines=b"Hello\n")
+    assert joined.returncode == 0, joined.stderr.decode()
+    assert joined.stdout.startswith(b"You: Hello\nParley: ")
+    assert b"Starting" not in joined.stderr
+
+    asked = parley(data_dir, "submit", "kept", "Book a flight to Madrid", "--wait")
+    assert b"fly from" in asked.stdout, asked.stderr.decode()
+    assert parley(data_dir, "history", "kept").stdout.startswith(b"You: Hello\nParley: ")
+    assert b"book_flight (Active) destination=MAD" in parley(data_dir, "show", "kept").stdout
+    back = parley(data_dir, "rollback", "kept", "1")
+    assert back.stdout.decode() == "kept is as it was after epoch 1; that is epoch 3 now.\n"
+    assert b"book_flight" not in parley(data_dir, "show", "kept").stdout
+    assert b"kept" in parley(data_dir, "sessions").stdout
+
+
+def ask_flower(said: str) -> None:
+    """Flower needs the password that `up` says."""
+    line = next(line for line in said.splitlines() if line.startswith("Flower"))
+    url, user, password = line.split()[1], line.split()[3].rstrip(","), line.split()[5].rstrip(")")
+    assert httpx.get(f"{url}/workers").status_code == 401
+    assert httpx.get(f"{url}/workers", auth=(user, password)).status_code == 200
+
+
 def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> None:
+    """Killed, it leaves nothing that its next start does not clear; stopped, nothing at all."""
     data_dir = tmp_path / "data"
     with run_up(data_dir) as (up, said):
-        children = noted(data_dir)
-        assert set(children) == ROLES
+        assert set(noted(data_dir)) == ROLES
         url = json.loads((data_dir / "up.json").read_bytes())["url"]
         assert url in said
         assert httpx.get(f"{url}/health/live").status_code == 200
+        join(data_dir)
+        ask_flower(said)
 
-        joined = parley(data_dir, "chat", "--session", "kept", lines=b"Hello\n")
-        assert joined.returncode == 0, joined.stderr.decode()
-        assert joined.stdout.startswith(b"You: Hello\nParley: ")
-        assert b"Starting" not in joined.stderr
-
-        asked = parley(data_dir, "submit", "kept", "Book a flight to Madrid", "--wait")
-        assert b"fly from" in asked.stdout, asked.stderr.decode()
-        assert parley(data_dir, "history", "kept").stdout.startswith(b"You: Hello\nParley: ")
-        assert b"book_flight (Active) destination=MAD" in parley(data_dir, "show", "kept").stdout
-        back = parley(data_dir, "rollback", "kept", "1")
-        assert back.stdout.decode() == "kept is as it was after epoch 1; that is epoch 3 now.\n"
-        assert b"book_flight" not in parley(data_dir, "show", "kept").stdout
-        assert b"kept" in parley(data_dir, "sessions").stdout
-
+        before = noted(data_dir)["turns-1"]
+        before.kill()
+        assert up.stderr is not None
+        assert "turns-1 ended with code -9" in up.stderr.readline()
+        assert "turns-1 runs again" in up.stderr.readline()
+        assert noted(data_dir)["turns-1"].pid != before.pid
         assert asyncio.run(say_hello(url)) == ("done", ["user", "agent"])
 
         second = parley(data_dir, "up", "--port", str(free_port()))
@@ -119,49 +132,19 @@ def test_up_is_joined_stopped_in_order_and_keeps_its_data(tmp_path: Path) -> Non
         assert f"(pid {up.pid})" in second.stderr.decode()
         assert len(second.stderr.splitlines()) == 1
 
-        up.send_signal(signal.SIGINT)
-        assert up.wait() == 0
-        assert all(has_ended(child) for child in children.values())
-        assert not (data_dir / "up.json").exists()
+        left_behind = noted(data_dir)
+        up.send_signal(signal.SIGKILL)
+        up.wait()
 
     with run_up(data_dir) as (up, _):
+        assert all(has_ended(process) for process in left_behind.values())
+        children = noted(data_dir)
         listed = parley(data_dir, "sessions", "--json")
         assert [json.loads(line)["session_id"] for line in listed.stdout.splitlines()] == ["hello", "kept"]
         spoken = parley(data_dir, "history", "kept", "--json").stdout.splitlines()
         assert len(spoken) == 4
-        up.send_signal(signal.SIGTERM)
+
+        up.send_signal(signal.SIGINT)
         assert up.wait() == 0
-
-
-def test_a_killed_up_leaves_nothing_that_its_next_start_does_not_clear(tmp_path: Path) -> None:
-    data_dir = tmp_path / "data"
-    with run_up(data_dir) as (up, _):
-        first = noted(data_dir)
-        up.send_signal(signal.SIGKILL)
-        up.wait()
-    with run_up(data_dir) as (up, _):
-        assert all(has_ended(child) for child in first.values())
-        assert parley(data_dir, "chat", lines=b"Hello\n").returncode == 0
-        second = noted(data_dir)
-        up.send_signal(signal.SIGTERM)
-        assert up.wait() == 0
-    wait_until_ended(list(second.values()))
-
-
-def test_flower_needs_its_password_and_a_died_worker_is_started_again(tmp_path: Path) -> None:
-    data_dir = tmp_path / "data"
-    with run_up(data_dir) as (up, said):
-        line = next(line for line in said.splitlines() if line.startswith("Flower"))
-        url, user, password = line.split()[1], line.split()[3].rstrip(","), line.split()[5].rstrip(")")
-        assert httpx.get(f"{url}/workers").status_code == 401
-        assert httpx.get(f"{url}/workers", auth=(user, password)).status_code == 200
-
-        before = noted(data_dir)
-        before["turns-1"].kill()
-        assert up.stderr is not None
-        assert "turns-1 ended with code -9" in up.stderr.readline()
-        assert "turns-1 runs again" in up.stderr.readline()
-        assert noted(data_dir)["turns-1"].pid != before["turns-1"].pid
-        assert parley(data_dir, "chat", lines=b"Hello\n").returncode == 0
-        up.send_signal(signal.SIGTERM)
-        assert up.wait() == 0
+        assert all(has_ended(child) for child in children.values())
+        assert not (data_dir / "up.json").exists()

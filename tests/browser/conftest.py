@@ -96,6 +96,7 @@ def address(folder: Path) -> Iterator[str]:
         finally:
             up.send_signal(signal.SIGTERM)
             up.communicate()
+            assert up.returncode == 0
 
 
 @dataclass(frozen=True, slots=True)

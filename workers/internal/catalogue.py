@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from internal_flows.catalogue import Catalogue, flows_among
+from internal_flows.catalogue import Catalogue, flows_among, sort_out
 from internal_flows.housekeeping import FLOWS
+from internal_flows.schedule import read_jobs
 from internal_flows.stages import InternalFlow
 from orchestrator.adapters.domains.code import import_internal_flows
 from orchestrator.adapters.domains.folder import served_folders
 from orchestrator.adapters.domains.yaml_source import read_yaml
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.compile.problems import Problems
-from orchestrator.errors import ConfigurationError
+from orchestrator.errors import ConfigurationError, Problem
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject
-from workers.internal.tools import make_tools
+from workers.internal.tools import TOOL_NAMES, make_tools
 
 SETTINGS_FILE = "internal_flows.yaml"
 
@@ -32,13 +33,37 @@ _log = get_logger(__name__)
 
 
 def make_catalogue(ports: Ports) -> Catalogue:
-    """The flows of this process, with the tools that they may declare. Raises ConfigurationError."""
+    """The flows of this process, with the tools that they may declare; a bad one is off by name, all others run."""
     folders = served_folders(ports.settings.domain)
-    own = [flow for folder in folders for flow in own_flows(folder)]
+    own: list[type[InternalFlow]] = []
+    for folder in folders:
+        try:
+            own += own_flows(folder)
+        except ConfigurationError as error:
+            _log.error("The Internal flows of a domain are off.", domain=folder.name, why=str(error))
     tools = make_tools(ports)
     catalogue = Catalogue([*FLOWS, *own], tools=tools, configure=FlowSettings(folders).of_flow)
+    for name, problems in catalogue.off.items():
+        _log.error("An Internal flow is off.", flow=name, why="; ".join(map(str, problems)))
     tools["triggers"].bind(catalogue)
     return catalogue
+
+
+def check_internal_flows(folder: Path) -> list[Problem]:
+    """Every mistake of a domain folder's Internal flows and of its schedule; what is named is off, the rest runs."""
+    try:
+        own = own_flows(folder)
+    except ConfigurationError as error:
+        return error.problems
+    usable, off = sort_out([*FLOWS, *own], TOOL_NAMES)
+    schedule = read_jobs(FlowSettings([folder]).schedule())
+    triggers = {flow.trigger for flow in usable}
+    idle = [
+        Problem(f"internal_flows.yaml: schedule.{job.name}", f"no flow has the trigger {job.trigger!r}")
+        for job in schedule.jobs
+        if job.trigger not in triggers
+    ]
+    return [*(problem for problems in off.values() for problem in problems), *schedule.off, *idle]
 
 
 def own_flows(folder: Path) -> list[type[InternalFlow]]:

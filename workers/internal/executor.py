@@ -23,7 +23,7 @@ from internal_flows.execution import (
 from internal_flows.stages import InternalFlow, RunContext
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
-from orchestrator.errors import NotFound
+from orchestrator.errors import ConfigurationError, NotFound
 from orchestrator.ports.runs.records import Hint, NewRun, Started
 from orchestrator.ports.runs.status import ItemStatus, Phase, RunStatus
 from orchestrator.ports.runs.work import (
@@ -166,7 +166,7 @@ class RunExecutor:
             return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {_gave_up(self._max_attempts)}")
         try:
             flow, context = self.catalogue.flow(facts.flow)(), self.catalogue.context(facts)
-        except (NotFound, ValueError) as error:
+        except (NotFound, ConfigurationError, ValueError) as error:
             return RunEnd(RunStatus.FAILED, error=f"{claim.phase}: {error}")
         if claim.phase is Phase.AFTER:
             outputs = await self._work.outputs(facts.run_id)

@@ -66,7 +66,7 @@ class Firing:
         self._resources = AsyncExitStack()
         self._opened: tuple[Ports, Catalogue] | None = None
         self._fired: dict[str, float] = {}
-        self._logged = ""
+        self._logged: set[str] = set()
         self._heartbeat = Heartbeat(settings.heartbeat_file)
         self._announced_at = 0.0
         self._closed = False
@@ -96,7 +96,9 @@ class Firing:
         ports, catalogue = await self._open()
         if not self._fired:
             await ping_schema(ports.stores.database)
-        jobs = read_jobs(self._flows.schedule())
+        jobs, off = read_jobs(self._flows.schedule())
+        for problem in off:
+            self._log_once(str(problem))
         now = await ports.stores.runs.now()
         due = [(job, job.due(now)) for job in jobs if job.due(now) != self._fired.get(job.name)]
         fired = sum([await self._fire(ports.stores.runs, catalogue, job, at) for job, at in due])
@@ -108,7 +110,7 @@ class Firing:
             nodes = catalogue.new_graph(
                 job.trigger, parameters={"job": job.name, "due": at}, flight="schedule"
             )
-        except NotFound as error:
+        except (NotFound, ConfigurationError) as error:
             self._log_once(f"The job {job.name} cannot be fired: {error}")
             return False
         ours = await runs.fire(job.name, datetime.fromtimestamp(at, UTC), nodes)
@@ -134,9 +136,9 @@ class Firing:
         return self._opened
 
     def _log_once(self, what: str) -> None:
-        if what != self._logged:
+        if what not in self._logged:
             _log.warning("Scheduled jobs are not fired.", why=what)
-        self._logged = what
+        self._logged.add(what)
 
 
 def _in_loop() -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from internal_flows.catalogue import Catalogue
 from orchestrator.adapters.postgres.housekeeping import PostgresHousekeeping
@@ -18,6 +18,24 @@ from orchestrator.ports.wakeup import Wakeup
 from orchestrator.turns.turn import IfBusy, Submission, TurnInput, TurnKind
 from orchestrator.types import Epoch, JsonObject, SessionId, TenantId
 from workers.internal.model_writer import ModelWriter
+
+TOOL_NAMES: Final = frozenset(
+    {
+        "collections",
+        "context",
+        "housekeeping",
+        "lanes",
+        "memory",
+        "preferences",
+        "proposals",
+        "scratchpad",
+        "sessions",
+        "sources",
+        "triggers",
+        "writer",
+    }
+)
+"""What `make_tools` makes, for those who have no ports."""
 
 
 def make_tools(ports: Ports) -> Mapping[str, Any]:

@@ -213,6 +213,10 @@ class Request:
         if slots.get("condition"):
             return {"question": {"condition": slots["condition"]}, "condition": None}
         last = self.heard.completed[0].dact if self.heard.completed else ""
+        if last == "ask_data":
+            raise Unfit(
+                "What I worked out with SQL I can neither save nor export; name a table, or a part with “where”."
+            )
         shown = question_before(self.heard) if last in {"query", "aggregate"} else {}
         asked = {name: shown[name] for name in shown if name in _OF_A_QUESTION and shown[name] is not None}
         return {"question": asked or None}

@@ -16,8 +16,8 @@ from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports, open_lane, open_ports
-from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.storage.diff import diff
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source

@@ -74,7 +74,7 @@ async def fire(ports: Ports) -> Json:
 def test_beat_fires_it_every_minute() -> None:
     """Whichever domain the process takes for sessions that name none."""
     folders = served_folders("travel")
-    jobs = {job.name: job for job in read_jobs(FlowSettings(folders).schedule())}
+    jobs = {job.name: job for job in read_jobs(FlowSettings(folders).schedule()).jobs}
     assert jobs["send_reports"].every_s == 60
     assert jobs["send_reports"].trigger in {flow.trigger for folder in folders for flow in own_flows(folder)}
 

@@ -99,7 +99,7 @@ def _spec(
         "input_schema": inputs or ANY_OBJECT,
         "output_schema": ANY_OBJECT,
         "idempotent": True,
-        "timeout_ms": 5000,
+        "timeout_ms": 60_000,  # a server of a tool is a process that has to start, on a busy machine too
         "max_retries": 0,
         **more,
     }

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from domains.analytics.reader import NO_FLOW, read
@@ -43,6 +43,18 @@ def test_what_has_no_simple_form_is_not_taken_for_something_else(said: str) -> N
     assert understood(Request(said, "", {}))[0] == "unknown"
 
 
+@pytest.mark.parametrize("said", ["export that as csv", "save this as heavy cars", "export it"])
+def test_what_was_worked_out_with_sql_is_not_taken_for_its_whole_table(said: str) -> None:
+    """NL-4: neither saved nor exported, and the user hears why."""
+    before = (Past(Dact("ask_data"), {}, {"table": "cars"}),)
+
+    found = read(Heard(said, TODAY, completed=before))
+
+    assert found is not None
+    assert found.flow == NO_FLOW
+    assert "neither save nor export" in found.assumed[0]
+
+
 @given(st.sampled_from(REQUESTS), st.sampled_from(STRANGE), st.data())
 def test_a_word_more_is_never_passed_over(request_: Request, word: str, data: st.DataObject) -> None:
     """NL-4: the word is a part of some value, such as an unknown table, or nothing is read."""
@@ -53,6 +65,7 @@ def test_a_word_more_is_never_passed_over(request_: Request, word: str, data: st
         assert word in str({name: mention.value for name, mention in found.slots.items()})
 
 
+@settings(deadline=None)  # the first example waits for the training
 @given(
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=14).map(" ".join),
     st.sampled_from([None, "condition", "column", "table", "values", "new_name"]),

@@ -13,6 +13,7 @@ import pytest
 from orchestrator.adapters.domains.folder import domain_folder
 from orchestrator.domain.schema import ExpectEntry
 from orchestrator.errors import InvalidInput
+from orchestrator.testing.scripted_model import Script, ScriptedModel
 from parley.evaluation.conversations import Outcome, TurnOutcome, find_faults
 from parley.evaluation.runs import find_shortfalls, read_bounds
 from parley.evaluation.scores import Scores, measure
@@ -207,3 +208,19 @@ def test_what_a_domain_does_not_take_is_explained(capsys: pytest.CaptureFixture[
     assert run(["explain", "cars heavier than 4000", "--domain", "analytics"]) == 0
 
     assert "I did not take “heavier” and “than”" in capsys.readouterr().out
+
+
+def test_models_are_measured_side_by_side(
+    domain: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a run of its own; what they do not know, System 1 answers."""
+    with ScriptedModel(Script(rules=())) as model:
+        monkeypatch.setenv("OPENAI_BASE_URL", model.base_url)
+        chosen = ("--model", "small", "--model", "large")
+        code = run(["eval", str(domain), "--data-dir", str(tmp_path), *chosen])
+
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert all(name in printed for name in ("small", "large", "flow accuracy"))
+    kept = sorted(path.stem for path in (tmp_path / "evaluations" / "trips").glob("*.json"))
+    assert [name.rpartition("-")[2] for name in kept] in (["large", "small"], ["small", "large"])

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from internal_flows.catalogue import Catalogue
+from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.errors import InputTooLarge, InvalidInput
 from orchestrator.turns.submission import MAX_INPUT_BYTES
 from workers.internal.start_request import MAX_START_BYTES, read_start
@@ -61,7 +62,10 @@ def test_what_is_malformed_is_named(arguments: dict[str, Any], field: str) -> No
 
 def test_an_ordinary_action_is_taken() -> None:
     request = parse_request({"session_id": "s", "action": {"name": "choose", "payload": {"row": 3}}})
-    assert request.for_inbox("travel").input.action == {"name": "choose", "payload": {"row": 3}}
+    assert request.for_inbox(DomainRegistry("travel")).input.action == {
+        "name": "choose",
+        "payload": {"row": 3},
+    }
 
 
 @pytest.mark.parametrize(
@@ -72,3 +76,13 @@ def test_what_starts_a_run_is_bounded(arguments: dict[str, Any]) -> None:
     with pytest.raises(InputTooLarge) as refusal:
         read_start({"flow": "f", **arguments}, Catalogue([]))
     assert refusal.value.field == "inputs"
+
+
+def test_a_domain_that_is_not_served_is_refused_to_the_sender() -> None:
+    """RT-27"""
+    request = parse_request({"session_id": "s", "text": "hello", "domain": "nowhere"})
+
+    with pytest.raises(InvalidInput, match="no domain 'nowhere'") as refusal:
+        request.for_inbox(DomainRegistry("travel"))
+
+    assert refusal.value.field == "domain"
