@@ -102,11 +102,14 @@ class Case:
 
 
 def _read_choice(case: Case) -> Reading | None:
-    """Take the message for one of the choices that the open question offers."""
+    """Take the message for one of the choices that the open question offers.
+
+    It says nothing else, so that no model need be asked: none could say which option it means.
+    """
     if not case.context.question.choices:
         return None
     chosen = choose(case.utterance, case.context, case.system1.flows)
-    return None if chosen is None else Reading(chosen, is_final=False)
+    return None if chosen is None else Reading(chosen)
 
 
 def _read_reference(case: Case) -> Reading | None:

@@ -245,7 +245,7 @@ async def test_what_was_remembered_of_a_session_goes_with_it(house: House) -> No
 
 
 async def test_nothing_of_a_deleted_session_is_left_in_any_table(house: House) -> None:
-    """RT-28: not in a plan, nor in what a run of the session was given."""
+    """Not in a plan, nor in what a run of the session was given."""
     secret = "passport X4711"
     session_id = await house.session(spoken(1))
     run = NewRun("summarize_session", inputs=(secret,), tenant_id=DEFAULT_TENANT, session_id=session_id)
