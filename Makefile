@@ -85,7 +85,7 @@ audit:
 	@$(PYTHON) -m venv --clear .venv-audit
 	@.venv-audit/bin/python -m pip install -qq --disable-pip-version-check pip-audit || { \
 		echo "audit: nothing was checked: pip-audit cannot be installed without the network (HTTPS_PROXY?)." >&2; exit 2; }
-	@.venv-audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip --output .venv-audit/found; \
+	@.venv-audit/bin/pip-audit --requirement constraints.txt --strict --no-deps --disable-pip --output .venv-audit/found; \
 	code=$$?; cat .venv-audit/found 2>/dev/null; \
 	if [ $$code -ne 0 ] && [ ! -s .venv-audit/found ]; then \
 		echo "audit: nothing was checked: the database of vulnerabilities cannot be reached (HTTPS_PROXY?)." >&2; exit 2; \

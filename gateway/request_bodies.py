@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
 
-from orchestrator.dialogue.labels import Label
+from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.validation import is_bounded_json
 from orchestrator.ports.memory.preferences import LONGEST_TEXT, MOST_PREFERENCES, PreferenceKind, Source
 from orchestrator.turns.feedback import Rating

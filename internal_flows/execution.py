@@ -237,9 +237,12 @@ def end_item(position: int, result: ItemResult) -> ItemEnd:
 
 
 def _ceiling(facts: RunFacts, flow: InternalFlow) -> int | None:
-    """The ceiling that holds for a flow: its configuration may lift (null) or move it."""
+    """The ceiling that holds for a flow: its configuration may lift (null) or move it.
+
+    What is neither null nor a whole number changes nothing: a slip must not lift the ceiling.
+    """
     ceiling = facts.config.get("redo_ceiling", flow.redo_ceiling)
-    return ceiling if isinstance(ceiling, int) else None
+    return ceiling if ceiling is None or type(ceiling) is int else flow.redo_ceiling
 
 
 def _redo(redo_count: int | None, ceiling: int | None) -> RunEnd:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from orchestrator.dialogue.ambiguity import Level as Level
     from orchestrator.dialogue.ambiguity import Option as Option
     from orchestrator.dialogue.flow import PlanFlow as PlanFlow
-    from orchestrator.dialogue.frame import Frame as Frame
+    from orchestrator.dialogue.records import Frame as Frame
     from orchestrator.dialogue.remark import RemarkKind as RemarkKind
     from orchestrator.dialogue.slots import SlotSource as SlotSource
     from orchestrator.domain.reader import Heard as Heard
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "dialogue.ambiguity": ("Level", "Option"),
     "dialogue.flow": ("PlanFlow",),
-    "dialogue.frame": ("Frame",),
+    "dialogue.records": ("Frame",),
     "dialogue.remark": ("RemarkKind",),
     "dialogue.slots": ("SlotSource",),
     "domain.reader": ("Heard", "Mention", "Read"),

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.flow import BaseFlow, ValueFinder
-from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.lifecycle import FlowState
+from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import Domain

@@ -15,7 +15,7 @@ from gateway.middleware.body_limit import PLAIN_TYPES
 from gateway.parameters import Limit
 from gateway.request_bodies import DocumentBody, DomainName, Title
 from gateway.responses.memory import Document, Passage, Uploaded, WholeDocument
-from orchestrator.dialogue.labels import Label
+from orchestrator.dialogue.records import Label
 from orchestrator.errors import InvalidInput
 from orchestrator.ports.memory.documents import LONGEST_QUESTION, DocumentRecord, NewDocument, Owned
 from orchestrator.ports.memory.documents import Passage as FoundPassage

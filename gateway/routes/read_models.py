@@ -19,6 +19,7 @@ from orchestrator.turns.turn import TurnRecord, TurnStatus
 from orchestrator.types import JsonObject, SessionId, TurnId
 
 router = APIRouter(prefix="/v1/sessions", tags=["sessions"])
+_FILE = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
 
 
 def timed_turn(record: TurnRecord) -> JsonObject:
@@ -85,7 +86,7 @@ async def read_frame_page(
     )
 
 
-@router.get("/{session_id}/exports/{export_id}", response_class=Response)
+@router.get("/{session_id}/exports/{export_id}", response_class=Response, responses={200: {"content": _FILE}})
 async def read_export(
     session_id: SessionId, export_id: str, sessions: TheSessions, tenant: TheTenant
 ) -> Response:
@@ -102,7 +103,7 @@ async def read_export(
     name = f"{found['name']}.{found['format']}"
     return Response(
         found["text"],
-        media_type="application/json" if found["format"] == "json" else "text/csv",
+        media_type="application/octet-stream",
         headers={
             "Content-Disposition": f'attachment; filename="{name}"',
             "X-Content-Type-Options": "nosniff",

@@ -50,8 +50,9 @@ async def converse(
     try:
         await dependencies.sessions.store.get(caller.tenant_id, session_id)
     except ParleyError as error:
-        await conversation.complain(error)
-        await websocket.close(NO_SUCH_SESSION if isinstance(error, NotFound) else TRY_AGAIN_LATER)
+        with suppress(WebSocketDisconnect):
+            await conversation.complain(error)
+            await websocket.close(NO_SUCH_SESSION if isinstance(error, NotFound) else TRY_AGAIN_LATER)
         return
     sending = asyncio.create_task(conversation.send_answers(after), name="answers of a socket")
     receiving = asyncio.create_task(conversation.receive_messages(), name="messages of a socket")
@@ -62,7 +63,9 @@ async def converse(
         for task in (sending, receiving):
             task.cancel()
         await asyncio.gather(sending, receiving, return_exceptions=True)
-        with suppress(RuntimeError):  # the client closed it first
+        with suppress(
+            RuntimeError, WebSocketDisconnect
+        ):  # the client closed it first, or its connection broke
             await websocket.close(conversation.close_code)
 
 

@@ -54,7 +54,7 @@ def _find_approval(turn: RunningTurn, target: str | None, named: str | None) -> 
     if named is not None:
         return next((approval for approval in pending if approval.approval_id == named), None)
     top = turn.changes.state.stack.top
-    flow_id = target or (top.flow_id if top is not None and top.standing == AWAITING_APPROVAL else None)
+    flow_id = target or (top.flow_id if top is not None and top.status == AWAITING_APPROVAL else None)
     return next((approval for approval in pending if approval.flow_id == flow_id), None)
 
 

@@ -148,6 +148,4 @@ async def look_after_waiting(turn: RunningTurn, modules: Modules) -> None:
 
 def find_waiting(turn: RunningTurn) -> list[BaseFlow]:
     flows = turn.changes.state.stack.flows
-    return [
-        flow for flow in flows if flow.standing == AWAITING_CONTEXT and is_object(flow.notes.get(WAITING))
-    ]
+    return [flow for flow in flows if flow.status == AWAITING_CONTEXT and is_object(flow.notes.get(WAITING))]

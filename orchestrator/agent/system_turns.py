@@ -21,11 +21,11 @@ from orchestrator.agent.steps.archive import archive, as_archived
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.load import decode, load
 from orchestrator.agent.steps.record import record
-from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.dialogue.labels import Label
+from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.state import DialogueState, Summary, repair
+from orchestrator.dialogue.storage.diff import diff
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.runtime.journal import Journal

@@ -1,4 +1,4 @@
-"""A flow in progress: its slots, outputs and standing.
+"""A flow in progress: its slots, outputs and status.
 
 Its place among others is the business of the stack, carrying it out that of its policy; the
 parents of the seven families are in `flow`.
@@ -12,10 +12,10 @@ from enum import StrEnum
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
 from orchestrator.dialogue.json_values import copy_json, same_value
-from orchestrator.dialogue.lifecycle import ACTIVE, FlowState, Reason, Standing, check_transition
-from orchestrator.dialogue.serialization import dump, load
+from orchestrator.dialogue.lifecycle import ACTIVE, FlowState, FlowStatus, Reason, check_transition
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue, check_any
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
+from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Rejected, Valid, Verdict, show
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_id
@@ -23,8 +23,8 @@ from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_id
 TURNS_KEPT = 20
 """Turn identifiers a flow holds: its first and its latest; the rest is in the session's history."""
 
-_STANDINGS = {(state.value, None): Standing(state) for state in FlowState} | {
-    (state.value, reason.value): Standing(state, reason) for state in FlowState for reason in Reason
+_STATUSES = {(state.value, None): FlowStatus(state) for state in FlowState} | {
+    (state.value, reason.value): FlowStatus(state, reason) for state in FlowState for reason in Reason
 }
 
 
@@ -76,7 +76,7 @@ class BaseFlow:
     _: KW_ONLY
     flow_id: FlowId = field(default_factory=lambda: FlowId(new_id("flow")))
     plan_id: FlowId | None = None
-    standing: Standing = ACTIVE
+    status: FlowStatus = ACTIVE
     slots: dict[str, SlotValue] = field(default_factory=dict[str, SlotValue])
     outputs: JsonObject = field(default_factory=JsonObject)
     turn_ids: list[TurnId] = field(default_factory=list[TurnId])
@@ -92,27 +92,27 @@ class BaseFlow:
             cls.title = cls.dact.replace("_", " ")
 
     def __repr__(self) -> str:
-        return f"<{self.dact} {self.flow_id}: {self.standing}>"
+        return f"<{self.dact} {self.flow_id}: {self.status}>"
 
     # Lifecycle
 
     @property
     def state(self) -> FlowState:
-        return self.standing.state
+        return self.status.state
 
     @property
     def reason(self) -> Reason | None:
-        return self.standing.reason
+        return self.status.reason
 
     @property
     def is_finished(self) -> bool:
         """Completed or Invalid: it waits to leave the stack."""
-        return self.standing.state in {FlowState.COMPLETED, FlowState.INVALID}
+        return self.status.state in {FlowState.COMPLETED, FlowState.INVALID}
 
-    def become(self, after: Standing) -> None:
-        """Change the standing as the table allows. Raises IllegalTransition."""
-        check_transition(self.standing, after)
-        self.standing = after
+    def become(self, after: FlowStatus) -> None:
+        """Change the status as the table allows. Raises IllegalTransition."""
+        check_transition(self.status, after)
+        self.status = after
 
     def note_turn(self, turn_id: TurnId) -> None:
         """Remember a turn in which the flow was active (FS-14); bounded, the first one stays."""
@@ -305,16 +305,16 @@ class BaseFlow:
 
     def serialize(self) -> JsonObject:
         """As JSON; what is empty is left out. Shares nothing with the flow."""
-        state, reason = self.standing
+        state, reason = self.status
         body: JsonObject = {"flow_id": self.flow_id, "dact": self.dact, "state": state.value}
         body |= {"started_at": self.started_at, "slots": {}} | ({"reason": reason.value} if reason else {})
-        return body | dump(self, brief=True, without={"standing": True})
+        return body | dump(self, brief=True, without={"status": True})
 
     @classmethod
     def from_dict(cls, body: JsonObject) -> Self:
         """The inverse of `serialize`. A value that the slot's type no longer accepts has to be asked for again."""
         flow = load(cls, body)
-        flow.standing = _STANDINGS[body["state"], body.get("reason")]
+        flow.status = _STATUSES[body["state"], body.get("reason")]
         for name in [] if flow.is_finished else [name for name in flow.slots if name in flow.spec.slots]:
             if isinstance(flow.judge(name, flow.slots[name].value), Rejected):
                 del flow.slots[name]

@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind, SlotProblem, ValueFinder
-from orchestrator.dialogue.plan_step import PlanStep
-from orchestrator.dialogue.serialization import dump
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.types import Dact, JsonObject
 
 __all__ = [
@@ -68,10 +68,10 @@ class PlanFlow(BaseFlow):
     def serialize(self) -> JsonObject:
         """As any flow, with each step's state."""
         body = super().serialize() | {"revision": self.revision}
-        return body | {"steps": [{**dump(step, brief=True), **_standing_of(step)} for step in self.steps]}
+        return body | {"steps": [{**dump(step, brief=True), **_status_of(step)} for step in self.steps]}
 
 
-def _standing_of(step: PlanStep) -> JsonObject:
+def _status_of(step: PlanStep) -> JsonObject:
     return {"state": step.state.value, "reason": step.reason.value if step.reason else None}
 
 

@@ -37,7 +37,7 @@ class Reason(StrEnum):
     PLAN_ABANDONED = "plan_abandoned"
 
 
-class Standing(NamedTuple):
+class FlowStatus(NamedTuple):
     """A state with its reason."""
 
     state: FlowState
@@ -47,23 +47,23 @@ class Standing(NamedTuple):
         return f"{self.state} ({self.reason})" if self.reason else str(self.state)
 
 
-PLANNED = Standing(FlowState.PENDING, Reason.PLANNED)
-INTERRUPTED = Standing(FlowState.PENDING, Reason.INTERRUPTED)
-AWAITING_APPROVAL = Standing(FlowState.PENDING, Reason.AWAITING_APPROVAL)
-AWAITING_CONTEXT = Standing(FlowState.PENDING, Reason.AWAITING_CONTEXT)
-ACTIVE = Standing(FlowState.ACTIVE)
-COMPLETED = Standing(FlowState.COMPLETED)
-MISPREDICTED = Standing(FlowState.INVALID, Reason.MISPREDICTED)
-FAILED = Standing(FlowState.INVALID, Reason.FAILED)
-CANCELLED = Standing(FlowState.INVALID, Reason.CANCELLED)
-ABANDONED = Standing(FlowState.INVALID, Reason.ABANDONED)
-PRUNED = Standing(FlowState.INVALID, Reason.PRUNED)
-PLAN_ABANDONED = Standing(FlowState.INVALID, Reason.PLAN_ABANDONED)
+PLANNED = FlowStatus(FlowState.PENDING, Reason.PLANNED)
+INTERRUPTED = FlowStatus(FlowState.PENDING, Reason.INTERRUPTED)
+AWAITING_APPROVAL = FlowStatus(FlowState.PENDING, Reason.AWAITING_APPROVAL)
+AWAITING_CONTEXT = FlowStatus(FlowState.PENDING, Reason.AWAITING_CONTEXT)
+ACTIVE = FlowStatus(FlowState.ACTIVE)
+COMPLETED = FlowStatus(FlowState.COMPLETED)
+MISPREDICTED = FlowStatus(FlowState.INVALID, Reason.MISPREDICTED)
+FAILED = FlowStatus(FlowState.INVALID, Reason.FAILED)
+CANCELLED = FlowStatus(FlowState.INVALID, Reason.CANCELLED)
+ABANDONED = FlowStatus(FlowState.INVALID, Reason.ABANDONED)
+PRUNED = FlowStatus(FlowState.INVALID, Reason.PRUNED)
+PLAN_ABANDONED = FlowStatus(FlowState.INVALID, Reason.PLAN_ABANDONED)
 
 PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT})
 """These go on when something comes from outside, not when they are on top."""
 
-TRANSITIONS: dict[Standing, frozenset[Standing]] = {
+TRANSITIONS: dict[FlowStatus, frozenset[FlowStatus]] = {
     PLANNED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     INTERRUPTED: frozenset({ACTIVE, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
     AWAITING_APPROVAL: frozenset({ACTIVE, INTERRUPTED, FAILED, CANCELLED, ABANDONED, PRUNED, PLAN_ABANDONED}),
@@ -91,7 +91,7 @@ TRANSITIONS: dict[Standing, frozenset[Standing]] = {
 }
 
 
-def check_transition(before: Standing, after: Standing) -> None:
+def check_transition(before: FlowStatus, after: FlowStatus) -> None:
     """Raise IllegalTransition unless the table allows the change."""
     if after not in TRANSITIONS[before]:
         raise IllegalTransition(f"A flow that is {before} cannot become {after}.")
@@ -99,10 +99,10 @@ def check_transition(before: Standing, after: Standing) -> None:
 
 def draw_transitions() -> str:
     """The table as a Mermaid state diagram, for the documentation."""
-    names = {standing: (standing.reason or standing.state).value for standing in TRANSITIONS}
+    names = {status: (status.reason or status.state).value for status in TRANSITIONS}
     lines = ["stateDiagram-v2", "    [*] --> Active", f"    [*] --> {names[PLANNED]}"]
     for state in (FlowState.PENDING, FlowState.INVALID):
-        inner = [names[standing] for standing in TRANSITIONS if standing.state is state]
+        inner = [names[status] for status in TRANSITIONS if status.state is state]
         lines += [f"    state {state.value} {{", *(f"        {name}" for name in inner), "    }"]
     for before, allowed in TRANSITIONS.items():
         lines += [f"    {names[before]} --> {names[after]}" for after in TRANSITIONS if after in allowed]

@@ -1,15 +1,18 @@
-"""Small records of the dialogue state: flags, digression, approvals, effects, messages (ST-1).
+"""Small records of the dialogue state: flags, approvals, effects, messages, labels, frames, steps of plans (ST-1).
 
 What happens to them is decided elsewhere.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
+from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Digression
-from orchestrator.types import FlowId, JsonObject, ToolId, TurnId
+from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
 
 
 @dataclass(slots=True)
@@ -119,3 +122,158 @@ class Message:
     role: str
     text: str
     turn: int = 0
+
+
+MOST_SOURCES = 8
+"""Of one label; the first ones are kept, for they were there when the later ones came."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """The rows that were displayed last, in their order, with the fields that name them (IR-5).
+
+    `tool_id`: whose rows; `dact`: of the flow that displayed them; `key`: the field that identifies a row.
+    """
+
+    tool_id: ToolId
+    dact: Dact
+    key: str
+    rows: list[JsonObject]
+
+    def name(self, value: Json) -> str | None:
+        """What to call the row with this key; None when there is none."""
+        row = next((row for row in self.rows if row.get(self.key) == value), None)
+        if row is None:
+            return None
+        return ", ".join(part for name, part in row.items() if name != self.key and isinstance(part, str))
+
+
+class Label(StrEnum):
+    PRIVATE = "private"
+    """Private data were read."""
+    UNTRUSTED = "untrusted"
+    """Text was taken in that somebody outside may have written."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSource:
+    """`source`: in words for the user, e.g. a tool's name. `turn`: the number of the turn."""
+
+    label: Label
+    source: str
+    turn: int
+    flow_id: str | None = None
+
+
+def add_source(sources: list[LabelSource], new: LabelSource) -> None:
+    """Note where a label came from; each source once."""
+    of_label = [known for known in sources if known.label is new.label]
+    if len(of_label) < MOST_SOURCES and all(known.source != new.source for known in of_label):
+        sources.append(new)
+
+
+def labels_of(sources: Iterable[LabelSource]) -> frozenset[Label]:
+    return frozenset(known.label for known in sources)
+
+
+def keep_labels(wanted: JsonObject, present: JsonObject) -> JsonObject:
+    """Give an earlier stored state the labels of the present one: what was taken in is still in the scratchpad."""
+    labels = [load(LabelSource, source) for source in wanted.get("labels", ())]
+    for source in present.get("labels", ()):
+        add_source(labels, load(LabelSource, source))
+    return {**wanted, "labels": [dump(source) for source in labels]} if labels else wanted
+
+
+@dataclass(slots=True)
+class Frame:
+    """`data` is an object, or a list of row objects (the first page only; `table_id` leads to the rest).
+
+    `display_type`: table, chart, card, list, form, confirmation, toast. `chart_type`: ``auto`` lets the
+    answer choose it by the data. `source`: the tools it came from.
+    """
+
+    frame_id: str
+    flow_id: str
+    data: Json
+    display_type: str = "card"
+    display_name: str = ""
+    source: list[str] = field(default_factory=list[str])
+    code: str | None = None
+    chart_type: str | None = None
+    table_id: str | None = None
+    rows: int | None = None
+    warning: str | None = None
+    error: str | None = None
+
+
+BOUND = "bound"
+"""The note of a sub-flow that has been given its values, so that work on it has begun."""
+ANSWERED = "answered"
+"""The note of a step that was given up because its answer is known; it counts as done."""
+
+
+@dataclass(slots=True)
+class PlanStep:
+    """`name`: unique in the plan; the dact when nobody gave one. `slots`: bindings by slot, as serialised.
+
+    `outputs`: what the step found, for later ones. `note`: why it was given up, in words for the user.
+    """
+
+    flow_id: FlowId
+    dact: Dact
+    state: FlowState = FlowState.PENDING
+    reason: Reason | None = Reason.PLANNED
+    name: str = ""
+    purpose: str = ""
+    slots: JsonObject = field(default_factory=JsonObject)
+    needs: tuple[str, ...] = ()
+    optional: bool = False
+    tell: bool = False
+    outputs: JsonObject = field(default_factory=JsonObject)
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        self.name = self.name or self.dact
+
+    @property
+    def status(self) -> FlowStatus:
+        return FlowStatus(self.state, self.reason)
+
+    @property
+    def is_planned(self) -> bool:
+        """Nothing has been done for it yet."""
+        return self.status == PLANNED
+
+    @property
+    def is_finished(self) -> bool:
+        return self.state in {FlowState.COMPLETED, FlowState.INVALID}
+
+    @property
+    def is_done(self) -> bool:
+        """Completed, or not needed because its answer was known."""
+        answered = self.status == PRUNED and self.note == ANSWERED
+        return self.state is FlowState.COMPLETED or answered
+
+    @property
+    def was_dropped_by_user(self) -> bool:
+        return self.status == CANCELLED
+
+    @property
+    def was_never_begun(self) -> bool:
+        """Given up while it was still planned."""
+        return self.status == PRUNED
+
+    @property
+    def label(self) -> str:
+        """What the user reads."""
+        return self.purpose or self.name.replace("_", " ")
+
+    def become(self, status: FlowStatus, note: str = "") -> None:
+        self.state, self.reason = status
+        self.note = note or self.note
+
+    def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
+        """The same step, to be carried out by another flow."""
+        return replace(
+            self, flow_id=flow_id, dact=dact, state=FlowState.PENDING, reason=Reason.PLANNED, note=""
+        )

@@ -66,6 +66,10 @@ class SlotSpec:
     """Of exact: a regular expression that the whole token must match."""
     open: bool = False
     """Values that the entity does not list are possible too: what exists changes while people talk."""
+    counts: str | None = None
+    """``people``: who is named counts, too: "me and my wife"."""
+    part_of_day: str | None = None
+    """Of a time: what an hour without "am" or "pm" means, as ``evening`` for a dinner."""
     samples: tuple[str, ...] = ()
     """Texts that fill the slot, for System 1 to learn from."""
 

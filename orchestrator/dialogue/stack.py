@@ -1,7 +1,7 @@
 """The flow stack: which flows are in progress and which one is Active (FS-8 … FS-13).
 
-It moves flows and changes their standing; when to do so is the Agent's decision. A plan's flows are put
-there by `plan_stacking`. Flows that left are handed out by `pop_finished`.
+It moves flows and changes their status; when to do so is the Agent's decision. A plan's flows are put
+there by `plans.stacking`. Flows that left are handed out by `pop_finished`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from orchestrator.dialogue.lifecycle import (
     PLAN_ABANDONED,
     PLANNED,
     FlowState,
-    Standing,
+    FlowStatus,
 )
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed, PushResult
 from orchestrator.errors import IllegalTransition
@@ -49,7 +49,7 @@ class FlowStack:
     def active(self) -> BaseFlow | None:
         """The top flow, if it is Active."""
         top = self.top
-        return top if top is not None and top.standing == ACTIVE else None
+        return top if top is not None and top.status == ACTIVE else None
 
     def live(self) -> list[BaseFlow]:
         """Pending and Active flows, top last."""
@@ -57,7 +57,7 @@ class FlowStack:
 
     def interrupted(self) -> list[BaseFlow]:
         """Flows the user may come back to, top last."""
-        return [flow for flow in self.flows if flow.standing == INTERRUPTED]
+        return [flow for flow in self.flows if flow.status == INTERRUPTED]
 
     def find(self, dact: str) -> BaseFlow | None:
         """The Pending or Active flow of this dact; there is at most one (FS-10)."""
@@ -131,10 +131,10 @@ class FlowStack:
         self._enter(flow, ACTIVE, now)
         return Pushed(flow, cancelled)
 
-    def _enter(self, flow: BaseFlow, standing: Standing, now: float) -> None:
-        flow.standing = standing
+    def _enter(self, flow: BaseFlow, status: FlowStatus, now: float) -> None:
+        flow.status = status
         flow.started_at = now
-        flow.interrupted_at = None if standing == ACTIVE else now
+        flow.interrupted_at = None if status == ACTIVE else now
         self.flows.append(flow)
         root = self.plan_of(flow)
         if root is not None and all(step.flow_id != flow.flow_id for step in root.steps):
@@ -152,8 +152,8 @@ class FlowStack:
 
     def _staleness(self, task: BaseFlow) -> tuple[bool, bool, float]:
         """Oldest Pending task first; one that waits for approval only before the Active one."""
-        standings = {task.standing} | {member.standing for member in self.members(task.flow_id)}
-        return ACTIVE in standings, AWAITING_APPROVAL in standings, task.started_at
+        statuses = {task.status} | {member.status for member in self.members(task.flow_id)}
+        return ACTIVE in statuses, AWAITING_APPROVAL in statuses, task.started_at
 
     def _interrupt(self, now: float, reason: str) -> None:
         active = self.active
@@ -171,7 +171,7 @@ class FlowStack:
         Returns the flow that is now on top. Raises IllegalTransition for a finished flow.
         """
         if flow.is_finished:
-            raise IllegalTransition(f"A flow that is {flow.standing} cannot be resumed.")
+            raise IllegalTransition(f"A flow that is {flow.status} cannot be resumed.")
         block = self._block(flow)
         target = block[-1]
         if self.top is not target:
@@ -192,12 +192,12 @@ class FlowStack:
     def approve(self, flow: BaseFlow, now: float, *, reason: str = "") -> None:
         """Let a parked flow go on: on top and Active, whatever was decided."""
         self.resume(flow, now, reason=reason)
-        if flow.standing in PARKED:
+        if flow.status in PARKED:
             self.unpark(flow, now)
 
-    def park(self, flow: BaseFlow, now: float | None = None, standing: Standing = AWAITING_APPROVAL) -> None:
-        """Let the Active flow wait for an approval (PX-17), or for what `standing` says."""
-        flow.become(standing)
+    def park(self, flow: BaseFlow, now: float | None = None, status: FlowStatus = AWAITING_APPROVAL) -> None:
+        """Let the Active flow wait for an approval (PX-17), or for what `status` says."""
+        flow.become(status)
         flow.interrupted_at = now
         self.keep_step(flow)
 
@@ -223,9 +223,9 @@ class FlowStack:
         flow.completed_at = now
         self.keep_step(flow)
 
-    def invalidate(self, flow: BaseFlow, standing: Standing) -> list[BaseFlow]:
+    def invalidate(self, flow: BaseFlow, status: FlowStatus) -> list[BaseFlow]:
         """Give a flow up for a reason; with a Plan flow go all that serve it (PL-4). Returns them."""
-        flow.become(standing)
+        flow.become(status)
         self.keep_step(flow)
         orphans = [member for member in self.members(flow.flow_id) if not member.is_finished]
         for member in orphans:
@@ -246,7 +246,7 @@ class FlowStack:
 
     def _waited(self, task: BaseFlow, now: float) -> float:
         group = [task, *(member for member in self.members(task.flow_id) if not member.is_finished)]
-        if any(flow.standing == ACTIVE for flow in group):
+        if any(flow.status == ACTIVE for flow in group):
             return 0.0
         return now - max(flow.interrupted_at or flow.started_at for flow in group)
 
@@ -269,7 +269,7 @@ class FlowStack:
     def reactivate(self) -> None:
         """Make the top flow Active if it waits for nothing but its turn."""
         top = self.top
-        if top is not None and top.state is FlowState.PENDING and top.standing not in PARKED:
+        if top is not None and top.state is FlowState.PENDING and top.status not in PARKED:
             top.become(ACTIVE)
             top.interrupted_at = None
             top.interruption = None
@@ -303,12 +303,12 @@ class FlowStack:
     # Plans' records
 
     def keep_step(self, flow: BaseFlow) -> None:
-        """Bring the record of the flow's plan up to date with its standing."""
+        """Bring the record of the flow's plan up to date with its status."""
         root = self.plan_of(flow)
         if root is not None:
             for step in root.steps:
                 if step.flow_id == flow.flow_id:
-                    step.state, step.reason = flow.standing
+                    step.state, step.reason = flow.status
 
     def _replace_step(self, old: BaseFlow, new: BaseFlow) -> None:
         root = self.plan_of(new)
@@ -327,11 +327,11 @@ class FlowStack:
     def check_order(self) -> list[str]:
         """Only the top can be Active: it is that or parked, or has just ended; a plan's flows stand above it."""
         faults = [
-            f"{flow.dact} is Active below the top." for flow in self.flows[:-1] if flow.standing == ACTIVE
+            f"{flow.dact} is Active below the top." for flow in self.flows[:-1] if flow.status == ACTIVE
         ]
         top = self.top
-        if top is not None and not top.is_finished and top.standing not in {ACTIVE, *PARKED}:
-            faults.append(f"The top flow {top.dact} is {top.standing}.")
+        if top is not None and not top.is_finished and top.status not in {ACTIVE, *PARKED}:
+            faults.append(f"The top flow {top.dact} is {top.status}.")
         places = {flow.flow_id: place for place, flow in enumerate(self.flows) if isinstance(flow, PlanFlow)}
         return faults + [
             f"{flow.dact} serves a plan that is not below it on the stack."

@@ -12,14 +12,21 @@ from orchestrator.dialogue.ambiguity import AmbiguityHandler
 from orchestrator.dialogue.correction import REOPENED
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.json_values import copy_json
-from orchestrator.dialogue.labels import LabelSource
 from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED, INTERRUPTED
-from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, Message, PendingApproval
-from orchestrator.dialogue.serialization import dump, load
+from orchestrator.dialogue.records import (
+    DigressionRecord,
+    EffectNote,
+    Flags,
+    LabelSource,
+    Message,
+    PendingApproval,
+    Shown,
+)
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
+from orchestrator.dialogue.storage.serialization import dump, load
+from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore
-from orchestrator.dialogue.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.validation import Rejected
 from orchestrator.types import Dact, JsonObject, SessionId
 
@@ -82,7 +89,10 @@ class Intake:
 
 @dataclass(slots=True)
 class DialogueState:
-    """`completed`: flows, latest last, with outputs (FS-7). The open questions refer to the state's own stack."""
+    """`completed`: flows, latest last, with outputs (FS-7). `shown`: the rows that were displayed last.
+
+    The open questions refer to the state's own stack.
+    """
 
     session: SessionId
     turn: int = 0
@@ -95,6 +105,7 @@ class DialogueState:
     completed: list[BaseFlow] = field(default_factory=list[BaseFlow])
     effects: list[EffectNote] = field(default_factory=list[EffectNote])
     intake: Intake = field(default_factory=Intake)
+    shown: Shown | None = None
     ambiguity: AmbiguityHandler = field(init=False)
 
     def __post_init__(self) -> None:
@@ -145,7 +156,7 @@ class DialogueState:
         for flow in left:
             self.ambiguity.resolve(flow_id=flow.flow_id)
             self.void_approvals(flow.flow_id)
-            if flow.standing == COMPLETED:
+            if flow.status == COMPLETED:
                 _complete_outputs(flow)
                 self.completed.append(flow)
         self.completed = self.completed[-limits.completed :] if limits.completed else []
@@ -194,7 +205,7 @@ class DialogueState:
         found = {name: parts[part][inner] for name, (part, inner) in _PLACES.items()}
         return {
             "schema_version": SCHEMA_VERSION,
-            **body,
+            **{name: value for name, value in body.items() if value is not None},
             **{name: value for name, value in found.items() if value or name not in _SELDOM},
             **{name: [flow.serialize() for flow in kept] for name, kept in flows.items()},
             "ambiguity": dump(self.ambiguity, without={"stack": True}),
@@ -249,12 +260,12 @@ def repair(state: DialogueState, now: float) -> list[str]:
     done: list[str] = []
     stack = state.stack
     for flow in stack.flows[:-1]:
-        if flow.standing == ACTIVE:
+        if flow.status == ACTIVE:
             flow.become(INTERRUPTED)
             flow.interrupted_at = now
             done.append(f"{flow.dact} was Active below the top and is interrupted now.")
     top = stack.top
-    if top is not None and top.standing == INTERRUPTED:
+    if top is not None and top.status == INTERRUPTED:
         stack.reactivate()
         done.append(f"{top.dact} on top is Active again.")
     there = {flow.flow_id for flow in stack.flows}

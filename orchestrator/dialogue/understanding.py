@@ -114,5 +114,7 @@ class Understanding:
     plan_change: PlanChange | None = None
     degraded: bool = False
     """True when a model was wanted and could not be had."""
+    either: tuple[str, ...] = ()
+    """The slots that the one value of a correction may be for, when the words do not say which."""
     assumed: tuple[str, ...] = ()
     """What was taken for something else, for the user: “I took “orgin” for origin.”"""

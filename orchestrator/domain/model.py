@@ -33,6 +33,28 @@ class Implementation(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class FieldSpec:
+    """What people say for a row with less, or more, of a field than another."""
+
+    less: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RowsSpec:
+    """The rows that a tool gives for people to choose from (IR-5).
+
+    `output`: the one that holds them. `key`: the field that identifies a row, and that another flow takes as a
+    slot or input of that name. `fields`: those by which people name a row. `most`: so many are displayed.
+    """
+
+    output: str
+    key: str
+    fields: Mapping[str, FieldSpec] = field(default_factory=dict[str, FieldSpec])
+    most: int = 20
+
+
+@dataclass(frozen=True, slots=True)
 class ToolSpec:
     """One entry of the manifest (PX-8). Times in milliseconds.
 
@@ -64,6 +86,7 @@ class ToolSpec:
     cache_ttl_ms: int = 0
     compensation: ToolId | None = None
     status_query: ToolId | None = None
+    rows: RowsSpec | None = None
     options: JsonObject = field(default_factory=JsonObject)
     """Of the implementation: URL, method, headers; MCP server and its command."""
 

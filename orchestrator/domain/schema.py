@@ -56,7 +56,8 @@ class SlotEntry(Entry):
     """`synonyms`: what people say for each of `values`. `pattern`: of exact.
 
     `open`: values that `entity` does not list are possible too; the tool knows them all.
-    `samples`: what fills the slot's place in examples, where no list of values says it.
+    `samples`: what fills the slot's place in examples, where no list of values says it. `counts`: people are
+    counted when they are named. `part_of_day`: what hours are meant by a time without "am" or "pm".
     """
 
     type: str | None = None
@@ -64,6 +65,8 @@ class SlotEntry(Entry):
     group: str | None = None
     entity: str | None = None
     open: bool = False
+    counts: Literal["people"] | None = None
+    part_of_day: Literal["morning", "afternoon", "evening", "night"] | None = None
     samples: tuple[str, ...] = ()
     values: tuple[str, ...] = ()
     minimum: float | None = None
@@ -236,6 +239,26 @@ class McpEntry(Entry):
     environment: tuple[str, ...] = ()
 
 
+class FieldEntry(Entry):
+    """What people say for a row with less, or more, of a field than another: cheaper, later."""
+
+    less: tuple[str, ...] = ()
+    more: tuple[str, ...] = ()
+
+
+class RowsEntry(Entry):
+    """The rows that a tool gives for people to choose from (IR-5).
+
+    `output`: the one that holds them. `key`: the field that another flow takes as a slot or input of that
+    name. `fields`: those by which people name a row. `most`: so many are displayed.
+    """
+
+    output: str = ""
+    key: str = ""
+    fields: Mapping[Name, FieldEntry] = Field(default_factory=dict[str, FieldEntry])
+    most: PositiveInt = 20
+
+
 class ToolEntry(Entry):
     """One entry of the manifest (PX-8): exactly one of `service`, `http`, `mcp` implements it."""
 
@@ -259,6 +282,7 @@ class ToolEntry(Entry):
     cache_ttl_ms: NonNegativeInt = 0
     compensation: str | None = None
     status_query: str | None = None
+    rows: RowsEntry | None = None
 
 
 class SkillEntry(Entry):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from orchestrator.dialogue.specification import SlotSpec
+from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind
 from orchestrator.nlu.extract.answers import read_answer, reject_answer
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
@@ -85,6 +85,10 @@ def kind_of_label(label: str) -> MessageKind:
 
 KNOWN = 0.34
 _SURE_OF_FLOW = 0.5
+_STOP_WORDS = 3
+"""More words than these are a text, though they begin like a stop: "never mind the gap"."""
+_ANSWER_WORDS = 4
+"""More words than these are no failed answer; they may say something else."""
 _SURE_OF_YES = 0.75
 """A yes may do something that lasts: what is not plainly one is asked about again."""
 _BARE = 0.75
@@ -92,6 +96,8 @@ _BARE = 0.75
 _CHATTY = frozenset(
     {MessageKind.CHITCHAT, MessageKind.DIGRESSION, MessageKind.CANCELLATION, MessageKind.RESUMPTION}
 )
+_LEAVES_TEXT = frozenset({MessageKind.CANCELLATION, MessageKind.RESUMPTION})
+"""What is not taken for the text that was asked for."""
 _OF_VALUES = frozenset({MessageKind.UNKNOWN, MessageKind.CORRECTION, MessageKind.SLOT_VALUE})
 _INTERRUPTS = frozenset({*_CHATTY, MessageKind.DENIAL, MessageKind.CONFIRMATION, MessageKind.TASK})
 
@@ -108,18 +114,6 @@ class Evidence:
     mentions: dict[str, Mention]
     """For the slots of the active flow."""
 
-    @property
-    def label(self) -> str:
-        return self.weighed.label
-
-    @property
-    def share(self) -> float:
-        return self.weighed.share
-
-    @property
-    def flows(self) -> tuple[FlowScore, ...]:
-        return self.weighed.flows
-
 
 class Decider:
     """Decides for one domain."""
@@ -130,16 +124,28 @@ class Decider:
 
     def decide(self, evidence: Evidence, context: NluContext) -> MessageKind:
         """Name the kind; an answer to the open question is added to the evidence's mentions."""
-        kind = kind_of_label(evidence.label)
-        grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
-        if evidence.share < self.likely or (evidence.known < KNOWN and not grounded):
-            kind = MessageKind.UNKNOWN
-        if kind is MessageKind.CONFIRMATION and evidence.share < _SURE_OF_YES:
-            kind = MessageKind.UNKNOWN
+        if _agrees(evidence.utterance.words, context):
+            return MessageKind.CONFIRMATION
+        kind = self._likely_kind(evidence)
         if context.active is None:
             return self._decide_alone(kind, evidence, context)
+        return self._decide_beside(context.active, kind, evidence, context)
+
+    def _likely_kind(self, evidence: Evidence) -> MessageKind:
+        """Name the kind from the words alone; what is too unlikely is unknown."""
+        kind = kind_of_label(evidence.weighed.label)
+        grounded = any(candidate.kind not in {NAME, QUOTE} for candidate in evidence.candidates)
+        if evidence.weighed.share < self.likely or (evidence.known < KNOWN and not grounded):
+            kind = MessageKind.UNKNOWN
+        unsure = kind is MessageKind.CONFIRMATION and evidence.weighed.share < _SURE_OF_YES
+        return MessageKind.UNKNOWN if unsure else kind
+
+    def _decide_beside(
+        self, active: FlowSpec, kind: MessageKind, evidence: Evidence, context: NluContext
+    ) -> MessageKind:
+        """Decide while a task is at work: its open question and its values come first."""
         changes = _changes(evidence.mentions, context.values)
-        asked = context.active.slots.get(context.question.slot or "")
+        asked = active.slots.get(context.question.slot or "")
         if asked is not None and self._is_answer(kind, asked, evidence, context):
             only_others = changes and asked.name not in evidence.mentions
             corrects = kind is MessageKind.CORRECTION or only_others
@@ -161,7 +167,7 @@ class Decider:
         if kind is MessageKind.CORRECTION and not context.completed:
             return MessageKind.UNKNOWN
         if kind is MessageKind.SLOT_VALUE:
-            sure = evidence.flows and evidence.flows[0].score >= self.likely
+            sure = evidence.weighed.flows and evidence.weighed.flows[0].score >= self.likely
             return MessageKind.TASK if sure else MessageKind.UNKNOWN
         return kind
 
@@ -172,9 +178,10 @@ class Decider:
         whatever other flow such values remind of.
         """
         assert context.active is not None
-        if evidence.mentions and _own_coverage(evidence) == 1.0:
+        slot_words = frozenset(word for name in context.active.slots for word in name.split("_"))
+        if evidence.mentions and _own_coverage(evidence, _CORRECTING | slot_words) == 1.0:
             return MessageKind.CORRECTION if changes else MessageKind.SLOT_VALUE
-        if evidence.flows[0].dact != context.active.dact or not evidence.mentions:
+        if evidence.weighed.flows[0].dact != context.active.dact or not evidence.mentions:
             return MessageKind.TASK
         return MessageKind.CORRECTION if changes else MessageKind.TASK
 
@@ -182,19 +189,28 @@ class Decider:
         """Tell whether the message answers the open question rather than going elsewhere."""
         active = context.active
         assert active is not None
+        words = evidence.utterance.words
+        leaves = kind in _LEAVES_TEXT and len(words) <= _STOP_WORDS
+        if is_free_text(asked) and not leaves and "?" not in words:
+            text = evidence.utterance.text
+            evidence.mentions[asked.name] = Mention(text, text)  # whatever else these words might be
+            return True
         elsewhere = (
             kind is MessageKind.TASK
-            and evidence.flows[0].dact != active.dact
-            and evidence.flows[0].score >= _SURE_OF_FLOW
+            and evidence.weighed.flows[0].dact != active.dact
+            and evidence.weighed.flows[0].score >= _SURE_OF_FLOW
         )
         if asked.name in evidence.mentions and not is_free_text(asked):
             if elsewhere or kind in _CHATTY:
                 return _own_coverage(evidence) >= _BARE
             return True
-        if elsewhere or (kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.share >= 0.5):
+        if elsewhere or (
+            kind in _INTERRUPTS and kind is not MessageKind.TASK and evidence.weighed.share >= 0.5
+        ):
             return False
         answer = read_answer(evidence.utterance, asked, self.extractor.gazetteer, context.today)
-        if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN:
+        short = len(evidence.utterance.words) <= _ANSWER_WORDS and "?" not in evidence.utterance.words
+        if answer is None and not evidence.mentions and kind is MessageKind.UNKNOWN and short:
             answer = reject_answer(evidence.utterance.text, asked)
         if answer is None:
             return False
@@ -206,6 +222,15 @@ class Decider:
             return False
         evidence.mentions[asked.name] = answer
         return True
+
+
+def _agrees(words: list[str], context: NluContext) -> bool:
+    """Recognise "book it" where that is asked: nothing but words of the task, and words that agree."""
+    question = context.question
+    if context.active is None or question.slot is not None or not (question.confirming or question.options):
+        return False
+    telling = set(context.active.dact.split("_")) | _YES
+    return telling.intersection(words) != set() and telling.union(_AGREEING).issuperset(words)
 
 
 def _changes(mentions: Mapping[str, Mention], values: Mapping[str, object]) -> bool:
@@ -231,8 +256,11 @@ def _is_covered(evidence: Evidence, *, whole: bool) -> bool:
     return all(place in inside or not word.isalnum() or word in _LITTLE for place, word in words)
 
 
-def _own_coverage(evidence: Evidence) -> float:
-    """Measure how much of a message is values of the active flow: other values speak for other flows."""
+def _own_coverage(evidence: Evidence, besides: frozenset[str] = frozenset()) -> float:
+    """Measure how much of a message is values of the active flow: other values speak for other flows.
+
+    `besides`: words that do not count.
+    """
     said = {word for mention in evidence.mentions.values() for word in tokenize(mention.text).words}
     words = evidence.utterance.words
     inside = {
@@ -241,16 +269,16 @@ def _own_coverage(evidence: Evidence) -> float:
         for place in range(found.first, found.last)
         if words[place] in said
     }
-    return _share(evidence, inside)
+    return _share(evidence, inside, besides)
 
 
-def _share(evidence: Evidence, inside: set[int]) -> float:
+def _share(evidence: Evidence, inside: set[int], besides: frozenset[str] = frozenset()) -> float:
     """Measure the share of the words that stand inside of values, little words not counted."""
     words = evidence.utterance.words
     counted = [
         place
         for place, word in enumerate(words)
-        if word.isalnum() and (place in inside or word not in _LITTLE)
+        if word.isalnum() and (place in inside or (word not in _LITTLE and word not in besides))
     ]
     return sum(place in inside for place in counted) / len(counted) if counted else 0.0
 
@@ -262,3 +290,13 @@ _LITTLE = word_set(
     "a an the on in at to from for of it its it's is be i'd like i want please and no not my with by "
     "make that rather only just instead then how what about"
 )
+
+_CORRECTING = word_set(
+    "actually sorry oops wait instead rather meant mean means change set update switch correct correction wrong "
+    "mistake should said say and also can you could let let's us leave leaving go going fly flying"
+)
+"""What people say around values that they correct."""
+
+_YES = word_set("yes yep yeah take")
+_AGREEING = word_set("sorry ok okay please do go ahead with it that this one i i'll we we'll then now . ! ,")
+"""What may stand around words that agree."""

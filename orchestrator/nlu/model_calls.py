@@ -20,7 +20,7 @@ from orchestrator.dialogue.understanding import (
     Understanding,
 )
 from orchestrator.models.calling import CallContext
-from orchestrator.nlu.nlu_context import NluContext, values_of
+from orchestrator.nlu.nlu_context import NluContext, OpenQuestion, values_of
 from orchestrator.nlu.protocol import Asker
 from orchestrator.nlu.text import clean
 from orchestrator.types import Dact, Json, JsonObject
@@ -68,7 +68,6 @@ async def ask_understanding(
     call: CallContext,
 ) -> Understanding:
     """Ask what a message means."""
-    question = context.question
     variables: dict[str, Json] = {
         "assistant": assistant,
         "today": _write_day(context),
@@ -76,10 +75,14 @@ async def ask_understanding(
         "utterance": text,
         "history": _write_history(context),
         "stack": [
-            {"dact": flow.spec.dact, "state": str(flow.standing), "slots": values_of(flow)}
+            {"dact": flow.spec.dact, "state": str(flow.status), "slots": values_of(flow)}
             for flow in context.tasks
         ],
-        "question": question.words or (f"asked for: {question.slot}" if question.slot else None),
+        "question": _describe_question(context.question),
+        "shown": [] if context.shown is None else context.shown.rows,
+        "plan": []
+        if context.plan is None
+        else [{"step": step.label, "state": str(step.status)} for step in context.plan.steps],
     }
     answer = await asker.structured(THINK, variables, UNDERSTANDING, call)
     digression = answer.get("digression")
@@ -157,6 +160,18 @@ async def ask_values(
     }
     found = _read_slots(await asker.structured(SLOT_FILL, variables, VALUES, call))
     return {slot.name: found[slot.name] for slot in slots if slot.name in found}
+
+
+def _describe_question(question: OpenQuestion) -> JsonObject | None:
+    """What was asked, of which slot, what may be answered, and whether a yes is awaited."""
+    if not question.is_open:
+        return None
+    return {
+        "words": question.words,
+        "slot": question.slot,
+        "options": [option.label for option in question.options] or list(question.candidates),
+        "awaits_yes": question.confirming,
+    }
 
 
 def _describe_flows(flows: Sequence[FlowSpec]) -> list[JsonObject]:

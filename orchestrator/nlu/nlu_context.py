@@ -13,6 +13,8 @@ from functools import lru_cache
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import INTERRUPTED
+from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.memory.context_coordinator import ContextCoordinator
@@ -66,6 +68,7 @@ NOTHING_SAID = ContextCoordinator(())
 class NluContext:
     """`values`: of the active flow. `completed`: latest first. `previous`: the user's previous message.
 
+    `recent`: slots of the active flow that the user gave a value last. `shown`: the rows displayed last.
     `own`: values that only this session has, by entity. `plan`: the one at work. `tasks`: the flows in
     progress, the active one last. `history`: the conversation, for prompts.
     """
@@ -81,6 +84,8 @@ class NluContext:
     plan: PlanFlow | None = None
     tasks: tuple[BaseFlow, ...] = ()
     history: ContextCoordinator = NOTHING_SAID
+    recent: frozenset[str] = frozenset()
+    shown: Shown | None = None
 
     @property
     def intent(self) -> str | None:
@@ -95,9 +100,11 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         today=day_of(now),
         active=None if active is None else active.spec,
         values={} if active is None else values_of(active),
+        recent=frozenset() if active is None else _given_last(active),
+        shown=state.shown,
         question=_read_question(state, active),
         interrupted=tuple(
-            PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.standing == INTERRUPTED
+            PastFlow(flow.spec, values_of(flow)) for flow in stack.flows if flow.status == INTERRUPTED
         ),
         completed=tuple(
             PastFlow(flow.spec, values_of(flow), flow.outputs)
@@ -109,6 +116,12 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         tasks=tuple(stack.flows),
         history=ContextCoordinator.of(state),
     )
+
+
+def _given_last(flow: BaseFlow) -> frozenset[str]:
+    said = {name: held.turn_id for name, held in flow.slots.items() if held.source is SlotSource.USER}
+    last = next((turn_id for turn_id in reversed(flow.turn_ids) if turn_id in said.values()), None)
+    return frozenset(name for name, turn_id in said.items() if turn_id == last)
 
 
 def _read_question(state: DialogueState, active: BaseFlow | None) -> OpenQuestion:

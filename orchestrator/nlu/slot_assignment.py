@@ -18,23 +18,42 @@ from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
 from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
-from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate, Reading
+from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
+from orchestrator.nlu.extract.people import count_people
+from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.linear import LinearModel, fit
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
-from orchestrator.types import Json
+from orchestrator.types import Dact, Json
 
 NO_SLOT = "-"
+PEOPLE = "people"
 _TRAINING_DAY = date(2031, 3, 5)
 _REACH = 4
 _STRENGTH = 4.0
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
+_TELLING = frozenset({DATE, TIME, MONEY})
+"""Kinds that decide the slot by themselves, where only one takes them."""
 _BEFORE_PRONOUN = word_set(
-    "which that this the best another good first second third fourth fifth next last any every no other cheap"
+    "which that this the best another good first second third fourth fifth next last any every no other cheap there"
 )
 _NEGATIONS = frozenset({"not", "isn't", "never"})
+
+
+@dataclass(frozen=True, slots=True)
+class FlowSlots:
+    """What the slots of a flow take. `kinds` by slot; `lists`, `booleans`: which take several values, or yes and no."""
+
+    kinds: Mapping[str, tuple[str, ...]]
+    lists: frozenset[str]
+    booleans: Mapping[str, SlotSpec]
+
+    @classmethod
+    def of(cls, flow: FlowSpec) -> FlowSlots:
+        lists = frozenset(slot.name for slot in flow.slots.values() if type_name(slot) in LISTS)
+        return cls(kinds_by_slot(flow.slots), lists, boolean_slots(flow.slots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,6 +153,7 @@ class SlotAssigner:
         self._extractor = extractor
         self._index = {label: position for position, label in enumerate(model.labels)}
         self._zero = np.zeros(len(model.labels))
+        self._flows: dict[Dact, FlowSlots] = {}
 
     def find_slots(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, context: NluContext
@@ -143,21 +163,33 @@ class SlotAssigner:
         if active is None or flow.dact != active.dact:
             asked = None
         mentions = self.assign(utterance, candidates, flow, asked)
-        yes_or_no = boolean_slots(flow.slots)
+        named = next((slot.name for slot in flow.slots.values() if slot.counts == PEOPLE), None)
+        people = None if named is None else count_people(utterance)
+        if named is not None and people is not None:
+            mentions[named] = Mention(*people)
+        yes_or_no = self.know(flow).booleans
         if yes_or_no:
             for name, mention in find_booleans(utterance, yes_or_no).items():
                 mentions.setdefault(name, mention)
-        if asked in yes_or_no and asked not in mentions:
+        if asked is not None and asked in yes_or_no and asked not in mentions:
             answer = read_answer(utterance, yes_or_no[asked], self._extractor.gazetteer, context.today)
             if answer is not None:
                 mentions[asked] = answer
         return mentions
 
+    def know(self, flow: FlowSpec) -> FlowSlots:
+        """Work out what a flow's slots take, once."""
+        known = self._flows.get(flow.dact)
+        if known is None:
+            known = self._flows[flow.dact] = FlowSlots.of(flow)
+        return known
+
     def assign(
         self, utterance: Utterance, candidates: Sequence[Candidate], flow: FlowSpec, asked: str | None
     ) -> dict[str, Mention]:
         """Give each slot of the flow its likeliest value; each value fills one slot at most."""
-        kinds = kinds_by_slot(flow.slots)
+        slots = self.know(flow)
+        kinds = slots.kinds
         guesses: list[Guess] = []
         for position, candidate in enumerate(candidates):
             if not is_negated(utterance, candidate) and not _is_pronoun(utterance, candidate):
@@ -174,7 +206,7 @@ class SlotAssigner:
             mention = None if first in used else self._mention(guess.candidate, guess.slot, kinds[name])
             if mention is None:
                 continue
-            if type_name(guess.slot) in LISTS:
+            if name in slots.lists:
                 lists.setdefault(name, []).append((first, mention))
             elif name in mentions:
                 continue
@@ -185,11 +217,21 @@ class SlotAssigner:
     def _guesses(self, candidate: Candidate, possible: list[SlotSpec], scores: list[float]) -> list[Guess]:
         powers = [self._power(scores, slot.name) for slot in possible]
         total = sum(powers) + self._power(scores, NO_SLOT)
+        if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
+            total += max((self._power(scores, name) for name in self._elsewhere(possible)), default=0.0)
         least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
+        if candidate.kind in _TELLING and len(possible) == 1:
+            least = 0.0  # a day can be nothing but the day
         return [
             Guess(power / total, candidate, slot)
             for power, slot in zip(powers, possible, strict=True)
             if power / total >= least / len(possible)
+        ]
+
+    def _elsewhere(self, possible: list[SlotSpec]) -> list[str]:
+        """List the slots of other flows."""
+        return [
+            name for name in self._index if name != NO_SLOT and all(name != slot.name for slot in possible)
         ]
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention | None:
@@ -197,7 +239,11 @@ class SlotAssigner:
         for kind in kinds:
             reading = candidate.readings.get(kind)
             if reading is not None:
-                return read_as(reading, candidate.text)
+                mention = read_as(reading, candidate.text)
+                if kind == TIME and isinstance(mention.value, str):
+                    value = in_part_of_day(mention.value, candidate.text, slot.part_of_day)
+                    mention = replace(mention, value=value)
+                return mention
         if slot.entity is None or candidate.kind != NAME:
             return None
         repaired = self._extractor.gazetteer.repair(kinds[0], candidate.text)
@@ -276,8 +322,9 @@ def _is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
     words, first = utterance.words, candidate.first
     if candidate.last != first + 1 or words[first] != "one":
         return False
-    after = words[first + 1] if first + 1 < len(words) else ""
-    return (first > 0 and words[first - 1] in _BEFORE_PRONOUN) or after in {"way", "of", "that", "which"}
+    before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
+    compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
+    return compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which"}
 
 
 def _in_order(parts: list[tuple[int, Mention]]) -> Mention:

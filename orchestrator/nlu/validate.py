@@ -90,6 +90,9 @@ class Validation:
         checked: dict[str, Mention] = {}
         for name, mention in slots.items():
             slot = spec.slots.get(name) if spec is not None else None
+            if slot is None and spec is not None and name in spec.inputs:
+                checked[name] = mention
+                continue
             if slot is None:
                 problems.append(f"The flow has no slot {name[:60]!r}.")
                 continue
@@ -140,9 +143,9 @@ class Validation:
 
         Several that fit become candidates, none makes the value invalid.
         """
-        kind = entity_kind(slot.entity or "")
         gazetteer = self._extractor.gazetteer
         said = str(mention.value)
+        kind = entity_kind(slot.entity or "")
         if gazetteer.is_value(kind, mention.value):
             return mention
         values = gazetteer.lookup(kind, said)

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
-from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import FlowSpec, ToolUse
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Execution, Failed

@@ -8,7 +8,7 @@ from typing import TypeAlias, get_args
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.records import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.tools.runner import ToolRunner
 from orchestrator.tools.toolbox import Tool

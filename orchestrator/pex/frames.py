@@ -6,8 +6,8 @@ model chooses how the data are shown, never what they are: they stay those that 
 
 from __future__ import annotations
 
-from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.records import Frame
 from orchestrator.errors import FailureCategory
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.pex.execution import Execution, Failed, Rung

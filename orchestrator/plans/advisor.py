@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.models.engineer import PromptEngineer
 from orchestrator.plans.drafts import Draft, Ground, Refused, catalogue, check_draft
 from orchestrator.plans.tree_search import Judgement, SearchResult, Task, search
@@ -209,7 +209,7 @@ def _show_findings(plan: PlanFlow, context: TurnContext) -> list[JsonObject]:
 def _show_step(step: PlanStep) -> JsonObject:
     body: JsonObject = {"dact": step.dact, "purpose": step.label}
     if step.is_finished:
-        body["outcome"] = "done" if step.is_done else step.note or f"not done ({step.standing})"
+        body["outcome"] = "done" if step.is_done else step.note or f"not done ({step.status})"
         body["found"] = step.outputs
     else:
         body["slots"] = step.slots

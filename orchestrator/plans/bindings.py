@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import same_value
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import Binding, Condition, FlowSpec
 from orchestrator.types import Json, JsonObject
 

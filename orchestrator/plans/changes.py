@@ -9,9 +9,9 @@ from itertools import count
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, read_progress, stack_steps
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.plans.bindings import find_disagreements
+from orchestrator.plans.stacking import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.turns.plan import PlanRevision
 from orchestrator.types import Json, JsonObject
 

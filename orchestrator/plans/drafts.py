@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
 from orchestrator.dialogue.json_values import is_list, is_object
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import Rejected
 from orchestrator.dialogue.specification import Binding, Family
 from orchestrator.plans.changes import free_name

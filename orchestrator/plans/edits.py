@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.plan_step import BOUND, PlanStep
+from orchestrator.dialogue.records import BOUND, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.pex.calls.consent import drop_candidate, drop_grant
 from orchestrator.plans.bindings import read_bindings

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.json_values import is_list
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.plans.advisor import Advisor
 from orchestrator.plans.changes import Change, revise
 from orchestrator.plans.drafts import Draft, Refused

@@ -8,7 +8,6 @@ from __future__ import annotations
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import FAILED
-from orchestrator.dialogue.plan import add_steps
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Ending, Execution, Failed, GaveUp, Stacked
@@ -16,6 +15,7 @@ from orchestrator.pex.policy import BasePolicy
 from orchestrator.plans.changes import note_revision, stack_plan
 from orchestrator.plans.planner import Decomposed, GoalCheck, Planner
 from orchestrator.plans.recipe import BY_MODEL, apply_rules
+from orchestrator.plans.stacking import add_steps
 from orchestrator.types import Json, JsonObject
 
 LONGEST_FACT = 60  # longer values are not listed among what the steps have found

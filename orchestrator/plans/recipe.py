@@ -5,11 +5,11 @@ from __future__ import annotations
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import copy_json, same_value
-from orchestrator.dialogue.plan import add_steps, drop_step
-from orchestrator.dialogue.plan_step import ANSWERED, BOUND, PlanStep
+from orchestrator.dialogue.records import ANSWERED, BOUND, PlanStep
 from orchestrator.dialogue.specification import RecipeStep
 from orchestrator.plans.bindings import holds, resolve
 from orchestrator.plans.changes import Change, ChangeKind
+from orchestrator.plans.stacking import add_steps, drop_step
 from orchestrator.types import FlowId, new_id
 
 # The note of a plan whose steps a model chose: what is declared does not join it, and what the model

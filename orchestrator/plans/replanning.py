@@ -8,7 +8,7 @@ from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
-from orchestrator.dialogue.plan_step import BOUND
+from orchestrator.dialogue.records import BOUND
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.plans.bindings import inherit, resolve
@@ -52,7 +52,7 @@ def _take_in(context: TurnContext, plan: PlanFlow, flow: BaseFlow) -> None:
     """Keep what a step has found with its plan; a result that only serves the plan is not told (RS-2)."""
     step = plan.step_of(flow.flow_id)
     assert step is not None
-    step.become(flow.standing)
+    step.become(flow.status)
     if flow.state is not FlowState.COMPLETED:
         return
     values = {name: flow.outputs.get(name, flow.value(name)) for name in flow.spec.outputs}
@@ -85,7 +85,7 @@ def _void_approvals(context: TurnContext, plan: PlanFlow) -> None:
     for step in plan.steps:
         flow = context.changes.state.stack.get(step.flow_id)
         void = step.flow_id in stale and context.changes.state.void_approvals(step.flow_id)
-        if void and flow is not None and flow.standing == AWAITING_APPROVAL:
+        if void and flow is not None and flow.status == AWAITING_APPROVAL:
             context.changes.state.stack.unpark(flow, context.now)
 
 

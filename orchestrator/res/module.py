@@ -17,7 +17,7 @@ CUT = " …"
 def clear_stack(context: TurnContext) -> None:
     """Take finished flows off the stack; `keep_going` says whether another flow is to be carried out now."""
     state = context.changes.state
-    waiting = {flow.flow_id: flow.standing for flow in state.stack.flows}
+    waiting = {flow.flow_id: flow.status for flow in state.stack.flows}
     popped = state.stack.pop_finished(context.now)
     for flow in popped:
         context.changes.finished.append(flow)

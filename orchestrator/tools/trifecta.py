@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.labels import Label, LabelSource, add_source, labels_of
+from orchestrator.dialogue.records import Label, LabelSource, add_source, labels_of
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec

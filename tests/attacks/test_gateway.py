@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
+import socket
+import struct
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -13,6 +16,7 @@ import httpx
 import jwt
 import pytest
 import uvicorn
+import websockets
 from fastapi.routing import APIRoute
 
 from gateway import protocol
@@ -23,6 +27,7 @@ from gateway.auth.tokens import Tokens
 from gateway.guard import BY_TICKET
 from gateway.middleware import body_limit
 from gateway.middleware.hosts import LOOPBACK_HOSTS
+from orchestrator.telemetry.metrics import LISTENERS
 from orchestrator.turns.access import Scope
 from orchestrator.types import TenantId
 from tests.unit.gateway.guarded import GuardedHouse, guarded_house
@@ -266,6 +271,41 @@ async def test_a_request_with_two_lengths_is_refused() -> None:
         answer = await house.http.post("/v1/sessions", headers=headers, content=b"{}")
 
     refused(answer, 422, "invalid_input")
+
+
+async def serve(house: GuardedHouse) -> tuple[uvicorn.Server, int, asyncio.Task[None]]:
+    """Serve it over a real port, as the gateway's program does."""
+    config = uvicorn.Config(house.app, port=0, http=protocol.BoundedProtocol, log_config=None, lifespan="off")
+    server = uvicorn.Server(config)
+    serving = asyncio.create_task(server.serve())
+    while not server.started:
+        await asyncio.sleep(0.01)
+    return server, server.servers[0].sockets[0].getsockname()[1], serving
+
+
+@pytest.mark.parametrize("last", [None, b'{"currentMessage": "hello"}', b"no JSON"])
+async def test_a_socket_whose_connection_breaks_is_no_fault(
+    last: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A phone in a tunnel fills no log."""
+    async with guarded_house() as house:
+        key = await house.key()
+        session = await house.session(key)
+        server, port, serving = await serve(house)
+        place = f"ws://127.0.0.1:{port}/v1/sessions/{session}/ws"
+        client = await websockets.connect(place, additional_headers={"Authorization": f"Bearer {key}"})
+        if last is not None:
+            await client.send(last)
+        # Zero seconds to linger: the connection is reset, not closed.
+        resetting = struct.pack("ii", 1, 0)
+        client.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, resetting)
+        client.transport.abort()
+        while LISTENERS.labels("socket")._value.get() > 0:
+            await asyncio.sleep(0.01)
+        server.should_exit = True
+        await serving
+
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_headers_that_do_not_come_are_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from orchestrator.dialogue.diff import diff
+from orchestrator.dialogue.storage.diff import diff
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import Lease, TurnCommit, Utterance, Work
 from orchestrator.turns.turn import Submission, TurnInput, TurnStatus

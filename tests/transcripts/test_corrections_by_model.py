@@ -30,6 +30,7 @@ SCRIPT = Script(
         Rule(match="^yes", replies=(understood("confirmation", "book_flight"),)),
         Rule(match="^Saturday", replies=(understood("correction", "book_flight", date="2026-11-28"),)),
         Rule(match="^back", replies=(understood("correction", "plan_trip", return_date="2026-12-01"),)),
+        Rule(match="^2$", replies=(understood("unknown"),)),
         Rule(prompt="plan_replan", replies=(Answer(json={"decision": "keep"}),)),
     )
 )
@@ -55,3 +56,13 @@ async def test_a_correction_of_what_is_booked_asks_what_should_happen(talk: Conv
         "repeat_effect",
     ]
     assert turn["tools"] == []
+
+
+async def test_a_number_chooses_an_option_whatever_a_model_would_make_of_it(talk: Conversation) -> None:
+    """NL-2, RT-12: a model has no words for an option that was displayed."""
+    await talk.say("fly me from Oslo to Madrid")
+    await talk.say("on Friday")
+    await talk.say("yes")
+    await talk.say("Saturday, I meant")
+    turn = await talk.say("2")
+    assert [tool["tool_id"] for tool in turn["tools"]] == ["booking_cancel", "flight_offer"]

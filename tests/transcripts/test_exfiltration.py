@@ -20,7 +20,7 @@ import pytest
 from orchestrator.adapters.domains.folder import load_domain
 from orchestrator.agent.steps.record import NOTES
 from orchestrator.dialogue.flow import make_flow_class
-from orchestrator.dialogue.labels import Label, LabelSource
+from orchestrator.dialogue.records import Label, LabelSource
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.domain.services import FailureCategory, ServiceContext, ToolFailure
 from orchestrator.memory.business_context import BusinessContext

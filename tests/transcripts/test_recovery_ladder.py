@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.records import Frame
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution, Recovery, Rung
 from orchestrator.pex.policy import BasePolicy

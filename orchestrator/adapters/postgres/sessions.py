@@ -23,8 +23,8 @@ from orchestrator.adapters.postgres.tables import (
     utterances,
 )
 from orchestrator.adapters.postgres.webhooks import add_webhook
-from orchestrator.dialogue.diff import diff, rebuild
-from orchestrator.dialogue.labels import keep_labels
+from orchestrator.dialogue.records import keep_labels
+from orchestrator.dialogue.storage.diff import diff, rebuild
 from orchestrator.errors import NotFound, SessionBusy
 from orchestrator.turns.plan import PlanRecord, PlanRevision, show_plan, show_revision
 from orchestrator.turns.turn import IfBusy, SessionRecord, session_in_use

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from orchestrator.agent.messages.resumption import find_words, match_words
 from orchestrator.agent.messages.task import cancel, start_task
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.resumption import find_words, match_words
 from orchestrator.dialogue.understanding import Understanding
 
 _EVERYTHING = re.compile(r"\b(everything|all of (it|them|this)|all tasks)\b", re.IGNORECASE)
@@ -21,6 +21,11 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
     live = stack.live()
     if not live:
         turn.changes.remark(RemarkKind.NOTHING_TO_CANCEL)
+        leave_open(turn)
+        return
+    question = turn.changes.state.ambiguity.current
+    if question is not None and question.metadata.get("about") == "limit" and not understood.target:
+        turn.changes.state.ambiguity.resolve(question)  # "never mind": the new task is not wanted after all
         leave_open(turn)
         return
     for flow in live if _EVERYTHING.search(understood.text) else [_find_meant(turn, understood.target)]:

@@ -140,6 +140,8 @@ def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
 
 
 def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
+    listed = turn.changes.state.shown
+    chosen = None if listed is None else listed.key  # another row is told by what is offered now
     changes = [
         {
             "name": name_slot_of(flow, change.slot),
@@ -147,6 +149,7 @@ def tell_changes(turn: RunningTurn, flow: BaseFlow, result: Correction) -> None:
             "new": shown(turn, flow, change.slot, change.after),
         }
         for change in result.changed
+        if change.slot != chosen
     ]
     if changes:
         turn.changes.remark(RemarkKind.CORRECTED, changes=changes)
@@ -200,7 +203,9 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
     undecided = {
         name for name, m in understood.slots.items() if m.value is None and not m.candidates and not m.invalid
     }
-    if undecided:
+    if len(understood.either) > 1:
+        _ask_which_slot(turn, flow, understood)
+    elif undecided:
         _ask_for_new_value(turn, flow, min(undecided))
     elif understood.slots:
         correct_flow(turn, flow, understood.slots)
@@ -213,7 +218,7 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
 def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
     active = turn.changes.state.stack.active
     top = turn.changes.state.stack.top
-    if active is None and top is not None and top.standing in PARKED and understood.slots:
+    if active is None and top is not None and top.status in PARKED and understood.slots:
         active = top
     target = understood.target
     if active is not None and target in {None, active.dact, active.flow_id}:
@@ -221,6 +226,27 @@ def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | 
     done = reversed(turn.changes.state.completed)
     named = next((flow for flow in done if target in {flow.dact, flow.flow_id}), None)
     return named or active or turn.changes.state.find_completed()
+
+
+def _ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding) -> None:
+    """The value fits several slots: the user says which, nothing is changed before."""
+    value = next(iter(understood.slots.values())).value
+    options = [
+        Option(
+            f"Change the {name_slot_of(flow, name)} to {shown(turn, flow, name, value)}",
+            "fill_slot",
+            {"flow_id": flow.flow_id, "slot": name, "value": value},
+        )
+        for name in understood.either
+    ]
+    turn.changes.state.ambiguity.declare(
+        Level.PARTIAL,
+        flow_id=flow.flow_id,
+        options=options,
+        turn_id=turn.work.turn_id,
+        metadata={"about": "change"},
+    )
+    turn.carry_on = False
 
 
 def _ask_for_new_value(turn: RunningTurn, flow: BaseFlow, slot: str) -> None:

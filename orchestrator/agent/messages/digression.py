@@ -6,10 +6,10 @@ from orchestrator.agent.messages.task import shown
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.plan import read_progress
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
 from orchestrator.dialogue.understanding import Digression, Understanding
+from orchestrator.plans.stacking import read_progress
 from orchestrator.res.wording import name_doing, name_purpose, name_slot_of, name_task
 
 

@@ -6,12 +6,12 @@ from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
-from orchestrator.dialogue.plan import drop_step, order_steps
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import PlanAction, PlanChange, Understanding
 from orchestrator.plans.changes import note_revision, stack_plan
 from orchestrator.plans.edits import set_back
+from orchestrator.plans.stacking import drop_step, order_steps
 
 
 def change_plan(turn: RunningTurn, understood: Understanding) -> None:
@@ -55,7 +55,7 @@ def _move(turn: RunningTurn, plan: PlanFlow, step: PlanStep, change: PlanChange)
         leave_open(turn)
         return
     top = turn.changes.state.stack.top
-    if top is not None and top.standing == AWAITING_APPROVAL and top.plan_id == plan.flow_id:
+    if top is not None and top.status == AWAITING_APPROVAL and top.plan_id == plan.flow_id:
         turn.changes.state.stack.unpark(top, turn.context.now)
     active = turn.changes.state.stack.active
     if order_steps(plan, [*waiting[:place], step.name, *waiting[place:]]) and active is not None:

@@ -1,15 +1,107 @@
-"""Come back to an interrupted task (IR-2)."""
+"""Come back to an interrupted task: which one is meant by "go back to the booking" (IR-2)."""
 
 from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
 
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.resumption import Choose, NothingToResume, Resume, find_words, match_words, rank
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.res.wording import name_doing
+
+WORD_WEIGHT = 10.0
+RECENCY_WEIGHT = 5.0
+INTENT_WEIGHT = 3.0
+"""More than the margin, so that a mentioned intent decides between equals."""
+MARGIN = 2.0
+MOST_CHOICES = 3
+SHORTEST_STEM = 4
+
+_WORDS = re.compile(r"\w+")
+_COMMON = frozenset(
+    """
+    a an and are as at back be by can continue do for from get give go going have i in into is it
+    let lets like me my of on one or our out please resume return that the them then there these
+    this to up us user want was we what with would you your
+    """.split()  # noqa: SIM905 - a paragraph reads better than a list
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """This flow is meant."""
+
+    flow: BaseFlow
+
+
+@dataclass(frozen=True, slots=True)
+class Choose:
+    """At most three flows are about equally likely, best first; the user chooses."""
+
+    flows: tuple[BaseFlow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NothingToResume:
+    """No flow is waiting."""
+
+
+Resumption: TypeAlias = Resume | Choose | NothingToResume
+
+
+def find_words(text: str) -> frozenset[str]:
+    """The telling words of a text, in lower case."""
+    words = _WORDS.findall(text.replace("_", " ").casefold())
+    return frozenset(word for word in words if len(word) > 1 and word not in _COMMON)
+
+
+def _is_same_word(left: str, right: str) -> bool:
+    """Equal, or one continues the other: “book” and “booking”."""
+    short, long = sorted((left, right), key=len)
+    return left == right or (len(short) >= SHORTEST_STEM and long.startswith(short))
+
+
+def match_words(mentioned: frozenset[str], flow: BaseFlow) -> frozenset[str]:
+    """The mentioned words that occur in the flow's name or description."""
+    known = find_words(f"{flow.dact} {flow.spec.description}")
+    return frozenset(word for word in mentioned if any(_is_same_word(word, other) for other in known))
+
+
+def score(matched: frozenset[str], flow: BaseFlow, now: float, intent: str | None = None) -> float:
+    """10 for a matching word, 5 / (1 + minutes since the interruption), 3 for the same intent."""
+    since = flow.interrupted_at if flow.interrupted_at is not None else flow.started_at
+    minutes = max(0.0, now - since) / 60
+    return (
+        (WORD_WEIGHT if matched else 0.0)
+        + RECENCY_WEIGHT / (1 + minutes)
+        + (INTENT_WEIGHT if intent is not None and flow.spec.intent == intent else 0.0)
+    )
+
+
+def rank(text: str, flows: Iterable[BaseFlow], now: float, intent: str | None = None) -> Resumption:
+    """Find the flow that a description means among interrupted ones.
+
+    When the best two lie within 2 of each other the user chooses; unless the best one matches every
+    word that the others match, and more: “the hotel booking” is not “book a flight”.
+    """
+    mentioned = find_words(text)
+    ranked = sorted(
+        ((score(words := match_words(mentioned, flow), flow, now, intent), words, flow) for flow in flows),
+        key=lambda entry: (-entry[0], -len(entry[1])),
+    )
+    if not ranked:
+        return NothingToResume()
+    near = [entry for entry in ranked if ranked[0][0] - entry[0] < MARGIN]
+    telling = max(near, key=lambda entry: len(entry[1]))
+    if all(entry is telling or entry[1] < telling[1] for entry in near):
+        return Resume(telling[2])
+    return Choose(tuple(flow for _, _, flow in near[:MOST_CHOICES]))
 
 
 def resume_task(turn: RunningTurn, understood: Understanding) -> None:

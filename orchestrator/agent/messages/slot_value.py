@@ -12,7 +12,7 @@ from orchestrator.dialogue.understanding import Understanding
 def take_value(turn: RunningTurn, understood: Understanding) -> None:
     flow = turn.changes.state.stack.active
     top = turn.changes.state.stack.top
-    if flow is None and top is not None and top.standing == AWAITING_CONTEXT:
+    if flow is None and top is not None and top.status == AWAITING_CONTEXT:
         stop_waiting(turn, top)
         flow = top
     if flow is None:

@@ -43,9 +43,9 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
             for other in cancelled:
                 context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
-        case Existing(flow) if flow.standing in PARKED:
+        case Existing(flow) if flow.status in PARKED:
             if not _changes(flow, labels):
-                looking = flow.standing == AWAITING_CONTEXT
+                looking = flow.status == AWAITING_CONTEXT
                 context.changes.remark(
                     RemarkKind.LOOKING if looking else RemarkKind.STILL_WAITING, flow_id=flow.flow_id
                 )
@@ -67,7 +67,7 @@ def _changes(flow: BaseFlow, labels: Labels) -> bool:
 def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
     """What a parked flow waits for is no longer what is wanted; an approval is void (PX-17)."""
     turn.changes.state.void_approvals(flow.flow_id)
-    if flow.standing in PARKED:
+    if flow.status in PARKED:
         turn.changes.state.stack.approve(flow, turn.context.now, reason="what it waited for has changed")
 
 
@@ -81,11 +81,20 @@ def enter(turn: RunningTurn, flow: BaseFlow) -> None:
 
 def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
     """Put the values of a message into a flow; what does not fit becomes the open question."""
+    before = flow.values()
     problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id)
+    _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
     if flow.started_at == turn.context.now:
         inherit(turn, flow, said=labels)
     drop_stale_candidate(turn, flow, labels)
     turn.carry_on = not ask_about(turn, flow, problems)
+
+
+def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
+    """Empty what was taken over for other values than these: who wants an evening flight wants another flight."""
+    for derived in {derived for name in changed for derived in flow.dependents(name)} - set(said):
+        if derived in flow.slots and not flow.still_holds(derived):
+            flow.clear(derived)
 
 
 def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
@@ -101,14 +110,29 @@ def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
         giver = next(
             done for done in reversed(turn.changes.state.completed) if done.outputs.get(name) is not None
         )
-        if _contradicts(flow, giver):
+        if _contradicts(flow, giver) or _depends_on_another(flow, name, giver):
             flow.clear(name)
 
 
 def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
+    """Whether the user wants another of what the task cannot do without; a detail may differ (FS-7)."""
     return any(
-        held.source is SlotSource.USER and giver.outputs.get(name, held.value) != held.value
+        held.source is SlotSource.USER
+        and flow.spec.slots[name].priority is Priority.REQUIRED
+        and giver.outputs.get(name, held.value) != held.value
         for name, held in flow.slots.items()
+        if name in flow.spec.slots
+    )
+
+
+def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:
+    """Whether a value was found for other values of the slots that it depends on."""
+    spec = flow.spec.slots.get(name)
+    said = [slot for slot in (spec.depends_on if spec else ()) if slot in flow.slots]
+    return any(
+        flow.slots[slot].source is SlotSource.USER
+        and giver.outputs.get(slot, giver.value(slot)) != flow.value(slot)
+        for slot in said
     )
 
 
@@ -165,7 +189,9 @@ def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
 
 def _value_option(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Option:
     payload = {"flow_id": flow.flow_id, "slot": slot, "value": value}
-    return Option(str(shown(turn, flow, slot, value)), "fill_slot", payload)
+    listed = turn.changes.state.shown
+    row = listed.name(value) if listed is not None and listed.key == slot else None
+    return Option(row or str(shown(turn, flow, slot, value)), "fill_slot", payload)
 
 
 def _limit(turn: RunningTurn) -> DepthLimit | None:
@@ -196,7 +222,14 @@ def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labe
 
 def take_task(turn: RunningTurn, understood: Understanding) -> None:
     known = [score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows]
+    state = turn.changes.state
     if known:
+        waiting = state.stack.find(known[0])
+        for entry in [
+            e for e in state.ambiguity.open if waiting is not None and e.flow_id == waiting.flow_id
+        ]:
+            if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
+                state.ambiguity.resolve(entry)
         start_task(turn, known[0], understood.slots)
     else:
         be_unsure(turn, understood)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.state import StateLimits
 from orchestrator.memory.notes import drop_old_notes
 from orchestrator.turns.lease import ArchivedFlow
@@ -21,12 +23,29 @@ async def archive(turn: RunningTurn, modules: Modules) -> None:
     )
     state = turn.changes.state
     state.archive(turn.changes.finished, limits)
+    for flow in turn.changes.completed:
+        _note_shown(turn, modules, flow)
     state.flags.has_plan = state.stack.plan is not None
     if state.stack.top is None:
         state.flags.natural_birth = True
     state.history.trace.append(_trace(turn))
     state.prune(limits)
     drop_old_notes(state)
+
+
+def _note_shown(turn: RunningTurn, modules: Modules, flow: BaseFlow) -> None:
+    """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
+    for use in flow.spec.tools:
+        spec = modules.domain.tools[use.tool_id].rows
+        rows = turn.changes.findings.get(flow.flow_id, {}).get(spec.output) if spec else None
+        if spec is not None and is_list(rows):
+            names = (spec.key, *spec.fields)
+            kept = [
+                {name: row[name] for name in names if name in row}
+                for row in rows[: spec.most]
+                if is_object(row)
+            ]
+            turn.changes.state.shown = Shown(use.tool_id, flow.dact, spec.key, kept)
 
 
 def as_archived(flow: BaseFlow) -> ArchivedFlow:

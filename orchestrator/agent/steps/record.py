@@ -13,10 +13,10 @@ from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Question
-from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.serialization import dump
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.storage.diff import diff
+from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer

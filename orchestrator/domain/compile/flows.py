@@ -259,5 +259,7 @@ def _specify_slot(name: str, slot: SlotEntry) -> SlotSpec:
         depends_on=slot.depends_on,
         pattern=slot.pattern,
         open=slot.open,
+        counts=slot.counts,
+        part_of_day=slot.part_of_day,
         samples=slot.samples,
     )

@@ -11,8 +11,8 @@ from orchestrator.domain.compile.endpoints import find_http_mistakes, find_mcp_m
 from orchestrator.domain.compile.problems import Problems, SourceFile, suggest
 from orchestrator.domain.configuration import Resilience
 from orchestrator.domain.guarding import find_mistakes
-from orchestrator.domain.model import Implementation, ToolSpec
-from orchestrator.domain.schema import ToolEntry, ToolsFile
+from orchestrator.domain.model import FieldSpec, Implementation, RowsSpec, ToolSpec
+from orchestrator.domain.schema import RowsEntry, ToolEntry, ToolsFile
 from orchestrator.types import JsonObject, ToolId
 
 Services = Mapping[str, Any]
@@ -31,6 +31,7 @@ def compile_tools(
             problems.check_known(file, path, name, sorted(known), "input or output")
         _check_schemas(tool_id, entry, file, problems)
         _check_guarded(tool_id, entry, file, problems)
+        _check_rows(tool_id, entry, file, problems)
         _check_implementation(tool_id, entry, services, file, problems)
         for key, other in (("compensation", entry.compensation), ("status_query", entry.status_query)):
             if other is not None:
@@ -78,8 +79,33 @@ def _specify(tool_id: str, entry: ToolEntry, resilience: Resilience) -> ToolSpec
         cache_ttl_ms=entry.cache_ttl_ms,
         compensation=ToolId(entry.compensation) if entry.compensation else None,
         status_query=ToolId(entry.status_query) if entry.status_query else None,
+        rows=_specify_rows(entry.rows),
         options=options,
     )
+
+
+def _specify_rows(entry: RowsEntry | None) -> RowsSpec | None:
+    if entry is None:
+        return None
+    fields = {name: FieldSpec(field.less, field.more) for name, field in entry.fields.items()}
+    return RowsSpec(entry.output, entry.key, fields, entry.most)
+
+
+def _check_rows(tool_id: str, entry: ToolEntry, file: SourceFile, problems: Problems) -> None:
+    """Rows are held by an output, and have the key and the fields."""
+    if entry.rows is None:
+        return
+    path = ("tools", tool_id, "rows")
+    outputs = entry.output_schema.get("properties")
+    listed = outputs.get(entry.rows.output) if is_object(outputs) else None
+    if not is_object(listed):
+        known = input_names(entry.output_schema)
+        problems.check_known(file, (*path, "output"), entry.rows.output, known, "output")
+        return
+    items = listed.get("items")
+    columns = input_names(items) if is_object(items) else []
+    for key, name in (("key", entry.rows.key), *(("fields", name) for name in entry.rows.fields)):
+        problems.check_known(file, (*path, key), name, columns, "field of the rows")
 
 
 def _target(entry: ToolEntry) -> tuple[Implementation, str, JsonObject]:

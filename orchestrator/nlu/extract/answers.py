@@ -23,7 +23,7 @@ from orchestrator.nlu.extract.extractor import (
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, TIME
 from orchestrator.nlu.extract.gazetteer import Gazetteer, reading_of
 from orchestrator.nlu.extract.numbers import find_numbers
-from orchestrator.nlu.extract.times import bare_hour
+from orchestrator.nlu.extract.times import bare_hour, in_part_of_day
 from orchestrator.nlu.text import Utterance, key_of, tokenize, word_set
 
 _FILLER = re.compile(
@@ -76,7 +76,9 @@ def _read_typed(core: str, slot: SlotSpec, today: date) -> Mention | None:
     number, text = numbers[0].reading.value, core[numbers[0].start : numbers[0].end]
     if TIME in kinds:
         hour = bare_hour(number)
-        return Mention(hour, text) if hour else Mention(None, text, invalid=f"{text} is not a time of day.")
+        if hour is None:
+            return Mention(None, text, invalid=f"{text} is not a time of day.")
+        return Mention(in_part_of_day(hour, text, slot.part_of_day), text)
     if MONEY in kinds and len(slot.values) == 1:
         return Mention({"amount": number, "currency": slot.values[0]}, text)
     return Mention(number, text) if MONEY in kinds or NUMBER in kinds else None

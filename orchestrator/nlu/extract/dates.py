@@ -69,8 +69,26 @@ _DAY_NUMBER = rf"(\d{{1,2}}(?=st|nd|rd|th)|{_any(_ORDINALS)})(?:st|nd|rd|th)?"
 _OF_THIS_MONTH = r"\s+of\s+(?:this|the)\s+month\b"
 _PREFIX = rf"(?:{_WEEKDAY}\b,?\s+(?:the\s+)?)?"
 
+_HOLIDAYS: dict[str, tuple[int, int]] = {
+    r"christmas eve": (12, 24), r"christmas(?: day)?|xmas(?: day)?": (12, 25), r"boxing day": (12, 26),
+    r"new years? eve": (12, 31), r"new years?(?: day)?": (1, 1), r"valentines(?: day)?": (2, 14),
+    r"may day": (5, 1), r"halloween": (10, 31),
+}  # fmt: skip
+_HOLIDAY = (
+    r"christmas(?: day| eve)?|xmas(?: day)?|boxing day|new year['’]?s?(?: eve| day)?|valentine['’]?s(?: day)?"
+    r"|may day|halloween"
+)
+
+_OF_HOLIDAY = (
+    rf"(?:\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?)\s+(?P<side>before|after)\s+"
+    rf"|\b(?:the\s+)?day\s+(?P<by>before|after)\s+)?\b(?P<holiday>{_HOLIDAY})(?!\w)"
+)
+_FROM_THEN = (
+    rf"\b(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?)\s+from\s+(?:(?P<tomorrow>tomorrow)|{_WEEKDAY})\b"
+)
+
 GATE = re.compile(
-    rf"\d[/.-]\d|\b(?:today|tonight|tomorrow|tmrw|yesterday|week|weeks|weekend|days?|months?|next|"
+    rf"\d[/.-]\s?\d|\b(?:christmas|xmas|boxing|year['’]?s?|valentine|halloween|today|tonight|tomorrow|tmrw|yesterday|week|weeks|weekend|days?|months?|next|first|"
     rf"{_any(_MONTHS)}|{_any(_WEEKDAYS)})\b|\b(?:the)\s+(?:\d|{_any(_ORDINALS)})|\d(?:st|nd|rd|th)\b",
     re.IGNORECASE,
 )
@@ -207,7 +225,9 @@ def _read_week(match: re.Match[str], today: date) -> Reading:
     unit = (match.group(2) or match.group(4)).lower()
     if unit == "weekend":
         return _after(today, 5 - today.weekday() + 7 if which == "next" else (5 - today.weekday()) % 7)
-    return _after(today, 7 - today.weekday()) if unit == "week" else _add_months(today.replace(day=1), 1)
+    if unit == "week":
+        return _one_of([today + timedelta(days=7 - today.weekday() + ahead) for ahead in range(7)], today)
+    return _add_months(today.replace(day=1), 1)
 
 
 def _read_ordinal(match: re.Match[str], today: date) -> Reading:
@@ -242,6 +262,52 @@ def _add_months(today: date, months: int) -> Reading:
     raise AssertionError("every month has a first day")
 
 
+def _read_holiday(match: re.Match[str], today: date) -> Reading:
+    """Read a holiday that everybody means the same day by, or a day counted from it."""
+    name = re.sub(r"['’]|\bthe\b", "", match["holiday"].lower())
+    month, day = next(
+        when for words, when in _HOLIDAYS.items() if re.fullmatch(words, " ".join(name.split()))
+    )
+    said = _coming(month, day, today)
+    side = match["side"] or match["by"]
+    if side is None or said.value is None:
+        return said
+    amount = _amount_of(match) if match["side"] else 1
+    return _after(date.fromisoformat(said.value), -amount if side.lower() == "before" else amount)
+
+
+def _read_from(match: re.Match[str], today: date) -> Reading:
+    """Read "a week from tomorrow", "two weeks from friday"."""
+    weekday = match.group(match.re.groups)
+    ahead = 1 if match["tomorrow"] else (_WEEKDAYS[weekday.lower()] - today.weekday()) % 7
+    return _after(today, ahead + _amount_of(match))
+
+
+def _amount_of(match: re.Match[str]) -> int:
+    """Read "two weeks" as days."""
+    text = match["amount"].lower()
+    amount = int(text) if text.isdigit() else _AMOUNTS[text]
+    return amount * (7 if match["unit"].lower().startswith("week") else 1)
+
+
+def _read_first_of(match: re.Match[str], today: date) -> Reading:
+    """Read "the first weekend of December": the days it has; "the first Monday of December": that day."""
+    *_, month, year = match.groups()
+    number = _MONTHS[month.lower()]
+    begins = date(int(year) if year else today.year + (number < today.month), number, 1)
+    what = match["what"].lower()
+    weekday = 5 if what == "weekend" else _WEEKDAYS.get(what, 0)
+    first = begins + timedelta(days=(weekday - begins.weekday()) % 7)
+    days = {"weekend": 2, "week": 7}.get(what, 1)
+    return _one_of([first + timedelta(days=ahead) for ahead in range(days)], today)
+
+
+def _one_of(days: list[date], today: date) -> Reading:
+    """A stretch of days is a choice among those that are not past."""
+    values = tuple(day.isoformat() for day in days if day >= today)
+    return Reading(values[0]) if len(values) == 1 else Reading(candidates=values)
+
+
 _Reader = Callable[[re.Match[str], date], Reading | None]
 
 
@@ -253,6 +319,11 @@ _READERS: tuple[tuple[re.Pattern[str], _Reader], ...] = (
     (_compiled(r"(?<!\d)(\d{4})-(\d{1,2})-(\d{1,2})(?!\d)"), _read_iso),
     (_compiled(r"(?<![\d/.-])(\d{1,2})([/.-])(\d{1,2})\2(\d{4}|\d{2})(?![\d/])"), _read_numeric),
     (_compiled(r"(?<![\d/.])(\d{1,2})(/)(\d{1,2})()(?![\d/])"), _read_numeric),
+    (_compiled(r"(?<![\d/.])(\d{1,2})(\.)\s?(\d{1,2})()\.(?!\d)"), _read_numeric),
+    (_compiled(_OF_HOLIDAY), _read_holiday),
+    (_compiled(_FROM_THEN), _read_from),
+    (_compiled(rf"\bfirst\s+(?P<what>weekend|week|{_any(_WEEKDAYS)})\s+(?:of|in)\s+{_MONTH}(?!\w){_YEAR}"),
+     _read_first_of),
     (_compiled(rf"{_PREFIX}\b{_MONTH}\s+(?:the\s+)?{_DAY}(?!\w|:\d|\s?[ap]\.?m){_YEAR}"), _read_month_first),
     (_compiled(rf"{_PREFIX}\b{_DAY}(?:\s+of)?\s+{_MONTH}(?!\w){_YEAR}"), _read_day_first),
     (_compiled(rf"\bin\s+(?P<amount>{_AMOUNT})\s+(?P<unit>days?|weeks?|months?|years?)\b(?:'?\s+time)?"), _read_amount),

@@ -57,6 +57,17 @@ def find_times(utterance: Utterance) -> list[Found]:
     return found
 
 
+_SAID_PART = re.compile(rf"{_MERIDIEM}|morning|afternoon|evening|night|noon|midday", re.IGNORECASE)
+
+
+def in_part_of_day(value: str, text: str, part: str | None) -> str:
+    """Take an hour for the part of the day that its slot is about, where the words do not say which."""
+    hour = int(value[:2])
+    if part is None or not 1 <= hour <= 12 or value[:1] == "0" == text[:1] or _SAID_PART.search(text):
+        return value
+    return f"{_hour_of_part(hour, part):02d}{value[2:]}"
+
+
 def bare_hour(number: float) -> str | None:
     """Read a bare number as an hour, for the answer to a question about a time."""
     return f"{int(number):02d}:00" if number == int(number) and 0 <= number <= 23 else None

@@ -142,7 +142,7 @@ def _cancel_flow(action: Action, _context: NluContext, flows: Mapping[Dact, Flow
     """Cancel a flow; `then` names one to start in its place (FS-12)."""
     then = Dact(_text(action, "then") or "")
     scores = (FlowScore(then, 1.0),) if then in flows else ()
-    return _say(MessageKind.CANCELLATION, action, flows=scores)
+    return _say(MessageKind.CANCELLATION, action, flows=scores, slots=_values(action, "slots"))
 
 
 def _decide_effect(action: Action, _context: NluContext, _flows: Mapping[Dact, FlowSpec]) -> Understanding:

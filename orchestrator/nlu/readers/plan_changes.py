@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.understanding import (
     Digression,
     MessageKind,

@@ -74,11 +74,11 @@ def _imitates_a_role(text: str, guardrails: Guardrails) -> bool:
 
 
 def _is_too_short(rules: Rules, message: Message, context: NluContext) -> bool:
-    """Refuse a single character, unless it can answer the open question."""
+    """Refuse a single character, unless it can answer the open question, or name a row that was displayed."""
     text, question = message.text, context.question
     if len(text) >= rules.guardrails.min_characters:
         return False
-    if question.confirming or question.options:
+    if question.confirming or question.options or context.shown is not None:
         return not (text.isdigit() or text.lower() in _SINGLE_WORDS)
     return question.slot is None or not text.isalnum()
 

@@ -48,7 +48,7 @@ def no_duplicate_flows(run: Execution) -> str | None:
 
 def flags_coherent(run: Execution) -> str | None:
     state = run.context.changes.state
-    waiting = any(flow.standing.state is FlowState.PENDING for flow in state.stack.flows)
+    waiting = any(flow.status.state is FlowState.PENDING for flow in state.stack.flows)
     if state.flags.keep_going and not waiting:
         return "keep_going is set and no flow is waiting."
     if run.warning is not None and not state.flags.has_issues:

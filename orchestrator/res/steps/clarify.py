@@ -150,6 +150,17 @@ def _ask_general(asking: Asking) -> str:
     return templates.render(name, options=_labels(entry), doing=name_doing(flow) if flow else "")
 
 
+def _name_asked(asking: Asking) -> str:
+    """Name the slot that is asked for; one that takes a displayed row has no name that people know."""
+    listed = asking.context.changes.state.shown
+    slot, flow = asking.entry.slot or "value", asking.flow
+    return (
+        name_slot_of(flow, slot)
+        if flow is not None and listed is not None and listed.key == slot
+        else name_slot(slot)
+    )
+
+
 def _ask_partial(asking: Asking) -> str:
     context, entry, flow, templates = asking
     about = entry.metadata.get("about")
@@ -163,7 +174,7 @@ def _ask_partial(asking: Asking) -> str:
         return templates.render("open", question=entry.metadata["question"])
     if about == "change":
         return templates.render("choose_change", options=_labels(entry))
-    values: dict[str, Json] = {"options": _labels(entry), "slot": name_slot(entry.slot or "value")}
+    values: dict[str, Json] = {"options": _labels(entry), "slot": _name_asked(asking)}
     if flow is None:
         return templates.render("choose", **values)
     values["slots"] = show_slots(flow, context.world.registry, context.now)

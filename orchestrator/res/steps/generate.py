@@ -11,8 +11,8 @@ from jinja2 import TemplateError
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.frame import Frame
 from orchestrator.dialogue.json_values import is_list, is_object
+from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.remark import Remark, RemarkKind
 from orchestrator.domain.model import Domain
 from orchestrator.res.answer import Response

@@ -1,4 +1,4 @@
-"""Finds the code in what a model wrote: fences, delimited blocks, prose around.
+"""Finds the code in what a model wrote: fences, prose around.
 
 Nothing is judged here but whether there is code at all, and whether it is what it looks like;
 what is left out is never run.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from orchestrator.domain.guarding import Language
 from orchestrator.tools.guardrails.verdict import Category, Rejected
@@ -56,38 +56,6 @@ def extract_code(raw: str, language: Language) -> str | Rejected:
             f"The code holds the invisible character U+{ord(hidden[0]):04X}. Write it with visible characters only.",
         )
     return code.strip("\n")
-
-
-def activate_guardrails(raw_code: str, trigger_phrase: str) -> tuple[str, ...]:
-    """Find the blocks that a trigger phrase opens in an answer of prose and code, in order.
-
-    A phrase such as ``<sql>`` is closed by ``</sql>``, one that starts with backquotes by as many
-    backquotes. After any other phrase the next fenced block is meant, or without one the text up to
-    the next occurrence of the phrase. Empty when the phrase does not occur.
-    """
-    if not trigger_phrase.strip():
-        return ()
-    text = raw_code[:MAX_TEXT_CHARACTERS].replace("\r\n", "\n")
-    closing = _closing_of(trigger_phrase.strip())
-    return tuple(block for block in _blocks(text, trigger_phrase, closing) if block.strip())
-
-
-def _closing_of(phrase: str) -> str | None:
-    tag = re.fullmatch(r"<([A-Za-z][\w-]*)(?:\s[^>]*)?>", phrase)
-    if tag:
-        return f"</{tag[1]}>"
-    fence = re.match(r"(`{3,}|~{3,})", phrase)
-    return fence[1] if fence else None
-
-
-def _blocks(text: str, phrase: str, closing: str | None) -> Iterator[str]:
-    pieces = text.split(phrase)[1:]
-    for piece in pieces:
-        if closing is not None:
-            yield piece.split(closing, 1)[0].strip("\n")
-            continue
-        fence = _FENCE.search(piece)
-        yield (fence[3] if fence else piece).strip("\n")
 
 
 def _first_fence(text: str, language: Language) -> str | None:

@@ -36,7 +36,7 @@ def list_turns(
 
 @gateway_command(turns)
 def retry(client: Client, turn: Turn) -> JsonObject:
-    """Queue a quarantined or failed turn again."""
+    """Queue a quarantined turn again."""
     return client.retry_turn(turn)
 
 

@@ -16,8 +16,8 @@ from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports, open_lane, open_ports
-from orchestrator.dialogue.diff import diff
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.storage.diff import diff
 from orchestrator.memory.user_memory import owner_of
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.memory.preferences import Preference, PreferenceKind, Source
@@ -245,7 +245,7 @@ async def test_what_was_remembered_of_a_session_goes_with_it(house: House) -> No
 
 
 async def test_nothing_of_a_deleted_session_is_left_in_any_table(house: House) -> None:
-    """RT-28: not in a plan, nor in what a run of the session was given."""
+    """Not in a plan, nor in what a run of the session was given."""
     secret = "passport X4711"
     session_id = await house.session(spoken(1))
     run = NewRun("summarize_session", inputs=(secret,), tenant_id=DEFAULT_TENANT, session_id=session_id)

@@ -18,7 +18,8 @@ from internal_flows.housekeeping import FLOWS
 from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
-from orchestrator.dialogue.labels import Label, LabelSource
+from orchestrator.dialogue.records import Label, LabelSource
+from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.ports.memory.documents import NewDocument, Owned, Passage
 from orchestrator.ports.memory.preferences import PreferenceKind
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
@@ -112,7 +113,7 @@ async def test_findings_become_the_users_documents_and_preferences_and_leave_the
 
 async def test_what_was_made_of_a_labelled_session_carries_its_labels(house: House) -> None:
     """PX-3: from the session's state into its summary, from the summary's findings into a document."""
-    user, note_of_labels = new_id("user"), LabelSource(Label.PRIVATE, "List salaries", 1).serialize()
+    user, note_of_labels = new_id("user"), dump(LabelSource(Label.PRIVATE, "List salaries", 1))
     session_id = await house.session({**spoken(3), "labels": [note_of_labels]}, user=user)
     finding = note(LOUNGE, data={"about": "business", "explicit": True}, labels=("private", "untrusted"))
     await house.ports.shared.scratchpad.put(DEFAULT_TENANT, session_id, (finding,))

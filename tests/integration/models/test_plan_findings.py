@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from orchestrator.dialogue.labels import Label
+from orchestrator.dialogue.records import Label
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind
 from orchestrator.testing.scripted_model import Answer
 from orchestrator.types import DEFAULT_TENANT, Json, JsonObject

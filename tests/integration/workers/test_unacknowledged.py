@@ -1,4 +1,4 @@
-"""What a consumer that died had taken from Redis is put back, and soon (RT-27)."""
+"""What a consumer that died had taken from Redis is put back, and soon."""
 
 from __future__ import annotations
 

@@ -8,13 +8,13 @@ from itertools import count
 from typing import TypeVar
 
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.diff import diff, rebuild
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, AWAITING_APPROVAL, FAILED, FlowState
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit
-from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, stack_steps
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.storage.diff import diff, rebuild
+from orchestrator.plans.stacking import add_steps, drop_step, order_steps, stack_steps
 from orchestrator.types import FlowId, JsonObject, SessionId, TurnId
 from tests.unit.dialogue.factories import CLASSES, FLOW_TYPES
 
@@ -138,14 +138,14 @@ class Driver:
             self.state.stack.park(self.state.stack.active, self.now)
 
     def approve(self, number: int) -> None:
-        parked = [flow for flow in self.state.stack.flows if flow.standing == AWAITING_APPROVAL]
+        parked = [flow for flow in self.state.stack.flows if flow.status == AWAITING_APPROVAL]
         if parked:
             flow = pick(parked, number)
             self.state.stack.approve(flow, self.now)
-            assert flow.standing == ACTIVE
+            assert flow.status == ACTIVE
 
     def unpark(self, number: int) -> None:
-        parked = [flow for flow in self.state.stack.flows if flow.standing == AWAITING_APPROVAL]
+        parked = [flow for flow in self.state.stack.flows if flow.status == AWAITING_APPROVAL]
         if parked:
             self.state.stack.unpark(pick(parked, number), self.now)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow, make_flow_class
-from orchestrator.dialogue.plan import add_steps, stack_steps
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec, Priority, SlotSpec
 from orchestrator.dialogue.stack import FlowStack
+from orchestrator.plans.stacking import add_steps, stack_steps
 from orchestrator.types import Dact, FlowId, new_id
 
 

@@ -124,7 +124,7 @@ def test_the_decision_is_carried_out_on_a_fresh_flow() -> None:
     before = flow.serialize()
     fresh = reopen(flow, 9.0, flow_id="flow_9")
     assert apply_changes(fresh, {"destination": "CDG"}) == (("date",), ("seat",))
-    assert fresh.standing == ACTIVE
+    assert fresh.status == ACTIVE
     assert fresh.value("origin") == "LHR"
     assert fresh.notes == {"reopened": flow.flow_id}
     assert flow.serialize() == before

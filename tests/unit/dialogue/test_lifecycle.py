@@ -11,8 +11,8 @@ import pytest
 from orchestrator.dialogue.lifecycle import (
     TRANSITIONS,
     FlowState,
+    FlowStatus,
     Reason,
-    Standing,
     check_transition,
     draw_transitions,
 )
@@ -21,26 +21,26 @@ from orchestrator.errors import IllegalTransition
 DOCUMENT = Path(__file__).parents[3] / "docs" / "lifecycle.md"
 
 
-def test_every_standing_is_in_the_table() -> None:
-    reasons = {standing.reason for standing in TRANSITIONS} - {None}
+def test_every_status_is_in_the_table() -> None:
+    reasons = {status.reason for status in TRANSITIONS} - {None}
     assert reasons == set(Reason)
-    assert {standing.state for standing in TRANSITIONS} == set(FlowState)
+    assert {status.state for status in TRANSITIONS} == set(FlowState)
     assert all(after in TRANSITIONS for allowed in TRANSITIONS.values() for after in allowed)
 
 
 def test_pending_and_invalid_always_have_a_reason() -> None:
-    for standing in TRANSITIONS:
-        needs_reason = standing.state in {FlowState.PENDING, FlowState.INVALID}
-        assert (standing.reason is not None) is needs_reason
+    for status in TRANSITIONS:
+        needs_reason = status.state in {FlowState.PENDING, FlowState.INVALID}
+        assert (status.reason is not None) is needs_reason
 
 
 def test_what_has_ended_stays_ended() -> None:
-    for standing, allowed in TRANSITIONS.items():
-        assert (not allowed) is (standing.state in {FlowState.COMPLETED, FlowState.INVALID})
+    for status, allowed in TRANSITIONS.items():
+        assert (not allowed) is (status.state in {FlowState.COMPLETED, FlowState.INVALID})
 
 
 @pytest.mark.parametrize(("before", "after"), list(product(TRANSITIONS, repeat=2)), ids=str)
-def test_only_what_the_table_allows_passes(before: Standing, after: Standing) -> None:
+def test_only_what_the_table_allows_passes(before: FlowStatus, after: FlowStatus) -> None:
     if after in TRANSITIONS[before]:
         check_transition(before, after)
     else:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import MISPREDICTED, PLAN_ABANDONED
-from orchestrator.dialogue.plan import drop_step, read_progress
 from orchestrator.dialogue.stack import FlowStack
+from orchestrator.plans.stacking import drop_step, read_progress
 from tests.unit.dialogue.factories import (
     BOOK_FLIGHT,
     CHAT,
@@ -52,7 +52,7 @@ def test_pl4_an_invalid_plan_takes_its_flows_with_it_also_nested_ones() -> None:
     assert stack.tasks() == [plan, chat]
     gone = stack.cancel(plan)
     assert {flow.dact for flow in gone} == {"plan_trip", "plan_party", "find_hotel", "rent_car"}
-    assert hotel.standing == PLAN_ABANDONED
+    assert hotel.status == PLAN_ABANDONED
     assert len(stack.pop_finished(3.0)) == 4
     assert stack.flows == [chat]
 
@@ -61,7 +61,7 @@ def test_pl4_a_mispredicted_plan_leaves_by_fallback() -> None:
     stack = FlowStack()
     (plan,) = push_all(stack, PLAN_TRIP)
     stack.fall_back(BOOK_FLIGHT, 1.0)
-    assert plan.standing == MISPREDICTED
+    assert plan.status == MISPREDICTED
 
 
 def test_the_current_plan_is_that_of_the_top_flow() -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.lifecycle import ACTIVE, CANCELLED, INTERRUPTED, PLANNED, PRUNED
-from orchestrator.dialogue.plan import add_steps, drop_step, order_steps, read_progress, stack_steps
-from orchestrator.dialogue.plan_step import BOUND, PlanStep
+from orchestrator.dialogue.records import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
+from orchestrator.plans.stacking import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.types import Dact, FlowId, new_id
 from tests.unit.dialogue.factories import BOOK_FLIGHT, CHAT, FIND_HOTEL, PLAN_TRIP, RENT_CAR, expand, push_all
 
@@ -41,7 +41,7 @@ def finish_top(stack: FlowStack, plan: PlanFlow) -> None:
 def test_the_first_step_is_on_top_and_active() -> None:
     stack, _ = begin("book_flight", "find_hotel")
     assert dacts(stack) == ["plan_trip", "find_hotel", "book_flight"]
-    assert [flow.standing for flow in stack.flows] == [PLANNED, PLANNED, ACTIVE]
+    assert [flow.status for flow in stack.flows] == [PLANNED, PLANNED, ACTIVE]
     assert stack.check() == []
 
 
@@ -83,7 +83,7 @@ def test_what_waits_on_the_stack_is_adopted() -> None:
     (hotel,) = push_all(stack, FIND_HOTEL)
     stack, plan = begin("book_flight", "find_hotel", stack=stack)
     assert stack.flows[1] is hotel
-    assert (hotel.plan_id, hotel.standing) == (plan.flow_id, INTERRUPTED)
+    assert (hotel.plan_id, hotel.status) == (plan.flow_id, INTERRUPTED)
     assert plan.steps[1].flow_id == hotel.flow_id
     assert stack.check() == []
 
@@ -120,7 +120,7 @@ def test_pl2_a_step_that_is_put_first_comes_before_the_one_that_has_not_begun() 
     (car,) = expand(stack, plan, RENT_CAR, now=4.0, first=True)
     assert dacts(stack) == ["plan_trip", "find_hotel", "rent_car"]
     assert stack.active is car
-    assert stack.flows[1].standing == PLANNED
+    assert stack.flows[1].status == PLANNED
     assert str(read_progress(plan)) == "1 of 3"
 
 
@@ -132,7 +132,7 @@ def test_a_step_that_is_dropped_leaves_and_the_next_one_comes() -> None:
     stack.pop_finished(3.0)
     stack_steps(stack, plan, TYPES, 3.0)
     assert dacts(stack) == ["plan_trip", "rent_car"]
-    assert [step.standing for step in plan.steps[:2]] == [PRUNED, CANCELLED]
+    assert [step.status for step in plan.steps[:2]] == [PRUNED, CANCELLED]
     assert str(read_progress(plan)) == "0 of 1"
     assert stack.check() == []
 

@@ -46,7 +46,7 @@ def test_fs9_pushing_interrupts_with_time_and_reason() -> None:
     stack.push(book, 10.0)
     assert stack.push(check, 20.0, reason="wants to check first") == Pushed(check)
     assert stack.active is check
-    assert (book.standing, book.interrupted_at, book.interruption) == (
+    assert (book.status, book.interrupted_at, book.interruption) == (
         INTERRUPTED,
         20.0,
         "wants to check first",
@@ -62,7 +62,7 @@ def test_fs9_popping_reactivates_the_one_below_and_hands_out_what_left() -> None
     assert stack.active is None
     assert stack.flows == [book, check]
     assert stack.pop_finished(90.0) == [check]
-    assert check.standing == COMPLETED
+    assert check.status == COMPLETED
     assert check.completed_at == 90.0
     assert stack.active is book
     assert (book.interrupted_at, book.interruption) == (None, None)
@@ -89,7 +89,7 @@ def test_fs10_a_dact_on_the_stack_is_carried_on(waiting: object) -> None:
         stack.push(CHAT(0.0), 2.0)
     assert stack.push(BOOK_FLIGHT(3.0), 3.0) == Existing(book)
     assert stack.top is book
-    assert book.standing == (AWAITING_APPROVAL if waiting == AWAITING_APPROVAL else ACTIVE)
+    assert book.status == (AWAITING_APPROVAL if waiting == AWAITING_APPROVAL else ACTIVE)
     assert stack.check() == []
 
 
@@ -109,7 +109,7 @@ def test_fs11_fallback_carries_over_what_fits() -> None:
     book.confirm()
     book.note_turn(TurnId("turn_1"))
     new = stack.fall_back(FIND_HOTEL, 50.0, flow_id="flow_new")
-    assert book.standing == MISPREDICTED
+    assert book.status == MISPREDICTED
     assert stack.flows == [new]
     assert stack.active is new
     assert new.flow_id == "flow_new"
@@ -146,7 +146,7 @@ def test_fs11_fallback_to_a_waiting_flow_carries_that_one_on() -> None:
     book.fill_slots_by_label({"date": "2026-03-01"})
     assert stack.fall_back(FIND_HOTEL, 99.0) is hotel
     assert stack.flows == [hotel]
-    assert hotel.standing == ACTIVE
+    assert hotel.status == ACTIVE
     assert hotel.values() == {"city": "Rome", "date": "2026-03-01"}
 
 
@@ -165,8 +165,8 @@ def test_fs12_cancel_oldest_makes_room() -> None:
     hotel = FIND_HOTEL(0.0)
     result = stack.push(hotel, 300.0, limit=DepthLimit(2, OnLimit.CANCEL_OLDEST))
     assert result == Pushed(hotel, (book,))
-    assert book.standing == CANCELLED
-    assert check.standing == INTERRUPTED
+    assert book.status == CANCELLED
+    assert check.status == INTERRUPTED
     assert stack.pop_finished(301.0) == [book]
 
 
@@ -176,7 +176,7 @@ def test_fs12_cancel_oldest_spares_what_awaits_approval_while_it_can() -> None:
     stack.park(book, 1.0)
     push_all(stack, CHECK_BOOKING, RENT_CAR, now=10.0)
     stack.push(FIND_HOTEL(0.0), 300.0, limit=DepthLimit(3))
-    assert book.standing == AWAITING_APPROVAL
+    assert book.status == AWAITING_APPROVAL
     assert stack.find("check_booking") is None
 
 
@@ -184,7 +184,7 @@ def test_fs12_a_limit_of_one_cancels_the_active_flow() -> None:
     stack = FlowStack()
     (book,) = push_all(stack, BOOK_FLIGHT)
     stack.push(CHAT(0.0), 5.0, limit=DepthLimit(1))
-    assert book.standing == CANCELLED
+    assert book.status == CANCELLED
 
 
 @pytest.mark.parametrize("strategy", [OnLimit.REJECT_NEW, OnLimit.ASK_USER])
@@ -214,7 +214,7 @@ def test_fs12_a_plan_counts_as_one() -> None:
     result = stack.push(CHAT(0.0), 6.0, limit=limit)
     assert isinstance(result, Pushed)
     assert result.cancelled == (plan,)
-    assert {flow.standing for flow in flows} == {PLAN_ABANDONED}
+    assert {flow.status for flow in flows} == {PLAN_ABANDONED}
 
 
 def test_fs12_a_flow_that_serves_a_plan_needs_no_room_of_its_own() -> None:
@@ -230,11 +230,11 @@ def test_fs13_flows_that_waited_too_long_are_found_then_given_up() -> None:
     book, check, hotel = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL)
     assert (book.interrupted_at, check.interrupted_at) == (60.0, 120.0)
     assert stack.find_abandoned(100.0, now=200.0) == [book]
-    assert book.standing == INTERRUPTED
+    assert book.status == INTERRUPTED
     assert stack.abandon(100.0, now=200.0) == [book]
-    assert book.standing == ABANDONED
+    assert book.status == ABANDONED
     assert stack.abandon(0.0, now=10_000.0) == [check]
-    assert hotel.standing == ACTIVE
+    assert hotel.status == ACTIVE
 
 
 def test_fs13_a_plan_at_work_is_not_stale_and_goes_as_a_whole() -> None:
@@ -244,8 +244,8 @@ def test_fs13_a_plan_at_work_is_not_stale_and_goes_as_a_whole() -> None:
     stack.push(CHAT(0.0), 5_000.0)
     assert stack.find_abandoned(10.0, now=5_005.0) == []
     assert stack.abandon(10.0, now=5_011.0) == [plan, *reversed(flows)]
-    assert plan.standing == ABANDONED
-    assert {flow.standing for flow in flows} == {PLAN_ABANDONED}
+    assert plan.status == ABANDONED
+    assert {flow.status for flow in flows} == {PLAN_ABANDONED}
 
 
 def test_resuming_brings_a_flow_to_the_top() -> None:
@@ -253,7 +253,7 @@ def test_resuming_brings_a_flow_to_the_top() -> None:
     book, check, hotel = push_all(stack, BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL)
     assert stack.resume(book, 500.0, reason="back to the flight") is book
     assert stack.flows == [check, hotel, book]
-    assert [flow.standing for flow in stack.flows] == [INTERRUPTED, INTERRUPTED, ACTIVE]
+    assert [flow.status for flow in stack.flows] == [INTERRUPTED, INTERRUPTED, ACTIVE]
     assert hotel.interruption == "back to the flight"
     assert stack.interrupted() == [check, hotel]
 
@@ -293,11 +293,11 @@ def test_px17_a_parked_flow_waits_while_others_run_and_goes_on_when_approved() -
     assert stack.check() == []
     chat = CHAT(0.0)
     stack.push(chat, 6.0)
-    assert book.standing == AWAITING_APPROVAL
+    assert book.status == AWAITING_APPROVAL
     stack.complete(chat)
     stack.pop_finished(7.0)
     assert stack.top is book
-    assert book.standing == AWAITING_APPROVAL
+    assert book.status == AWAITING_APPROVAL
     stack.approve(book, 8.0)
     assert stack.active is book
 
@@ -308,7 +308,7 @@ def test_px17_a_void_approval_leaves_the_flow_where_it_stands() -> None:
     stack.park(book, 5.0)
     stack.push(CHAT(0.0), 6.0)
     stack.unpark(book, 7.0)
-    assert book.standing == INTERRUPTED
+    assert book.status == INTERRUPTED
     assert book.interrupted_at == 7.0
     assert stack.check() == []
 
@@ -316,7 +316,7 @@ def test_px17_a_void_approval_leaves_the_flow_where_it_stands() -> None:
 def test_invariants_are_told_in_sentences() -> None:
     stack = FlowStack()
     book, other = BOOK_FLIGHT(0.0, flow_id="flow_1"), BOOK_FLIGHT(0.0, flow_id="flow_1", plan_id="flow_9")
-    other.standing = PLANNED
+    other.status = PLANNED
     stack.flows = [book, other]
     assert stack.check() == [
         "book_flight is Active below the top.",

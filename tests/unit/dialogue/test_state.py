@@ -8,7 +8,6 @@ from typing import Any
 
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.correction import reopen
-from orchestrator.dialogue.diff import apply, diff, rebuild
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.lifecycle import FAILED
 from orchestrator.dialogue.records import (
@@ -21,8 +20,9 @@ from orchestrator.dialogue.records import (
 )
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.state import DialogueState, StateLimits
+from orchestrator.dialogue.storage.diff import apply, diff, rebuild
+from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION
 from orchestrator.dialogue.understanding import Digression, FlowScore
-from orchestrator.dialogue.upgrade import SCHEMA_VERSION
 from orchestrator.types import Dact, FlowId, SessionId, ToolId, TurnId
 from tests.unit.dialogue.factories import (
     BOOK_FLIGHT,

@@ -11,8 +11,8 @@ import pytest
 from orchestrator.dialogue.ambiguity import Level
 from orchestrator.dialogue.lifecycle import ACTIVE, INTERRUPTED
 from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, UPGRADES, upgrade
 from orchestrator.dialogue.understanding import Digression
-from orchestrator.dialogue.upgrade import SCHEMA_VERSION, UPGRADES, upgrade
 from orchestrator.errors import SchemaTooNew
 from tests.unit.dialogue.factories import FLOW_TYPES, MODIFY_BOOKING
 
@@ -52,7 +52,7 @@ def test_the_present_version_is_taken_as_it_is() -> None:
 def test_version_0_keeps_its_meaning() -> None:
     state = DialogueState.from_dict(load(0), FLOW_TYPES)
     book, check = state.stack.flows
-    assert (book.standing, check.standing) == (INTERRUPTED, ACTIVE)
+    assert (book.status, check.status) == (INTERRUPTED, ACTIVE)
     assert book.values() == {"cabin": "economy", "origin": "LHR"}
     assert book.interruption == "User wants to check a booking first"
     assert state.turn == 6

@@ -6,7 +6,7 @@ import pytest
 
 from orchestrator.dialogue.flow import PlanFlow, make_flow_class
 from orchestrator.dialogue.lifecycle import COMPLETED
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.dialogue.understanding import Digression, MessageKind, PlanAction, Understanding

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.records import Frame
 from orchestrator.pex.execution import Completed, Execution, Failed
 from orchestrator.pex.frames import FrameWriter, find_fault, repair
 from orchestrator.pex.policy import BasePolicy

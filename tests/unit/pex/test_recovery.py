@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 
-from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.records import Frame
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.errors import FailureCategory
 from orchestrator.pex.execution import Completed, Execution, Failed, NeedsInput, Recover, Recovery

@@ -73,7 +73,7 @@ async def test_a_completed_task_has_its_frame_state_flags_and_reflections() -> N
     run, state = setting.run, setting.context.changes.state
     assert run.frame is not None
     assert run.frame.flow_id == run.flow.flow_id
-    assert run.flow.standing.state is FlowState.COMPLETED
+    assert run.flow.status.state is FlowState.COMPLETED
     assert (state.flags.has_issues, state.flags.keep_going) == (False, False)
     notes = [note.text for note in await setting.context.recall.notes.read(10)]
     assert 3 <= len(notes) <= 5

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow, make_flow_class
-from orchestrator.dialogue.plan_step import PlanStep
+from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
 from orchestrator.plans.bindings import Disagreement, find_disagreements
 from orchestrator.types import Dact, FlowId

@@ -10,7 +10,7 @@ import orjson
 import pytest
 
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
-from orchestrator.dialogue.frame import Frame
+from orchestrator.dialogue.records import Frame
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.pex.execution import Execution

@@ -11,7 +11,7 @@ import pytest
 from orchestrator.domain.guarding import Language, Statement
 from orchestrator.errors import InvalidInput
 from orchestrator.tools.guardrails.apply import apply_guardrails
-from orchestrator.tools.guardrails.extraction import activate_guardrails
+from orchestrator.tools.guardrails.extraction import extract_code
 from orchestrator.tools.guardrails.python_code import PythonRules
 from orchestrator.tools.guardrails.verdict import ApprovedPython, ApprovedSql, Category, Rejected, SqlRules
 from tests.unit.tools.guardrail_samples import (
@@ -73,12 +73,13 @@ def test_benign_sql_passes_and_answers_as_it_was_written(sample: Sample, databas
     verdict = apply_guardrails(sample.code, Language.SQL, ENTITIES)
 
     assert isinstance(verdict, ApprovedSql), verdict
-    original = activate_guardrails(sample.code, "```sql") or (sample.code,)
+    original = extract_code(sample.code, Language.SQL)
+    assert isinstance(original, str)
     with duckdb.connect(str(database), read_only=True) as connection:
         rows = connection.execute(verdict.code).fetchall()
         assert len(rows) == sample.rows
         if sample.same:
-            assert rows == connection.execute(original[0]).fetchall()
+            assert rows == connection.execute(original).fetchall()
 
 
 @pytest.mark.parametrize("sample", BENIGN_PYTHON, ids=str)
@@ -215,23 +216,6 @@ def test_no_domain_can_allow_a_module_that_leads_outside(name: str) -> None:
         PythonRules(allowed_imports=("math", name))
 
     assert raised.value.field == "guardrails.allowed_imports"
-
-
-@pytest.mark.parametrize(
-    ("answer", "phrase", "blocks"),
-    [
-        ("So: <sql>select 1</sql> and <sql>\nselect 2\n</sql>.", "<sql>", ("select 1", "select 2")),
-        ("Prose\n```python\nx = 1\n```\nmore\n```\nno\n```", "```python\n", ("x = 1",)),
-        ("FINAL CODE:\nselect 1", "FINAL CODE:", ("select 1",)),
-        ("FINAL CODE: as follows\n```sql\nselect 1\n```\nThat is it.", "FINAL CODE:", ("select 1",)),
-        ("nothing here", "<sql>", ()),
-        ("<sql>never closed", "<sql>", ("never closed",)),
-        ("<sql></sql>", "<sql>", ()),
-        ("anything", " ", ()),
-    ],
-)
-def test_delimited_blocks_are_found_in_prose(answer: str, phrase: str, blocks: tuple[str, ...]) -> None:
-    assert activate_guardrails(answer, phrase) == blocks
 
 
 def test_the_block_of_the_right_language_is_taken() -> None:

@@ -79,7 +79,6 @@ def test_what_starts_a_run_is_bounded(arguments: dict[str, Any]) -> None:
 
 
 def test_a_domain_that_is_not_served_is_refused_to_the_sender() -> None:
-    """RT-27"""
     request = parse_request({"session_id": "s", "text": "hello", "domain": "nowhere"})
 
     with pytest.raises(InvalidInput, match="no domain 'nowhere'") as refusal:

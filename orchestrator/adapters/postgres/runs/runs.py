@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 
 import psycopg
@@ -43,20 +45,25 @@ class PostgresRuns:
         self._database = database
 
     async def start(self, runs: tuple[NewRun, ...], *, key: str | None = None) -> Started:
-        """Store the nodes of one graph, all or none. The same `key` is the same graph."""
+        """Store the nodes of one graph. The same `key` is the same graph.
+
+        A node whose flow is at work already is joined, and those that depend on it wait for that run (IF-11).
+        """
         graph_id, ids = _identify(runs, key)
+        present: dict[str, str] = {}
         for _ in range(ATTEMPTS):
+            missing = tuple(run for run in runs if run.flow not in present)
+            if not missing:
+                return Started(present, joined=True)
             try:
                 async with self._database.hot_transaction() as transaction:
-                    hints = await _store_graph(transaction, runs, graph_id, ids)
+                    hints = await _store_graph(transaction, missing, graph_id, ids, present)
             except psycopg.errors.UniqueViolation:
-                there = await self._there_already(runs, ids)
-                if there:
-                    return Started(there, joined=True)
-                continue  # it has ended just now, and holds its key no more
-            return Started(ids, hints)
+                present = await self._there_already(runs, ids)
+                continue
+            return Started({run.flow: ids[run.flow] for run in missing} | present, hints)
         raise Unavailable(
-            "The same run is started and ended again and again at this moment; try again later."
+            "The same runs are started and ended again and again at this moment; try again later."
         )
 
     async def fire(self, job: str, due_at: datetime, runs: tuple[NewRun, ...]) -> bool:
@@ -190,14 +197,24 @@ def _identify(runs: tuple[NewRun, ...], key: str | None) -> tuple[str, dict[str,
 
 
 async def _store_graph(
-    transaction: HotTransaction, runs: tuple[NewRun, ...], graph_id: str, ids: dict[str, str]
+    transaction: HotTransaction,
+    runs: tuple[NewRun, ...],
+    graph_id: str,
+    ids: dict[str, str],
+    present: Mapping[str, str] = MappingProxyType({}),
 ) -> tuple[Hint, ...]:
-    """Insert every node; a unique violation when they are there, or a flight key is held."""
+    """Insert every node; a unique violation when they are there, or a flight key is held.
+
+    `present`: runs by flow that are at work already, and that nodes depend on instead of one of their own.
+    """
     nodes: list[dict[str, Any]] = []
     for run in runs:
         columns = {column.name: getattr(run, column.name) for column in fields(run)}
         successors = [ids[other.flow] for other in runs if run.flow in other.depends_on]
-        open_predecessors = len(set(run.depends_on)) + await _follow(transaction, run, ids[run.flow])
+        joined = [present[name] for name in run.depends_on if name in present]
+        earlier = {*joined, *(() if run.after is None else (run.after,))}
+        followed = [await _follow(transaction, run, one, ids[run.flow]) for one in sorted(earlier)]
+        open_predecessors = len(set(run.depends_on) - present.keys()) + sum(followed)
         nodes.append(
             columns
             | {"run_id": ids[run.flow], "open_predecessors": open_predecessors, "successors": successors}
@@ -206,11 +223,9 @@ async def _store_graph(
     return to_hints(await transaction.fetch_all("start_graph", arguments))
 
 
-async def _follow(transaction: HotTransaction, run: NewRun, run_id: str) -> bool:
-    """Enter a new run with the one that it was started after; False when that has ended."""
-    if run.after is None:
-        return False
-    arguments = {"run_id": run.after, "tenant_id": run.tenant_id, "successor": run_id}
+async def _follow(transaction: HotTransaction, run: NewRun, earlier: str, run_id: str) -> bool:
+    """Enter a new run with one that it waits for; False when that has ended."""
+    arguments = {"run_id": earlier, "tenant_id": run.tenant_id, "successor": run_id}
     return await transaction.fetch_one("follow_run", arguments) is not None
 
 

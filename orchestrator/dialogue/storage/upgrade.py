@@ -13,7 +13,7 @@ from orchestrator.types import Json, JsonObject
 
 SCHEMA_VERSION = 2
 
-_STANDINGS_0: Mapping[str, tuple[str, str | None]] = {
+_STATUSES_0: Mapping[str, tuple[str, str | None]] = {
     "active": ("Active", None),
     "paused": ("Pending", "interrupted"),
     "completed": ("Completed", None),
@@ -24,7 +24,7 @@ _STANDINGS_0: Mapping[str, tuple[str, str | None]] = {
 
 
 def _flow_from_0(body: JsonObject, place: int) -> JsonObject:
-    state, reason = _STANDINGS_0[body["flow_state"]]
+    state, reason = _STATUSES_0[body["flow_state"]]
     flow: JsonObject = {
         "flow_id": f"flow_{place}_{body['flow_name']}",
         "dact": body["flow_name"],

@@ -1,4 +1,4 @@
-"""What a plan's record tells. Putting its steps onto the stack and changing them is in `plan_stacking`."""
+"""What a plan's record tells. Putting its steps onto the stack and changing them is in `plans.stacking`."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from orchestrator.dialogue.lifecycle import (
     PLANNED,
     PRUNED,
     FlowState,
-    Standing,
+    FlowStatus,
 )
-from orchestrator.dialogue.plan_step import BOUND, PlanStep
+from orchestrator.dialogue.records import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
 
 
@@ -36,7 +36,7 @@ class Progress:
 def read_progress(plan: PlanFlow) -> Progress:
     """Read at any time, also from an archived plan (PL-4)."""
     latest = {step.name: step for step in plan.steps}
-    counted = [s for s in plan.steps if latest[s.name] is s and s.standing not in {PRUNED, CANCELLED}]
+    counted = [s for s in plan.steps if latest[s.name] is s and s.status not in {PRUNED, CANCELLED}]
     return Progress(
         completed=sum(step.state is FlowState.COMPLETED for step in counted),
         total=len(counted),
@@ -82,7 +82,7 @@ def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: fl
 def _is_fresh(stack: FlowStack, step: PlanStep) -> bool:
     """It has become Active, and work on it has not begun."""
     flow = stack.get(step.flow_id)
-    return flow is not None and flow.standing == ACTIVE and BOUND not in flow.notes
+    return flow is not None and flow.status == ACTIVE and BOUND not in flow.notes
 
 
 def _find_flow(
@@ -99,12 +99,12 @@ def _find_flow(
     existing = stack.find(step.dact)
     if existing is None:
         flow = flow_types[step.dact](now, flow_id=step.flow_id, plan_id=plan.flow_id)
-        flow.standing, flow.interrupted_at = PLANNED, now
+        flow.status, flow.interrupted_at = PLANNED, now
         return flow
-    if existing.plan_id == plan.flow_id and existing.standing == PLANNED and existing not in wanted:
+    if existing.plan_id == plan.flow_id and existing.status == PLANNED and existing not in wanted:
         stack.flows.remove(existing)  # its step comes later now, with a flow made anew
         return _find_flow(stack, plan, step, flow_types, now, wanted)
-    if existing.standing != INTERRUPTED or existing.plan_id is not None or isinstance(existing, PlanFlow):
+    if existing.status != INTERRUPTED or existing.plan_id is not None or isinstance(existing, PlanFlow):
         return None
     existing.plan_id = plan.flow_id
     step.flow_id = existing.flow_id
@@ -133,12 +133,12 @@ def drop_step(
     if step.is_finished:
         return False
     flow = stack.get(step.flow_id)
-    standing: Standing = CANCELLED if by_user else PRUNED
+    status: FlowStatus = CANCELLED if by_user else PRUNED
     if flow is not None:
-        if flow.standing == ACTIVE and not by_user:
+        if flow.status == ACTIVE and not by_user:
             stack.hold_active(now)
-        stack.invalidate(flow, standing)
-    step.become(standing, note)
+        stack.invalidate(flow, status)
+    step.become(status, note)
     plan.revision += 1
     return True
 

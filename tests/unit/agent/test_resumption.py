@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.resumption import (
+from orchestrator.agent.messages.resumption import (
     Choose,
     NothingToResume,
     Resume,
@@ -14,6 +13,7 @@ from orchestrator.dialogue.resumption import (
     rank,
     score,
 )
+from orchestrator.dialogue.flow import BaseFlow
 from tests.unit.dialogue.factories import BOOK_FLIGHT, CHECK_BOOKING, FIND_HOTEL, MODIFY_BOOKING, RENT_CAR
 
 

@@ -1,0 +1,83 @@
+"""What of a request nothing explains: neither its flow, nor its values, nor words that say nothing (IR-6, NL-2).
+
+Whoever reads a message without a model is sure only of what is explained; the rest is for a model, or is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import Mention
+from orchestrator.memory.tokenizer import STOP_WORDS
+from orchestrator.nlu.examples import kind_texts
+from orchestrator.nlu.text import Utterance, tokenize, word_set
+
+_PARTS = re.compile(r"(?:,? and then |,? then |; ?|\. |,? and (?:also|after that) )", re.IGNORECASE)
+_BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")
+"""Behind these a word names a thing: one that is not known was asked for and is not had."""
+_POLITE = word_set("""
+    please thanks thank hi hello hey dear well great nice lovely quick quickly today now soon asap really just
+    maybe perhaps possible possibly kindly love like want need look looking trip time moment favour favor way bit
+    lot friend wife husband partner girlfriend boyfriend kid kids child children family colleague colleagues
+    mother father sister brother son daughter friends people persons person place thing week weekend day night
+    morning evening afternoon
+""")
+
+
+def split_requests(text: str) -> list[str]:
+    """Cut a message into the requests that it may hold."""
+    return [part.strip() for part in _PARTS.split(text) if part and part.strip()]
+
+
+def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
+    """List the things that a request names and that neither the flow nor its values explain."""
+    said = {word for mention in mentions for word in tokenize(mention.text).words}
+    known = _words_of(flow.dact, flow.examples, flow.description) | _slot_words(flow) | _general()
+    found: list[str] = []
+    for place, word in enumerate(utterance.words):
+        if word in said or not word.isalpha() or len(word) < 3 or _is_known(word, known):
+            continue
+        before = utterance.words[place - 1] if place else ""
+        if before in _BEFORE_THINGS or before in found or before.isdecimal() or before in _COUNTS:
+            found.append(word)
+    return found
+
+
+_COUNTS = word_set("two three four five six seven eight nine ten")
+
+
+def _is_known(word: str, known: frozenset[str]) -> bool:
+    return word in known or word.removesuffix("s") in known or f"{word}s" in known
+
+
+@lru_cache(maxsize=256)
+def _words_of(*texts: str | tuple[str, ...]) -> frozenset[str]:
+    joined = " ".join(text if isinstance(text, str) else " ".join(text) for text in texts)
+    return frozenset(re.findall(r"[^\W\d_]+", joined.lower()))
+
+
+def _slot_words(flow: FlowSpec) -> frozenset[str]:
+    texts = (
+        part
+        for name, slot in flow.slots.items()
+        for part in (name, slot.description, slot.prompt, slot.entity or "", *slot.values, *slot.synonyms)
+    )
+    return _words_of(*texts)
+
+
+@lru_cache(maxsize=1)
+def _general() -> frozenset[str]:
+    return STOP_WORDS | _POLITE | _words_of(tuple(text for _kind, text in kind_texts()))
+
+
+def name_untaken(words: Iterable[str]) -> str:
+    """Tell the user what was not taken into account."""
+    return f"I have not taken this into account: {', '.join(f'“{word}”' for word in words)}."
+
+
+def name_request(text: str) -> str:
+    """Tell the user which of two requests is still to come."""
+    return f"One thing at a time: please tell me again afterwards to “{text}”."

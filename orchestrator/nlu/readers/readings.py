@@ -1,0 +1,340 @@
+"""How System 1 reads a message: the readings that it tries, in order, and the case they look at.
+
+What it has learnt comes in as `Learnt`; the parts that find values and weigh kinds have files of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Protocol
+
+from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.understanding import Digression, Mention, MessageKind, Source, Understanding
+from orchestrator.domain.model import Answer, RowsSpec
+from orchestrator.domain.reader import Reader as DomainReader
+from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
+from orchestrator.nlu.examples import flow_label
+from orchestrator.nlu.extract.extractor import Extractor, is_free_text
+from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
+from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
+from orchestrator.nlu.message_kind import Decider, Evidence, is_bare, weigh
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Reading
+from orchestrator.nlu.readers import references, withdrawals
+from orchestrator.nlu.readers.choices import choose
+from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
+from orchestrator.nlu.slot_assignment import SlotAssigner, fits, is_negated
+from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.types import Dact, ToolId
+
+_BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
+"""What values alone may be taken for."""
+_SURE_OF_VALUES = 0.8
+_SURE_OF_PART = 0.5
+_UNLISTED = frozenset({NAME, QUOTE})
+
+
+class Learnt(Protocol):
+    """What System 1 knows of a domain."""
+
+    flows: Mapping[Dact, FlowSpec]
+    extractor: Extractor
+    classifier: Classifier
+    slots: SlotAssigner
+    answers: Mapping[str, Answer]
+    likely: float
+    decider: Decider
+    reader: DomainReader | None
+    rows: Mapping[ToolId, RowsSpec]
+
+
+class Case:
+    """One message in its context, on its way through the readings of System 1; each part is worked out once."""
+
+    def __init__(self, system1: Learnt, text: str, context: NluContext) -> None:
+        self.system1 = system1
+        self.context = context
+        self.utterance = tokenize(text)
+
+    @cached_property
+    def candidates(self) -> list[Candidate]:
+        return self.system1.extractor.find(self.utterance, self.context.today)
+
+    @cached_property
+    def _opinion(self) -> Opinion:
+        return self.system1.classifier.classify(delexicalize(self.utterance, self.candidates))
+
+    @property
+    def probabilities(self) -> Mapping[str, float]:
+        """Give shares by label of the classifier, whatever the context."""
+        return self._opinion.probabilities
+
+    @property
+    def opinion(self) -> dict[Dact, float]:
+        """Rate how likely each flow is, among all that a message may be."""
+        return {dact: self.probabilities.get(flow_label(dact), 0.0) for dact in self.system1.flows}
+
+    @property
+    def asks_text(self) -> bool:
+        """Tell whether the user was asked for words of their own, which may be any."""
+        active = self.context.active
+        asked = None if active is None else active.slots.get(self.context.question.slot or "")
+        return asked is not None and is_free_text(asked)
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        active = self.context.active
+        mentions = {} if active is None else self.find_slots(active)
+        weighed = weigh(self.probabilities, self.context)
+        return Evidence(self.utterance, self.candidates, weighed, self._opinion.known, mentions)
+
+    @cached_property
+    def kind(self) -> MessageKind:
+        return self.system1.decider.decide(self.evidence, self.context)
+
+    def find_slots(self, flow: FlowSpec, candidates: Sequence[Candidate] | None = None) -> dict[str, Mention]:
+        """Find values for the slots of a flow; `candidates`: of all that were found, if not all count."""
+        found = self.candidates if candidates is None else candidates
+        return self.system1.slots.find_slots(self.utterance, found, flow, self.context)
+
+
+def _read_choice(case: Case) -> Reading | None:
+    """Take the message for one of the choices that the open question offers.
+
+    It says nothing else, so that no model need be asked: none could say which option it means.
+    """
+    if not case.context.question.choices:
+        return None
+    chosen = choose(case.utterance, case.context, case.system1.flows)
+    return None if chosen is None else Reading(chosen)
+
+
+def _read_reference(case: Case) -> Reading | None:
+    """Take the message for a row of what was displayed last; other values in it are taken along."""
+    shown, system1, context = case.context.shown, case.system1, case.context
+    spec = system1.rows.get(shown.tool_id) if shown is not None else None
+    if shown is None or spec is None or case.asks_text:
+        return None
+    message = references.Message(case.utterance, shown, spec, context.values.get(shown.key))
+    found = references.find_reference(message)
+    if found is None:
+        return None
+    likely = weigh(case.probabilities, context).flows
+    read = references.understand_reference(found, message, context, system1.flows, likely)
+    if read is None:
+        return None
+    rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
+    flow = system1.flows[read.flows[0].dact] if read.flows else context.active
+    besides = case.find_slots(flow, rest) if flow is not None else {}
+    return Reading(replace(read, slots={**besides, **read.slots}), _SURE_OF_VALUES, is_final=False)
+
+
+def _read_withdrawal(case: Case) -> Reading | None:
+    """Take the message for what is no longer wanted."""
+    text, context, system1 = case.utterance.text, case.context, case.system1
+    refused = None if case.asks_text else withdrawals.refused_part(text)
+    stopped = None if case.evidence.mentions else withdrawals.stop_now(text, context)
+    if stopped is not None:
+        read = stopped
+    elif refused is not None:
+        wanted = weigh(Case(system1, clean(refused), context).probabilities, context)
+        likely = wanted.flows if wanted.label.startswith("flow:") else ()
+        read = withdrawals.withdraw(text, case.candidates, likely, context)
+    elif case.asks_text:
+        read = None
+    else:
+        read = withdrawals.undo_done(text, case.opinion, system1.flows, context)
+    return None if read is None else Reading(read, _SURE_OF_VALUES, is_final=False)
+
+
+def _ask_domain(case: Case) -> Reading | None:
+    """Ask the domain's own reader, if it has one."""
+    system1, text = case.system1, case.utterance.text
+    read = None if system1.reader is None else system1.reader(describe_message(text, case.context))
+    if read is None:
+        return None
+    return Reading(as_understanding(read, text, system1.flows, case.context), read.sure, is_final=False)
+
+
+def _read_two_requests(case: Case) -> Reading | None:
+    """Take the first of two requests for different tasks, and name the other."""
+    parts = split_requests(case.utterance.text)
+    if len(parts) != 2 or case.context.question.slot is not None:
+        return None
+    system1, context = case.system1, case.context
+    weighed = [weigh(Case(system1, clean(part), context).probabilities, context) for part in parts]
+    if any(not one.flows or one.flows[0].score < _SURE_OF_PART for one in weighed):
+        return None
+    if weighed[0].flows[0].dact == weighed[1].flows[0].dact:
+        return None
+    first = read(Case(system1, clean(parts[0]), context))
+    understood = replace(first.understanding, assumed=(*first.understanding.assumed, name_request(parts[1])))
+    return Reading(understood, system1.likely, is_final=False)
+
+
+def _look_up_again(case: Case) -> Reading | None:
+    """Take values alone, said after something was looked up, for looking it up with them."""
+    context, evidence, kind = case.context, case.evidence, case.kind
+    past = context.completed[0] if context.completed else None
+    if context.active is not None or kind not in _BARE or past is None or past.spec.family is not Family.READ:
+        return None
+    alone = kind is MessageKind.TASK  # a task of several values is one; a single value may be no task
+    if not is_bare(evidence, whole=alone) or (alone and len(case.candidates) > 1):
+        return None
+    listed = [known for candidate in case.candidates if (known := candidate.without(_UNLISTED)).readings]
+    found = case.find_slots(past.spec, listed)
+    if all(m.value is None or past.values.get(name) == m.value for name, m in found.items()):
+        return None
+    text, intent = case.utterance.text, past.spec.intent
+    understanding = Understanding(
+        MessageKind.CORRECTION, Source.SYSTEM1, text, intent, evidence.weighed.flows, found, past.spec.dact
+    )
+    return Reading(understanding, _SURE_OF_VALUES, is_final=False)
+
+
+def _conclude(case: Case) -> Reading:
+    """Conclude from what was learnt: the kind that was decided, with what a message of that kind says."""
+    evidence, kind, context = case.evidence, case.kind, case.context
+    base = Understanding(kind, Source.SYSTEM1, case.utterance.text, flows=evidence.weighed.flows)
+    share = evidence.weighed.share
+    match kind:
+        case MessageKind.TASK:
+            understanding = _task(base, case)
+            share = understanding.flows[0].score if understanding.flows else 0.0
+            if understanding.assumed:  # a model may know what the rest means
+                share = min(share, case.system1.likely)
+        case MessageKind.SLOT_VALUE | MessageKind.CONFIRMATION | MessageKind.DENIAL:
+            understanding = replace(base, intent=context.intent, slots=evidence.mentions)
+            share = max(share, 0.8) if evidence.mentions else share
+        case MessageKind.CORRECTION:
+            understanding = _correction(base, case)
+            share = max(share, 0.8) if understanding.slots else share
+        case MessageKind.CANCELLATION | MessageKind.RESUMPTION:
+            understanding = replace(base, target=target_of(evidence.utterance))
+        case MessageKind.DIGRESSION | MessageKind.CHITCHAT:
+            understanding = _digression(base, evidence.weighed.label, case.system1.answers)
+        case MessageKind.UNKNOWN | MessageKind.PLAN_CHANGE:
+            understanding = replace(base, slots=evidence.mentions)
+            share = min(share, case.system1.likely)
+    return Reading(understanding, share, is_final=False)
+
+
+READINGS: tuple[Callable[[Case], Reading | None], ...] = (
+    _read_choice,
+    _read_reference,
+    _read_withdrawal,
+    _ask_domain,
+    _read_two_requests,
+    _look_up_again,
+    _conclude,
+)
+"""What System 1 tries, in order; the last one always has a reading."""
+
+
+def read(case: Case) -> Reading:
+    """Understand a cleaned message: the first of the `READINGS` that has one."""
+    return next(reading for attempt in READINGS if (reading := attempt(case)) is not None)
+
+
+def _task(base: Understanding, case: Case) -> Understanding:
+    spec, active = case.system1.flows[base.flows[0].dact], case.context.active
+    about_active = active is not None and active.dact == spec.dact
+    mentions = case.evidence.mentions if about_active else case.find_slots(spec)
+    left = unexplained(case.utterance, mentions.values(), spec)
+    return replace(base, intent=spec.intent, slots=mentions, assumed=(name_untaken(left),) if left else ())
+
+
+def _correction(base: Understanding, case: Case) -> Understanding:
+    """Find what changes: in the active flow, else in the last completed one that has such slots."""
+    context = case.context
+    mentions = {}
+    if context.active is not None:
+        mentions = _replaced(case.evidence, context.values, dict(case.evidence.mentions))
+        either = _either(case, mentions)
+        if len(either) > 1:
+            return replace(base, intent=context.intent, slots=mentions, either=either)
+        if either:
+            mentions = dict.fromkeys(either, next(iter(mentions.values())))
+    if mentions or (context.active is not None and not context.completed):
+        return replace(base, intent=context.intent, slots=mentions)
+    for past in context.completed:
+        found = _replaced(case.evidence, past.values, case.find_slots(past.spec))
+        if found:
+            return replace(base, intent=past.spec.intent, slots=found, target=past.spec.dact)
+    return base
+
+
+def _either(case: Case, mentions: Mapping[str, Mention]) -> tuple[str, ...]:
+    """Name the slots that a corrected value may be for, where no word says which: the one given last, if it is one."""
+    context, evidence = case.context, case.evidence
+    active, candidates = context.active, evidence.candidates
+    if (
+        active is None
+        or len(mentions) != 1
+        or len(candidates) != 1
+        or not _is_uncued(evidence.utterance, candidates[0])
+    ):
+        return ()
+    kinds = case.system1.slots.know(active).kinds
+    fitting = [
+        name
+        for name, slot in active.slots.items()
+        if (name in context.values or name == context.question.slot)
+        and fits(candidates[0], slot, kinds[name])
+    ]
+    if len(fitting) < 2:
+        return ()
+    latest = [name for name in fitting if name in context.recent]
+    return tuple(latest if len(latest) == 1 else fitting)
+
+
+def _is_uncued(utterance: Utterance, candidate: Candidate) -> bool:
+    before = utterance.words[: candidate.first]
+    after = utterance.words[candidate.last :]
+    return all(not word.isalnum() or word in _UNCUED for word in (*before, *after))
+
+
+_UNCUED = word_set(
+    "no not sorry actually wait oops i i'm meant mean said say make it rather instead yes but ok okay it's"
+)
+
+
+def _replaced(
+    evidence: Evidence, values: Mapping[str, object], mentions: dict[str, Mention]
+) -> dict[str, Mention]:
+    """Apply "not Madrid but Porto": the new value goes where the old one stands."""
+    old = {
+        name
+        for candidate in evidence.candidates
+        if is_negated(evidence.utterance, candidate)
+        for name, value in values.items()
+        if any(reading.value == value for reading in candidate.readings.values())
+    }
+    if len(old) == 1 and len(mentions) == 1 and not old & mentions.keys():
+        return {old.pop(): next(iter(mentions.values()))}
+    return mentions
+
+
+def _digression(base: Understanding, label: str, answers: Mapping[str, Answer]) -> Understanding:
+    if label.startswith("answer:"):
+        answer = answers[label[7:]]
+        kind = MessageKind.DIGRESSION if answer.digression else MessageKind.CHITCHAT
+        return replace(base, kind=kind, digression=answer.digression, target=answer.name)
+    is_digression = base.kind is MessageKind.DIGRESSION
+    return replace(base, digression=Digression(label.removeprefix("kind:")) if is_digression else None)
+
+
+def target_of(utterance: Utterance) -> str | None:
+    """Take the words of a resumption or cancellation that describe which one."""
+    words = [word for word in utterance.words if word.isalnum() and word not in _GENERAL]
+    return " ".join(words) or None
+
+
+_GENERAL = word_set(
+    "a an the to back go let's let us me my i i'd want like would please can could we you return "
+    "continue with resume cancel stop forget about that this it never mind nevermind carry on pick up "
+    "where left off were was now okay ok again get of in do don't need any more anymore drop quit abort "
+    "thing other one previous earlier first last task request and for what doing"
+)

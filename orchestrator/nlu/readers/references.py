@@ -1,0 +1,227 @@
+"""Reads references to what was displayed last: "the second one", "the TAP one", "the one at 6:20", "later" (IR-5).
+
+Rows are told apart by the fields that the manifest names. Which flow takes the row is decided by the message, else
+by the active flow, else by the flow that displayed it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from orchestrator.dialogue.json_values import is_object
+from orchestrator.dialogue.records import Shown
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.domain.model import RowsSpec
+from orchestrator.nlu.extract.numbers import find_money, find_numbers
+from orchestrator.nlu.extract.times import find_times
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.text import Utterance, key_of, word_set
+from orchestrator.types import Dact, Json, JsonObject
+
+ORDINALS = {
+    **{word: place for place, word in enumerate(
+        ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth"))},
+    **{word: place for place, word in enumerate(
+        ("1st", "2nd", "3rd", "4th", "5th", "6th", "7th", "8th", "9th", "10th"))},
+    "last": -1,
+    "bottom": -1,
+    "top": 0,
+}  # fmt: skip
+NUMBERS = {
+    word: place for place, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"))
+}
+_COUNTED = word_set("option number no row choice nr item entry")
+_NOUNS = word_set("one ones option row choice item entry result")
+_FILLER = word_set(
+    "a an the i i'd i'll we we'd like want take choose pick go with for let's let us please no not yes ok okay yeah "
+    "rather actually instead prefer give me make it that this is on at of in to by from and then then just s 's do "
+    "have would could can you show what about how there any too much expensive leaving departing which sorry hmm well"
+)
+_BARE = word_set("please the i take want choose pick ok okay yes no rather")
+"""What may stand around a number that is the number of a row."""
+_FEW_WORDS = 12
+LESS, MORE = 0, 1
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The rows that some words may mean, and the places of those words. `why`: why no row fits."""
+
+    rows: list[JsonObject]
+    places: frozenset[int]
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is looked at for a reference. `current`: the key of the row that is being talked about."""
+
+    utterance: Utterance
+    shown: Shown
+    spec: RowsSpec
+    current: Json
+
+
+def find_reference(message: Message) -> Reference | None:
+    """Find what a message refers to; None when it refers to no row."""
+    if len(message.utterance.words) > _FEW_WORDS or not message.shown.rows:
+        return None
+    return next((found for find in _WAYS if (found := find(message)) is not None), None)
+
+
+def _by_place(message: Message) -> Reference | None:
+    words, count = message.utterance.words, len(message.shown.rows)
+    for place, word in enumerate(words):
+        before, after = words[place - 1] if place else "", words[place + 1] if place + 1 < len(words) else ""
+        if word in ORDINALS and after != "of" and (before == "the" or after in _NOUNS or len(words) <= 2):
+            index = ORDINALS[word]
+            if after and after.isalpha() and after not in _NOUNS | _FILLER and after not in _nouns(message):
+                continue
+            return _at(message, index if index >= 0 else count - 1, {place, place + 1})
+        number = int(word) - 1 if word.isdecimal() and len(word) < 3 else NUMBERS.get(word)
+        if number is not None and (before in _COUNTED or before == "#"):
+            return _at(message, number, {place - 1, place})
+        if number is not None and word != "one" and all(other in _BARE for other in _others(message, place)):
+            return _at(message, number, {place})
+    return None
+
+
+def _others(message: Message, place: int) -> list[str]:
+    return [word for other, word in enumerate(message.utterance.words) if other != place and word.isalnum()]
+
+
+def _at(message: Message, index: int, places: set[int]) -> Reference:
+    rows = message.shown.rows
+    if 0 <= index < len(rows):
+        return Reference([rows[index]], frozenset(places))
+    return Reference([], frozenset(places), f"There are only {len(rows)} to choose from.")
+
+
+def _by_comparison(message: Message) -> Reference | None:
+    words = message.utterance.words
+    text = f" {' '.join(words)} "
+    for name, field in message.spec.fields.items():
+        for direction, said in enumerate((field.less, field.more)):
+            found = next((word for word in said if f" {word} " in text), None)
+            if found is not None:
+                first = next(i for i in range(len(words)) if " ".join(words[i:]).startswith(found))
+                places = set(range(first, first + len(found.split())))
+                if not _telling(message, places):
+                    return _compare(message, name, direction, found, frozenset(places))
+    return None
+
+
+def _compare(message: Message, name: str, direction: int, said: str, places: frozenset[int]) -> Reference:
+    """The extreme for "cheapest"; for "cheaper" the nearest row beyond the one that is being talked about."""
+    rows = sorted((row for row in message.shown.rows if row.get(name) is not None), key=lambda row: row[name])
+    ordered = rows if direction == LESS else rows[::-1]
+    now = next((row for row in rows if row.get(message.shown.key) == message.current), None)
+    if said.rsplit(" ", maxsplit=1)[-1].endswith("est") or said.startswith("most ") or now is None:
+        return Reference(ordered[:1], places)
+    beyond = [
+        row for row in ordered if (row[name] < now[name] if direction == LESS else row[name] > now[name])
+    ]
+    why = f"Of those that I showed you, none is {said}."
+    return Reference(beyond[-1:], places, "" if beyond else why)
+
+
+def _by_value(message: Message) -> Reference | None:
+    """Rows one of whose fields the message names: an airline, a time, a price."""
+    words = message.utterance.words
+    for name in message.spec.fields:
+        hits: dict[int, set[int]] = {}
+        for index, row in enumerate(message.shown.rows):
+            places = _places_of(message, row.get(name))
+            if places:
+                hits[index] = places
+        places = set[int]().union(*hits.values()) if hits else set[int]()
+        if hits and not _telling(message, places):
+            return Reference([message.shown.rows[index] for index in hits], frozenset(places))
+    return _by_missing_time(message) if "one" in words else None
+
+
+def _places_of(message: Message, value: Json) -> set[int]:
+    """Where a message names a field's value."""
+    words = message.utterance.words
+    if isinstance(value, str):
+        key = key_of(value).split(" ")
+        for first in range(len(words) - len(key) + 1):
+            if words[first : first + len(key)] == key:
+                return set(range(first, first + len(key)))
+    for found in (
+        *find_times(message.utterance),
+        *find_money(message.utterance),
+        *find_numbers(message.utterance),
+    ):
+        read = found.reading.value
+        amount = read["amount"] if is_object(read) else read
+        if amount is not None and amount == value:
+            return set(range(*message.utterance.token_span(found.start, found.end)))
+    return set()
+
+
+def _by_missing_time(message: Message) -> Reference | None:
+    found = next(iter(find_times(message.utterance)), None)
+    if found is None or not any(char.isdigit() for char in message.utterance.text[found.start : found.end]):
+        return None
+    places = set(range(*message.utterance.token_span(found.start, found.end)))
+    why = f"None of those that I showed you is at {found.reading.value or 'that time'}."
+    return None if _telling(message, places) else Reference([], frozenset(places), why)
+
+
+_WAYS: tuple[Callable[[Message], Reference | None], ...] = (_by_place, _by_comparison, _by_value)
+
+
+def _nouns(message: Message) -> frozenset[str]:
+    """The words of the flow that displayed the rows: "flights"; people say "the TAP flight"."""
+    words = frozenset(message.shown.dact.split("_"))
+    return words | {word.removesuffix("s") for word in words}
+
+
+def _telling(message: Message, places: set[int]) -> list[str]:
+    """The words besides a reference that say something else; those of a request for a row say nothing else."""
+    nouns = _nouns(message) | _NOUNS | _COUNTED | _REQUESTS
+    return [
+        word
+        for place, word in enumerate(message.utterance.words)
+        if place not in places and word.isalnum() and word not in _FILLER and word not in nouns
+    ]
+
+
+_REQUESTS = word_set("book reserve buy get order select")
+
+
+def understand_reference(
+    found: Reference,
+    message: Message,
+    context: NluContext,
+    flows: Mapping[Dact, FlowSpec],
+    likely: Sequence[FlowScore],
+) -> Understanding | None:
+    """Say what is to be done with the row: in the active flow if that takes it, else by another that does."""
+    key, active, text = message.shown.key, context.active, message.utterance.text
+    rows = [row[key] for row in found.rows]
+    mention = (
+        Mention(rows[0], text) if len(rows) == 1 else Mention(None, text, tuple(rows), found.why or None)
+    )
+    if active is not None and takes(active, key):
+        kind = MessageKind.CORRECTION if key in context.values or mention.invalid else MessageKind.SLOT_VALUE
+        return Understanding(kind, Source.SYSTEM1, text, active.intent, slots={key: mention})
+    shown = flows.get(message.shown.dact)
+    named = [score.dact for score in likely if takes(flows[score.dact], key)]
+    next_ones = [
+        dact for dact in (shown.edge_flows if shown else ()) if dact in flows and takes(flows[dact], key)
+    ]
+    target = next(iter((*(dact for dact in named if dact in next_ones), *next_ones)), None)
+    if target is None:
+        return None
+    spec = flows[target]
+    return Understanding(
+        MessageKind.TASK, Source.SYSTEM1, text, spec.intent, (FlowScore(target, 1.0),), {key: mention}
+    )
+
+
+def takes(flow: FlowSpec, key: str) -> bool:
+    return key in flow.slots or key in flow.inputs

@@ -1,0 +1,93 @@
+"""Reads what users no longer want, before it is read as a request: "I don't want …", "cancel it" (IR-1).
+
+What is withdrawn is a value, a task in progress, or something that was done; then the flow that undoes it is meant.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from orchestrator.dialogue.specification import FlowSpec
+from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
+from orchestrator.nlu.extract.found import Candidate
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.types import Dact
+
+_REFUSAL = re.compile(
+    r"\b(?:do(?:es)? not|don['’]?t|no longer|never|not)\s+(?:really |actually |even )?"
+    r"(?:want|need|wish|feel like|care to|plan|intend|like)\b(?: to\b)?|\b(?:any ?more|any longer)\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(r"\b(?:not|no longer|never)\b|n['’]?t\b", re.IGNORECASE)
+_ELSE = re.compile(
+    r"\b(?:but|rather|instead|want .* want|else|change|only|anything|nothing)\b|\?", re.IGNORECASE
+)
+_UNDO = re.compile(r"\b(cancel|undo|revoke|annul|delete|refund|call off|give back)\b", re.IGNORECASE)
+
+
+_STOP = re.compile(
+    r"^(?:(?:no|sorry|actually|ok(?:ay)?|well|wait|please|oh|hm+|i|we|just)[,. ]+|i['’]d |i['’]ll )*"
+    r"(?:(?:(?:want|would like|like|need|wish) to )?(?:cancel|stop|quit|abort)|let(?:['’]s| us) (?:not|stop)|leave it"
+    r"|(?:have |['’]ve )?decided against(?: it)?|changed my mind|forget (?:about )?it|call it off)"
+    r"(?: (?:now|please|here|this|that|it|all|do|doing))*[.! ]*$",
+    re.IGNORECASE,
+)
+_ANOTHER = re.compile(r"\b(?:a different|another|some other|something else|a new one)\b", re.IGNORECASE)
+
+
+def stop_now(text: str, context: NluContext) -> Understanding | None:
+    """Read "actually, I want to cancel" while a task is at work, and "a different one" where a yes is awaited."""
+    if context.active is not None and _STOP.match(text):
+        return Understanding(MessageKind.CANCELLATION, Source.SYSTEM1, text)
+    if context.question.confirming and context.active is not None and _ANOTHER.search(text):
+        return Understanding(MessageKind.DENIAL, Source.SYSTEM1, text, context.intent)
+    return None
+
+
+def refused_part(text: str) -> str | None:
+    """Cut "I do not want to" out of a message; None when it refuses nothing, or wants something else instead."""
+    if _REFUSAL.search(text) is None or _NEGATED.search(text) is None or _ELSE.search(text) is not None:
+        return None
+    return _REFUSAL.sub(" ", text)
+
+
+def withdraw(
+    text: str, candidates: Sequence[Candidate], likely: Sequence[FlowScore], context: NluContext
+) -> Understanding | None:
+    """Read what is refused: a value that was given, else a task; `likely`: what the rest of the message asks for."""
+    said = {
+        str(reading.value)
+        for one in candidates
+        for reading in one.readings.values()
+        if reading.value is not None
+    }
+    held = [name for name, value in context.values.items() if str(value) in said]
+    if context.active is not None and len(held) == 1:
+        slots = {held[0]: Mention(None, text)}
+        return Understanding(MessageKind.CORRECTION, Source.SYSTEM1, text, context.intent, slots=slots)
+    open_tasks = {flow.dact for flow in context.tasks}
+    best = likely[0].dact if likely else None
+    if best is not None and (best in open_tasks or not open_tasks):
+        return Understanding(MessageKind.CANCELLATION, Source.SYSTEM1, text, target=best)
+    return None
+
+
+def undo_done(
+    text: str, scores: Mapping[Dact, float], flows: Mapping[Dact, FlowSpec], context: NluContext
+) -> Understanding | None:
+    """Read "cancel it" after it was done and with nothing in progress: as the flow that undoes it."""
+    found = _UNDO.search(text)
+    if found is None or context.tasks or not context.completed:
+        return None
+    given = {name for past in context.completed for name in past.outputs}
+    verb = found[1].lower()
+    fitting = [
+        flow
+        for flow in flows.values()
+        if given.intersection(flow.inputs) and any(verb in example.lower() for example in flow.examples)
+    ]
+    if not fitting:
+        return None
+    best = max(fitting, key=lambda flow: scores.get(flow.dact, 0.0))
+    return Understanding(MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),))
