@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.task import cancel
 from orchestrator.agent.open_question import is_plain
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL
 from orchestrator.dialogue.records import PendingApproval

@@ -1,21 +1,17 @@
 """Corrections: replacing values that were given before, and what hangs on them (IR-4).
 
-Nothing is undone or repeated here: when an old value has already had an effect, the correction
-says so and leaves the decision to the user.
+Nothing is undone or repeated here: what an old value has already led to, the Agent puts to the user.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from orchestrator.dialogue.ambiguity import Option, show_value
 from orchestrator.dialogue.flow import BaseFlow, Labels, SlotProblem
 from orchestrator.dialogue.json_values import same_value
-from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.dialogue.validation import Rejected
+from orchestrator.dialogue.validation import Valid
 from orchestrator.types import FlowId, Json, TurnId
 
 REOPENED = "reopened"
@@ -33,75 +29,44 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """What a correction did, or would do.
-
-    When `effects` is not empty nothing was changed: `question` and `options` are to be put to the
-    user, and `apply_changes` carries the changes out once that is decided.
+    """What a correction did. `in_doubt`: dependent slots that kept their values; `cleared`: those that no longer
+    held and are empty now. `problems`: values that do not fit and changed nothing.
     """
 
-    flow: BaseFlow
     changed: tuple[Change, ...] = ()
     in_doubt: tuple[str, ...] = ()
-    """Dependent slots that kept their values; worth mentioning."""
     cleared: tuple[str, ...] = ()
-    """Dependent slots that no longer held and are empty now."""
     problems: tuple[SlotProblem, ...] = ()
-    effects: tuple[EffectNote, ...] = ()
-    question: str = ""
-    options: tuple[Option, ...] = field(default=())
-
-    @property
-    def needs_decision(self) -> bool:
-        return bool(self.effects)
 
 
-def correct(
-    flow: BaseFlow,
-    changes: Labels,
-    *,
-    effects: Iterable[EffectNote] = (),
-    turn_id: TurnId | None = None,
-    now: float = 0.0,
-    flow_id: str | None = None,
-) -> Correction:
+def find_changes(flow: BaseFlow, labels: Labels) -> tuple[Change, ...]:
+    """List what these values would change; those that do not fit change nothing."""
+    mentions = _read_mentions(labels)
+    changes: list[Change] = []
+    for name, mention in mentions.items():
+        verdict = None if flow.examine(name, mention) else flow.judge(name, mention.value)
+        before = flow.value(name)
+        if isinstance(verdict, Valid) and not same_value(before, verdict.value):
+            changes.append(Change(name, before, verdict.value))
+    return tuple(changes)
+
+
+def correct(flow: BaseFlow, labels: Labels, *, turn_id: TurnId | None = None) -> Correction:
     """Replace values of a flow; dependent slots that no longer hold are cleared (IR-4).
 
-    Values that do not fit are in `problems` and change nothing. If a finished effect was made from
-    one of the old values, nothing is changed at all and the user has to decide. A finished flow is
-    history: the result's `flow` is then a fresh one (with `flow_id`, if given), to be pushed.
+    Whether an old value has had an effect already is looked at before.
     """
-    mentions = {
-        name: label if isinstance(label, Mention) else Mention(label) for name, label in changes.items()
-    }
+    mentions = _read_mentions(labels)
     problems = [problem for name, mention in mentions.items() if (problem := flow.examine(name, mention))]
     failed = {problem.slot for problem in problems}
     fitting = {name: mention for name, mention in mentions.items() if name not in failed}
-    changed = tuple(_find_changes(flow, fitting))
-    touched = _find_effects(flow, changed, effects)
-    if touched:
-        question, options = _put_to_user(flow, changed, touched)
-        return Correction(flow, changed, (), (), tuple(problems), touched, question, options)
-    if flow.is_finished and changed:
-        flow = reopen(flow, now, flow_id=flow_id)
+    changed = find_changes(flow, fitting)
     in_doubt, cleared = apply_changes(flow, fitting, turn_id=turn_id) if changed else ((), ())
-    return Correction(flow, changed, in_doubt, cleared, tuple(problems))
+    return Correction(changed, in_doubt, cleared, tuple(problems))
 
 
-def _find_changes(flow: BaseFlow, mentions: Mapping[str, Mention]) -> Iterable[Change]:
-    for name, mention in mentions.items():
-        verdict = flow.judge(name, mention.value)
-        before = flow.value(name)
-        if not isinstance(verdict, Rejected) and not same_value(before, verdict.value):
-            yield Change(name, before, verdict.value)
-
-
-def _find_effects(
-    flow: BaseFlow, changed: tuple[Change, ...], effects: Iterable[EffectNote]
-) -> tuple[EffectNote, ...]:
-    names = {change.slot for change in changed}
-    return tuple(
-        note for note in effects if note.flow_id == flow.flow_id and note.stands and names & note.slots.keys()
-    )
+def _read_mentions(labels: Labels) -> dict[str, Mention]:
+    return {name: label if isinstance(label, Mention) else Mention(label) for name, label in labels.items()}
 
 
 def apply_changes(
@@ -124,33 +89,6 @@ def apply_changes(
     for name in in_doubt:
         flow.slots[name].confirmed = False
     return in_doubt, cleared
-
-
-def _describe_effect(note: EffectNote, changed: tuple[Change, ...]) -> str:
-    used = [
-        f"{change.slot.replace('_', ' ')} {show_value(note.slots[change.slot])}"
-        for change in changed
-        if change.slot in note.slots
-    ]
-    done = note.summary.rstrip(".") or note.tool_id.replace("_", " ")
-    if note.status is EffectStatus.UNKNOWN:
-        return f"I cannot tell whether this was done, with {' and '.join(used)}: {done}."
-    return f"This was done already, with {' and '.join(used)}: {done}."
-
-
-def _put_to_user(
-    flow: BaseFlow, changed: tuple[Change, ...], effects: tuple[EffectNote, ...]
-) -> tuple[str, tuple[Option, ...]]:
-    told = " ".join(_describe_effect(note, changed) for note in effects)
-    wished = " and ".join(f"{change.slot.replace('_', ' ')} {show_value(change.after)}" for change in changed)
-    payload = {"flow_id": flow.flow_id, "changes": {change.slot: change.after for change in changed}}
-    options = [
-        Option("Leave it as it is", "keep_effect", payload),
-        Option(f"Do it once more, with {wished}", "repeat_effect", payload),
-    ]
-    if all(note.compensation is not None for note in effects):
-        options.insert(1, Option(f"Undo it and do it with {wished}", "compensate_effect", payload))
-    return f"{told} What should happen now that it is to be {wished}?", tuple(options)
 
 
 def reopen(flow: BaseFlow, now: float, *, flow_id: str | None = None) -> BaseFlow:

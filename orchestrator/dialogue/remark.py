@@ -79,6 +79,8 @@ class RemarkKind(StrEnum):
     """A plan changed in a way that matters: `added`, `dropped`, `why`, and the `steps` still to come."""
     PLAN_UNFINISHED = "plan_unfinished"
     """A plan ended without its goal: what was done and what is missing."""
+    PLAN_IN_PART = "plan_in_part"
+    """A plan ended without steps that the user gave up: what was done and what was left out."""
     PLAN_STATUS = "plan_status"
     NO_SUCH_STEP = "no_such_step"
     """The user wants to change a step that the plan does not have (any more)."""

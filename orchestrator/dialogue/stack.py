@@ -60,8 +60,13 @@ class FlowStack:
         return [flow for flow in self.flows if flow.status == INTERRUPTED]
 
     def find(self, dact: str) -> BaseFlow | None:
-        """The Pending or Active flow of this dact; there is at most one (FS-10)."""
-        return next((flow for flow in self.flows if flow.dact == dact and not flow.is_finished), None)
+        """The Pending or Active flow of this dact that is nearest to the top (FS-10).
+
+        There is at most one outside of plans, and one within each plan.
+        """
+        return next(
+            (flow for flow in reversed(self.flows) if flow.dact == dact and not flow.is_finished), None
+        )
 
     def get(self, flow_id: str | None) -> BaseFlow | None:
         """The flow with this identifier, whatever its state."""
@@ -340,9 +345,9 @@ class FlowStack:
         ]
 
     def check_repeated(self) -> list[str]:
-        """No dact is Pending or Active twice, and no two flows have one identifier."""
-        dacts = Counter(flow.dact for flow in self.live())
+        """No dact is Pending or Active twice, within a plan or outside, and no two flows have one identifier."""
+        dacts = Counter((flow.plan_id, flow.dact) for flow in self.live())
         names = Counter(flow.flow_id for flow in self.flows)
-        return [f"{dact} is on the stack twice." for dact, count in dacts.items() if count > 1] + [
+        return [f"{dact} is on the stack twice." for (_, dact), count in dacts.items() if count > 1] + [
             f"The identifier {name} is used twice." for name, count in names.items() if count > 1
         ]

@@ -14,7 +14,7 @@ _YES = word_set(
 )
 _ACTING = word_set("do go proceed confirm book take make buy pay order send run start")
 _AROUND = word_set(
-    "'s a an and the i we you me us it its it's that that's this these those them all one is are am be "
+    "'s sorry a an and the i we you me us it its it's that that's this these those them all one is are am be "
     "was i'd i'll i'm we'd we'll let's lets would like love want will to for of on in at from by with do "
     "does go ahead just so then now thing thank thanks much very really please my our your everything "
     "looks sounds works work good great as asked shown agree can right away way oh ah well there here"

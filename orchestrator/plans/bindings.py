@@ -65,6 +65,14 @@ class Disagreement:
         return f"{self.step}: {self.slot} is {self.held!r}, and the plan has {self.wanted!r}"
 
 
+def agrees(plan: PlanFlow, step: PlanStep, flow: BaseFlow) -> bool:
+    """Say whether a flow holds nothing but what the plan has for the step, so that it may be adopted (PL-7)."""
+    known = resolve(plan, step)
+    return bool(flow.slots) and all(
+        name in known and same_value(held.value, known[name]) for name, held in flow.slots.items()
+    )
+
+
 def find_disagreements(plan: PlanFlow, flows: Iterable[BaseFlow]) -> list[Disagreement]:
     """List the values of steps that are not what the plan says.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from itertools import count
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import PlanFlow
 from orchestrator.dialogue.records import PlanStep
-from orchestrator.plans.bindings import find_disagreements
+from orchestrator.plans.bindings import agrees, find_disagreements
 from orchestrator.plans.stacking import add_steps, drop_step, order_steps, read_progress, stack_steps
 from orchestrator.turns.plan import PlanRevision
 from orchestrator.types import Json, JsonObject
@@ -47,7 +48,9 @@ def note_revision(context: TurnContext, plan: PlanFlow, outcome: str, why: str =
 
 def stack_plan(context: TurnContext, plan: PlanFlow) -> None:
     """Put the planned steps onto the stack; a flow that waited there may be adopted as one of them."""
-    for flow in stack_steps(context.changes.state.stack, plan, context.world.domain.flows, context.now):
+    for flow in stack_steps(
+        context.changes.state.stack, plan, context.world.domain.flows, context.now, partial(agrees, plan)
+    ):
         context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id, plan_id=flow.plan_id)
     check_consistency(context, plan)
 

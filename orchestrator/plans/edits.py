@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.records import BOUND, PlanStep
+from orchestrator.dialogue.records import BOUND, EffectNote, PlanStep
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.pex.calls.consent import drop_candidate, drop_grant
 from orchestrator.plans.bindings import read_bindings
@@ -24,55 +25,64 @@ def set_back(context: TurnContext, flow: BaseFlow) -> None:
     context.changes.state.stack.hold_active(context.now)
 
 
-def follow_correction(context: TurnContext, flow: BaseFlow, changed: Collection[str]) -> bool:
-    """Take a corrected value of a sub-flow for the plan's too: what was looked up with the old one is looked up anew.
-
-    What has had an effect is never repeated. Returns whether look-ups are to be made now.
-    """
-    plan = context.changes.state.stack.plan_of(flow)
-    step = plan.step_of(flow.flow_id) if plan is not None else None
-    if plan is None or step is None:
-        return False
-    bindings = read_bindings(step)
-    names = {bindings[slot].name for slot in changed if slot in bindings and bindings[slot].step is None}
-    for slot in changed:
-        name = bindings[slot].name if slot in bindings and bindings[slot].step is None else ""
-        if name in plan.spec.slots:
-            held = flow.slots[slot]
-            plan.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
-            for dependent in plan.dependents(name):
-                plan.clear(dependent)
-    check_consistency(context, plan)
-    stale = _find_stale(context, plan, names & plan.spec.slots.keys())
-    if not stale:
-        return False
-    _look_up_anew(context, plan, flow, stale)
-    context.changes.plans.in_doubt = True
-    note_revision(context, plan, "expand", f"{', '.join(sorted(names))} was corrected")
-    return True
+def bound_names(plan: PlanFlow, flow: BaseFlow, slots: Collection[str]) -> dict[str, str]:
+    """Map slots of the plan, or of one of its sub-flows, to the plan's values that they stand for."""
+    if flow is plan:
+        return {slot: slot for slot in slots}
+    step = plan.step_of(flow.flow_id)
+    bindings = read_bindings(step) if step is not None else {}
+    names = {slot: bindings[slot].name for slot in slots if slot in bindings and bindings[slot].step is None}
+    return {slot: name for slot, name in names.items() if name in plan.spec.slots}
 
 
-def _find_stale(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[PlanStep]:
-    """Finished steps that used one of the plan's values, or what such a step found, and changed nothing."""
-    acted = {note.flow_id for note in context.changes.state.effects}
-    stale: list[PlanStep] = []
+def find_users(plan: PlanFlow, names: Collection[str]) -> list[PlanStep]:
+    """List finished steps that used one of the plan's values, or what such a step found."""
+    users: list[PlanStep] = []
     for step in plan.steps:
         uses = read_bindings(step).values()
-        old = any(b.name in names if b.step is None else b.step in {s.name for s in stale} for b in uses)
-        if old and step.is_done and step.flow_id not in acted:
-            stale.append(step)
-    return stale
+        old = any(b.name in names if b.step is None else b.step in {s.name for s in users} for b in uses)
+        if old and step.is_done and plan.step_named(step.name) is step:
+            users.append(step)
+    return users
 
 
-def _look_up_anew(context: TurnContext, plan: PlanFlow, flow: BaseFlow, stale: list[PlanStep]) -> None:
-    """Put the stale steps before the one at work, which waits for what they find."""
-    for held_name in [name for name, held in flow.slots.items() if held.source is SlotSource.INHERITED]:
-        flow.clear(held_name)
-    set_back(context, flow)
-    place = next(i for i, step in enumerate(plan.steps) if step.flow_id == flow.flow_id)
-    fresh = [step.carried_out_by(FlowId(new_id("flow")), step.dact) for step in stale]
-    for step in fresh:
-        step.outputs = {}
+def effects_of(context: TurnContext, plan: PlanFlow, names: Collection[str]) -> list[EffectNote]:
+    """List what steps have done for good with these values of the plan (RT-12)."""
+    users = {step.flow_id for step in find_users(plan, names)}
+    return [note for note in context.changes.state.effects if note.flow_id in users and note.stands]
+
+
+def follow_correction(
+    context: TurnContext, plan: PlanFlow, values: Mapping[str, SlotValue], *, redo: Collection[FlowId] = ()
+) -> bool:
+    """Take corrected values for the plan's: what was looked up with the old ones is looked up anew (PL-7).
+
+    What has had an effect is not repeated, but for the flows in `redo`, about which the user has decided.
+    Returns whether the plan goes on by itself now.
+    """
+    for name, held in values.items():
+        plan.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
+        for dependent in plan.dependents(name):
+            if dependent not in values:
+                plan.clear(dependent)
+    if plan.is_finished or not plan.rounds:
+        return False
+    check_consistency(context, plan)
+    acted = {note.flow_id for note in context.changes.state.effects if note.stands}
+    stale = [step for step in find_users(plan, values) if step.flow_id not in acted or step.flow_id in redo]
+    at_work = context.changes.state.stack.active
+    if at_work is not None and at_work.plan_id == plan.flow_id:
+        for inherited in [
+            name for name, held in at_work.slots.items() if held.source is SlotSource.INHERITED
+        ]:
+            at_work.clear(inherited)
+        set_back(context, at_work)
+    fresh = [replace(step.carried_out_by(FlowId(new_id("flow")), step.dact), outputs={}) for step in stale]
+    place = next((i for i, step in enumerate(plan.steps) if not step.is_finished), len(plan.steps))
     plan.steps[place:place] = fresh
     plan.revision += 1
     stack_plan(context, plan)
+    if fresh:
+        context.changes.plans.in_doubt = True
+        note_revision(context, plan, "expand", f"{', '.join(sorted(values))} was corrected")
+    return True

@@ -41,6 +41,7 @@ class PlanPolicy(BasePolicy):
         goal = await self.planner.judge(plan, run.context)
         if goal.complete:
             self._report(run, plan, goal)
+            self._tell_what_was_left_out(run, plan)
             note_revision(run.context, plan, "finished")
             return None
         return await self._go_on(run, plan, goal)
@@ -89,6 +90,23 @@ class PlanPolicy(BasePolicy):
         if len(waiting) > 1:
             context.changes.remark(RemarkKind.PLANNED, flow_id=plan.flow_id, steps=waiting)
         return Stacked()
+
+    def _tell_what_was_left_out(self, run: Execution, plan: PlanFlow) -> None:
+        """Say that a plan is done in part where the user gave a step up that would have done something for good."""
+        flows = run.context.world.domain.flows
+        left_out = [
+            step.label
+            for step in plan.steps
+            if step.was_dropped_by_user
+            and plan.step_named(step.name) is step
+            and any(tool.spec.has_effect for tool in run.tools.find_all(flows[step.dact].spec.tools))
+        ]
+        if left_out:
+            run.context.changes.silent.add(plan.flow_id)
+            done = list(dict.fromkeys(step.label for step in plan.steps if step.is_done))
+            run.context.changes.remark(
+                RemarkKind.PLAN_IN_PART, flow_id=plan.flow_id, done=done, left_out=left_out
+            )
 
     def _report(self, run: Execution, plan: PlanFlow, goal: GoalCheck) -> None:
         """Give the plan's template what it may say."""

@@ -11,6 +11,7 @@ from orchestrator.dialogue.lifecycle import AWAITING_APPROVAL, FlowState
 from orchestrator.dialogue.records import BOUND
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
+from orchestrator.pex.calls.compensate import UNDO
 from orchestrator.plans.bindings import inherit, resolve
 from orchestrator.plans.changes import Change, ChangeKind, note_revision, stack_plan
 from orchestrator.plans.findings import find_news
@@ -119,6 +120,8 @@ def begin_step(context: TurnContext, flow: BaseFlow) -> None:
     if plan is None or step is None or flow.notes.get(BOUND):
         return
     flow.notes[BOUND] = True
+    if UNDO in plan.notes:
+        flow.notes[UNDO] = plan.notes.pop(UNDO)
     values = resolve(plan, step) | inherit(plan, step, flow.spec)
     wanted = {name: value for name, value in values.items() if name not in flow.slots}
     problems = flow.fill_slots_by_label(wanted, turn_id=context.ids.turn_id, source=SlotSource.INHERITED)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow
 from orchestrator.dialogue.lifecycle import (
@@ -16,6 +18,9 @@ from orchestrator.dialogue.lifecycle import (
 )
 from orchestrator.dialogue.records import BOUND, PlanStep
 from orchestrator.dialogue.stack import FlowStack
+
+Agrees: TypeAlias = Callable[[PlanStep, BaseFlow], bool]
+"""Says whether the values that a waiting flow holds are those that the plan has for a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +49,14 @@ def read_progress(plan: PlanFlow) -> Progress:
     )
 
 
-def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float) -> list[BaseFlow]:
+def stack_steps(
+    stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: float, agrees: Agrees
+) -> list[BaseFlow]:
     """Bring the planned steps onto the stack, the first on top and Active; a flow at work stays on top.
 
-    Does nothing while the top flow is none of the plan's, as the plan waits as a whole then, nor for a plan
-    that has ended. Returns the flows that came onto the stack, in the order of their steps.
+    A flow that waits on the stack is adopted for a step only where it `agrees` with what the plan wants. Does
+    nothing while the top flow is none of the plan's, as the plan waits as a whole then, nor for a plan that has
+    ended. Returns the flows that came onto the stack, in the order of their steps.
     """
     top = stack.top
     if top is None or plan.is_finished or (top is not plan and stack.plan_of(top) is not plan):
@@ -59,7 +67,7 @@ def stack_steps(stack: FlowStack, plan: PlanFlow, flow_types: FlowTypes, now: fl
         stack.hold_active(now)
     wanted: list[BaseFlow] = []
     for step in planned:
-        flow = stack.get(step.flow_id) or _find_flow(stack, plan, step, flow_types, now, wanted)
+        flow = stack.get(step.flow_id) or _find_flow(stack, plan, step, flow_types, now, agrees, wanted)
         if flow is not None:
             wanted.append(flow)
     if _stands(stack, plan, wanted):
@@ -91,24 +99,25 @@ def _find_flow(
     step: PlanStep,
     flow_types: FlowTypes,
     now: float,
+    agrees: Agrees,
     wanted: list[BaseFlow],
 ) -> BaseFlow | None:
     """The flow of a step that is not on the stack: a new one, or one that waits there; None: not yet."""
     if any(flow.dact == step.dact for flow in wanted):
         return None
-    existing = stack.find(step.dact)
-    if existing is None:
-        flow = flow_types[step.dact](now, flow_id=step.flow_id, plan_id=plan.flow_id)
-        flow.status, flow.interrupted_at = PLANNED, now
-        return flow
-    if existing.plan_id == plan.flow_id and existing.status == PLANNED and existing not in wanted:
-        stack.flows.remove(existing)  # its step comes later now, with a flow made anew
-        return _find_flow(stack, plan, step, flow_types, now, wanted)
-    if existing.status != INTERRUPTED or existing.plan_id is not None or isinstance(existing, PlanFlow):
-        return None
-    existing.plan_id = plan.flow_id
-    step.flow_id = existing.flow_id
-    return existing
+    alike = [flow for flow in stack.live() if flow.dact == step.dact]
+    for own in [flow for flow in alike if flow.plan_id == plan.flow_id]:
+        if own.status != PLANNED or own in wanted:
+            return None
+        stack.flows.remove(own)  # its step comes later now, with a flow made anew
+    for waiting in alike:
+        if waiting.status == INTERRUPTED and waiting.plan_id is None and agrees(step, waiting):
+            waiting.plan_id = plan.flow_id
+            step.flow_id = waiting.flow_id
+            return waiting
+    flow = flow_types[step.dact](now, flow_id=step.flow_id, plan_id=plan.flow_id)
+    flow.status, flow.interrupted_at = PLANNED, now
+    return flow
 
 
 def _stands(stack: FlowStack, plan: PlanFlow, wanted: list[BaseFlow]) -> bool:

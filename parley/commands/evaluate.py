@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,6 +12,9 @@ from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
 from parley.output import print_json, print_table, say
+
+if TYPE_CHECKING:
+    from parley.evaluation.domains import DomainReport
 
 app = typer.Typer()
 
@@ -90,21 +93,27 @@ def evaluate_domain_or_dialogues(
     if json:
         print_json({**report.runs[-1], "report": str(report.page), "findings": report.findings})
     else:
-        names = [run["model"] or "without a model" for run in report.runs]
-        rows = [
-            [name.replace("_", " "), *(_show(run["figures"].get(name)) for run in report.runs)]
-            for name in report.runs[-1]["figures"]
-        ]
-        print_table(("figure", *names), rows)
-        for confusion in report.runs[-1]["confusion"]:
-            if confusion["expected"] != confusion["taken"]:
-                near = " (edge flows)" if confusion["neighbours"] else ""
-                print(f"{confusion['expected']} taken for {confusion['taken']}: {confusion['turns']}{near}")
-        for finding in report.findings:
-            print(f"! {finding}")
-        say(f"Kept as {report.runs[-1]['run']}; the report is {report.page}")
+        _print_report(report)
     if report.findings:
         raise typer.Exit(1)
+
+
+def _print_report(report: DomainReport) -> None:
+    """Print the figures of all runs beside each other, what the last one confused, and what is too low."""
+    last = report.runs[-1]
+    names = [run["model"] or "without a model" for run in report.runs]
+    rows = [
+        [name.replace("_", " "), *(_show(run["figures"].get(name)) for run in report.runs)]
+        for name in last["figures"]
+    ]
+    print_table(("figure", *names), rows)
+    for confusion in last["confusion"]:
+        if confusion["expected"] != confusion["taken"]:
+            near = " (edge flows)" if confusion["neighbours"] else ""
+            print(f"{confusion['expected']} taken for {confusion['taken']}: {confusion['turns']}{near}")
+    for finding in report.findings:
+        print(f"! {finding}")
+    say(f"Kept as {last['run']}; the report is {report.page}")
 
 
 def _evaluate_dialogues(

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 
 from orchestrator.agent.messages.resumption import find_words, match_words
-from orchestrator.agent.messages.task import cancel, start_task
+from orchestrator.agent.messages.task import start_task
 from orchestrator.agent.open_question import leave_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import Understanding
@@ -36,10 +37,11 @@ def cancel_task(turn: RunningTurn, understood: Understanding) -> None:
 
 
 def _find_meant(turn: RunningTurn, target: str | None) -> BaseFlow:
-    """The live flow that the words describe, or that has this identifier; else the one on top."""
-    live = turn.changes.state.stack.live()
+    """Find the live flow that the words describe, or that has this identifier; else the whole task on top."""
+    stack = turn.changes.state.stack
+    live = stack.live()
     if target is None:
-        return live[-1]
+        return stack.root(live[-1])
     known = next((flow for flow in live if target in {flow.flow_id, flow.dact}), None)
     if known is not None:
         return known

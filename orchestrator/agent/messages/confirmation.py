@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
-from orchestrator.agent.messages.task import fill, start_task
+from orchestrator.agent.messages.task import start_task
 from orchestrator.agent.open_question import answer_open, is_plain, nothing_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import fill
 from orchestrator.dialogue.ambiguity import Ambiguity, Level, Option
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind

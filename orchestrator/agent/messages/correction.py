@@ -2,28 +2,24 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.task import (
-    ask_about,
-    drop_stale_candidate,
-    enter,
-    plain_values,
-    shown,
-    stop_waiting,
-)
+from collections.abc import Collection
+
 from orchestrator.agent.messages.unknown import be_unsure
-from orchestrator.agent.open_question import leave_open
+from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.correction import Correction, apply_changes, correct, reopen
-from orchestrator.dialogue.flow import BaseFlow, Labels
+from orchestrator.dialogue.correction import Correction, apply_changes, correct, find_changes, reopen
+from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.remark import RemarkKind
+from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.understanding import Understanding
 from orchestrator.pex.calls.compensate import undo_before
-from orchestrator.plans.edits import follow_correction
-from orchestrator.res.wording import name_slot_of
-from orchestrator.types import JsonObject
+from orchestrator.plans.edits import bound_names, effects_of, follow_correction
+from orchestrator.res.wording import name_doing, name_slot_of
+from orchestrator.types import FlowId, JsonObject
 
 KEEP, REPEAT, COMPENSATE = "keep_effect", "repeat_effect", "compensate_effect"
 
@@ -37,54 +33,66 @@ def changed_slots(flow: BaseFlow, labels: Labels) -> set[str]:
     return {name for name in labels if name not in decided or flow.value(name) != decided[name]}
 
 
-def _effects_made_from(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> list[EffectNote]:
-    changed = {name for name, value in plain_values(labels).items() if flow.value(name) != value}
-    return [
+def _plan_of(turn: RunningTurn, flow: BaseFlow) -> PlanFlow | None:
+    """Find the plan that a flow is, or serves, or has served."""
+    if isinstance(flow, PlanFlow):
+        return flow
+    known = [*turn.changes.state.stack.flows, *turn.changes.state.completed]
+    return next((one for one in known if isinstance(one, PlanFlow) and one.flow_id == flow.plan_id), None)
+
+
+def _effects_made_from(turn: RunningTurn, flow: BaseFlow, names: Collection[str]) -> list[EffectNote]:
+    """List what was done for good with these values: by the flow, and by steps of its plan."""
+    plan = _plan_of(turn, flow)
+    steps = effects_of(turn.context, plan, set(bound_names(plan, flow, names).values())) if plan else []
+    own = [
         note
         for note in turn.changes.state.effects
-        if note.flow_id == flow.flow_id and note.stands and changed & note.slots.keys()
+        if note.flow_id == flow.flow_id
+        and note.stands
+        and set(names) & note.slots.keys()
+        and note not in steps
     ]
+    return [*own, *steps]
 
 
-def _ask_what_should_happen(turn: RunningTurn, result: Correction) -> None:
-    """Tell what was done with the old value; nothing is changed until the user decides."""
+def _ask_what_should_happen(
+    turn: RunningTurn, flow: BaseFlow, values: JsonObject, effects: list[EffectNote]
+) -> None:
+    """Tell what was done with the old values; nothing is changed until the user decides (RT-12)."""
+    wished = " and ".join(str(shown(turn, flow, name, value)) for name, value in values.items())
+    payload: JsonObject = {"flow_id": flow.flow_id, "changes": values}
+    options = [Option("Leave it as it is", KEEP, payload)]
+    if all(note.compensation is not None for note in effects):
+        options.append(Option(f"Undo it and do it again with {wished}", COMPENSATE, payload))
+    plan = turn.changes.state.stack.plan
+    if plan is not None and plan is _plan_of(turn, flow):
+        options.append(Option(f"Stop {name_doing(plan)}", "cancel_flow", {"flow_id": plan.flow_id}))
+    else:
+        options.append(Option(f"Do it once more with {wished}", REPEAT, payload))
+    asked: JsonObject = {
+        "done": [note.summary for note in effects if note.status is not EffectStatus.UNKNOWN],
+        "unknown": [note.summary for note in effects if note.status is EffectStatus.UNKNOWN],
+        "changes": _show_changes(turn, flow, values),
+    }
     turn.changes.state.ambiguity.declare(
         Level.PARTIAL,
-        options=_options(turn, result),
+        options=options,
         turn_id=turn.work.turn_id,
-        metadata={"about": "correction", "shown": _shown_decision(turn, result)},
+        metadata={"about": "correction", "shown": asked},
     )
     turn.carry_on = False
 
 
-def _options(turn: RunningTurn, result: Correction) -> list[Option]:
-    """The three ways out, in words that people use for the values."""
-    wished = " and ".join(str(shown(turn, result.flow, c.slot, c.after)) for c in result.changed)
-    labels = {
-        KEEP: "Leave it as it is",
-        COMPENSATE: f"Undo it and do it again with {wished}",
-        REPEAT: f"Do it once more with {wished}",
-    }
+def _show_changes(turn: RunningTurn, flow: BaseFlow, values: JsonObject) -> list[JsonObject]:
     return [
-        Option(labels.get(option.action_name, option.label), option.action_name, option.payload)
-        for option in result.options
+        {
+            "name": name_slot_of(flow, name),
+            "old": None if flow.value(name) is None else shown(turn, flow, name, flow.value(name)),
+            "new": shown(turn, flow, name, value),
+        }
+        for name, value in values.items()
     ]
-
-
-def _shown_decision(turn: RunningTurn, result: Correction) -> JsonObject:
-    flow = result.flow
-    return {
-        "done": [note.summary for note in result.effects if note.status is not EffectStatus.UNKNOWN],
-        "unknown": [note.summary for note in result.effects if note.status is EffectStatus.UNKNOWN],
-        "changes": [
-            {
-                "name": name_slot_of(flow, change.slot),
-                "old": shown(turn, flow, change.slot, change.before),
-                "new": shown(turn, flow, change.slot, change.after),
-            }
-            for change in result.changed
-        ],
-    }
 
 
 def decide(turn: RunningTurn, name: str) -> None:
@@ -99,9 +107,29 @@ def decide(turn: RunningTurn, name: str) -> None:
         turn.changes.remark(RemarkKind.STAYS)
         turn.carry_on = turn.changes.state.stack.active is not None
     else:
+        done = _effects_made_from(turn, flow, payload["changes"].keys())
+        flow_ids = [note.flow_id for note in done]
+        plan = _plan_of(turn, flow)
+        if plan is not None and plan is turn.changes.state.stack.plan:
+            _redo_in_plan(turn, plan, flow, payload["changes"], flow_ids)
+            return
         fresh = repeat_with_changes(turn, flow, payload["changes"])
         if name != REPEAT:
-            undo_before(fresh, flow.flow_id)
+            undo_before(fresh, *flow_ids)
+
+
+def _redo_in_plan(
+    turn: RunningTurn, plan: PlanFlow, flow: BaseFlow, values: JsonObject, done: list[FlowId]
+) -> None:
+    """Undo what steps of a plan at work have done, and do it again with other values."""
+    names = bound_names(plan, flow, values)
+    held = {
+        names[slot]: SlotValue(value, SlotSource.USER, turn.work.turn_id)
+        for slot, value in values.items()
+        if slot in names
+    }
+    undo_before(plan, *done)
+    turn.carry_on = follow_correction(turn.context, plan, held, redo=done)
 
 
 def _find_payload(turn: RunningTurn, name: str) -> JsonObject | None:
@@ -121,21 +149,33 @@ def _find(turn: RunningTurn, flow_id: str) -> BaseFlow | None:
 
 
 def correct_flow(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """Replace values of a flow on the stack, or of a completed one, which is then carried out anew."""
-    on_stack = turn.changes.state.stack.get(flow.flow_id) is not None
-    if not on_stack and not _effects_made_from(turn, flow, labels):
-        flow = _reopen(turn, flow)
-        on_stack = True
-    result = correct(flow, labels, effects=turn.changes.state.effects, turn_id=turn.work.turn_id)
-    if result.needs_decision:
-        _ask_what_should_happen(turn, result)
+    """Replace values of a flow on the stack, or of a completed one, which is then carried out anew.
+
+    What was done for good with an old value, by the flow or in its plan, is never passed over: the user decides.
+    """
+    values: JsonObject = {change.slot: change.after for change in find_changes(flow, labels)}
+    plan = _plan_of(turn, flow)
+    if effects := _effects_made_from(turn, flow, values):
+        names = bound_names(plan, flow, values) if plan is not None else {}
+        if plan is not None and len(names) == len(values):  # it concerns the whole plan
+            flow, values = plan, {names[slot]: value for slot, value in values.items()}
+        _ask_what_should_happen(turn, flow, values, effects)
         return
+    if turn.changes.state.stack.get(flow.flow_id) is None:
+        at_work = turn.changes.state.stack.plan
+        flow = plan if plan is not None and plan is at_work else _reopen(turn, flow)
+    result = correct(flow, labels, turn_id=turn.work.turn_id)
     if result.changed:
         stop_waiting(turn, flow)
     drop_stale_candidate(turn, flow, labels)
     tell_changes(turn, flow, result)
     turn.carry_on = not ask_about(turn, flow, list(result.problems))
-    if follow_correction(turn.context, flow, [change.slot for change in result.changed]):
+    plan = _plan_of(turn, flow)
+    if plan is None or not result.changed:
+        return
+    names = bound_names(plan, flow, [change.slot for change in result.changed])
+    held = {name: flow.slots[slot] for slot, name in names.items()}
+    if held and follow_correction(turn.context, plan, held):
         turn.carry_on = True
 
 
@@ -209,10 +249,20 @@ def take_correction(turn: RunningTurn, understood: Understanding) -> None:
         _ask_for_new_value(turn, flow, min(undecided))
     elif understood.slots:
         correct_flow(turn, flow, understood.slots)
-    elif turn.changes.state.stack.get(flow.flow_id) is not None:
-        ask_what_to_change(turn, flow)
-    else:
+    elif turn.changes.state.stack.get(flow.flow_id) is None:
         be_unsure(turn, understood)
+    elif _takes_a_no_back(turn, understood):
+        turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
+        turn.carry_on = True
+    else:
+        ask_what_to_change(turn, flow)
+
+
+def _takes_a_no_back(turn: RunningTurn, understood: Understanding) -> bool:
+    """Say whether "sorry, yes, book it" answers what should be changed: nothing, it is offered once more."""
+    entry = turn.changes.state.ambiguity.current
+    asked = entry is not None and entry.metadata.get("about") == "change"
+    return asked and turn.work.input.action is None and is_plain(turn, understood)
 
 
 def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | None:
@@ -221,11 +271,23 @@ def _find_corrected(turn: RunningTurn, understood: Understanding) -> BaseFlow | 
     if active is None and top is not None and top.status in PARKED and understood.slots:
         active = top
     target = understood.target
+    stacked, done = turn.changes.state.stack.live(), turn.changes.state.completed
+    plan = turn.changes.state.stack.plan_of(active) if active is not None else None
+    if plan is not None and active is not None and _only_fits(plan, active, understood.slots):
+        return plan
     if active is not None and target in {None, active.dact, active.flow_id}:
         return active
-    done = reversed(turn.changes.state.completed)
-    named = next((flow for flow in done if target in {flow.dact, flow.flow_id}), None)
+    named = next((flow for flow in reversed([*done, *stacked]) if target in {flow.dact, flow.flow_id}), None)
     return named or active or turn.changes.state.find_completed()
+
+
+def _only_fits(plan: PlanFlow, flow: BaseFlow, labels: Labels) -> bool:
+    """Say whether the plan has slots for these values, and the flow at work does not."""
+    return (
+        bool(labels)
+        and labels.keys() <= plan.spec.slots.keys()
+        and not labels.keys() <= flow.spec.slots.keys()
+    )
 
 
 def _ask_which_slot(turn: RunningTurn, flow: BaseFlow, understood: Understanding) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from orchestrator.agent.messages.correction import ask_what_to_change, correct_flow
-from orchestrator.agent.messages.task import cancel
 from orchestrator.agent.open_question import answer_open, nothing_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import cancel
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.remark import RemarkKind

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.task import shown
 from orchestrator.agent.open_question import find_answer, leave_open
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import shown
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.specification import Family
@@ -72,7 +72,9 @@ def _help(turn: RunningTurn) -> None:
 
 
 def _tell_status(turn: RunningTurn) -> None:
-    plan = turn.changes.state.stack.plan
+    done = reversed(turn.changes.state.completed)
+    ended = next((flow for flow in done if isinstance(flow, PlanFlow)), None)
+    plan = turn.changes.state.stack.plan or (ended if turn.changes.state.stack.top is None else None)
     if plan is not None and plan.steps:
         tell_progress(turn, plan)
     active = turn.changes.state.stack.active

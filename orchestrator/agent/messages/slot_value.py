@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from orchestrator.agent.messages.task import fill, stop_waiting
+from orchestrator.agent.messages.correction import changed_slots, correct_flow
 from orchestrator.agent.messages.unknown import be_unsure
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import fill, plain_values, stop_waiting
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT
 from orchestrator.dialogue.understanding import Understanding
 
@@ -17,5 +18,7 @@ def take_value(turn: RunningTurn, understood: Understanding) -> None:
         flow = top
     if flow is None:
         be_unsure(turn, understood)
+    elif changed_slots(flow, plain_values(understood.slots)) & flow.slots.keys():
+        correct_flow(turn, flow, understood.slots)
     else:
         fill(turn, flow, understood.slots)

@@ -1,34 +1,34 @@
-"""Start, carry on, fill and give up tasks: what a request does, and what several kinds of message do with flows."""
+"""Start the task that the user asks for, or carry on the open one of its type (FS-9, FS-10)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
+from orchestrator.agent.messages.correction import changed_slots, correct_flow
 from orchestrator.agent.messages.unknown import be_unsure
 from orchestrator.agent.running import RunningTurn
+from orchestrator.agent.tasks import enter, fill, plain_values, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
-from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow, ProblemKind, SlotProblem
+from orchestrator.dialogue.flow import Labels
 from orchestrator.dialogue.lifecycle import AWAITING_CONTEXT, PARKED
 from orchestrator.dialogue.outcomes import DepthLimit, Existing, LimitReached, OnLimit, Pushed
 from orchestrator.dialogue.remark import RemarkKind
-from orchestrator.dialogue.slots import SlotSource
-from orchestrator.dialogue.specification import Priority
-from orchestrator.dialogue.understanding import Mention, Understanding
-from orchestrator.pex.calls.consent import drop_candidate, drop_grant
-from orchestrator.res.wording import name_doing, name_slot, show_slot
-from orchestrator.types import Dact, Json, JsonObject
+from orchestrator.dialogue.understanding import Understanding
+from orchestrator.res.wording import name_doing
+from orchestrator.types import Dact, JsonObject
 
 
-def cancel(turn: RunningTurn, flow: BaseFlow, *, told: bool = True) -> None:
-    """Give a flow up; `told`: say so."""
-    turn.changes.state.stack.cancel(flow)
-    turn.changes.state.ambiguity.resolve(flow_id=flow.flow_id)
-    if told:
-        turn.changes.remark(RemarkKind.CANCELLED, flow_id=flow.flow_id)
-    turn.carry_on = False
-
-
-LONGEST_GOAL = 500
+def take_task(turn: RunningTurn, understood: Understanding) -> None:
+    known = [score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows]
+    state = turn.changes.state
+    if known:
+        waiting = state.stack.find(known[0])
+        for entry in [
+            e for e in state.ambiguity.open if waiting is not None and e.flow_id == waiting.flow_id
+        ]:
+            if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
+                state.ambiguity.resolve(entry)
+        start_task(turn, known[0], understood.slots)
+    else:
+        be_unsure(turn, understood)
 
 
 def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
@@ -44,7 +44,7 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
                 context.changes.remark(RemarkKind.MADE_ROOM, flow_id=other.flow_id)
             enter(turn, flow)
         case Existing(flow) if flow.status in PARKED:
-            if not _changes(flow, labels):
+            if not changed_slots(flow, plain_values(labels)):
                 looking = flow.status == AWAITING_CONTEXT
                 context.changes.remark(
                     RemarkKind.LOOKING if looking else RemarkKind.STILL_WAITING, flow_id=flow.flow_id
@@ -54,144 +54,15 @@ def start_task(turn: RunningTurn, dact: Dact, labels: Labels) -> None:
         case Existing(flow):
             if not was_active:
                 context.changes.remark(RemarkKind.RESUMED, flow_id=flow.flow_id)
+            if changed_slots(flow, plain_values(labels)) & flow.slots.keys():
+                correct_flow(
+                    turn, flow, labels
+                )  # asked for once more with other values: what changes is said
+                return
         case LimitReached() as reached:
             _refuse(turn, reached, dact, labels)
             return
     fill(turn, flow, labels)
-
-
-def _changes(flow: BaseFlow, labels: Labels) -> bool:
-    return any(flow.value(name) != value for name, value in plain_values(labels).items())
-
-
-def stop_waiting(turn: RunningTurn, flow: BaseFlow) -> None:
-    """What a parked flow waits for is no longer what is wanted; an approval is void (PX-17)."""
-    turn.changes.state.void_approvals(flow.flow_id)
-    if flow.status in PARKED:
-        turn.changes.state.stack.approve(flow, turn.context.now, reason="what it waited for has changed")
-
-
-def enter(turn: RunningTurn, flow: BaseFlow) -> None:
-    """Note that a flow came onto the stack."""
-    turn.changes.state.flags.natural_birth = True
-    if isinstance(flow, PlanFlow):
-        flow.goal = turn.context.text[:LONGEST_GOAL]
-    turn.context.log.event("flow_pushed", dact=flow.dact, flow_id=flow.flow_id)
-
-
-def fill(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """Put the values of a message into a flow; what does not fit becomes the open question."""
-    before = flow.values()
-    problems = flow.fill_slots_by_label(labels, turn_id=turn.work.turn_id)
-    _clear_derived(flow, {name for name in labels if flow.value(name) != before.get(name)}, labels)
-    if flow.started_at == turn.context.now:
-        inherit(turn, flow, said=labels)
-    drop_stale_candidate(turn, flow, labels)
-    turn.carry_on = not ask_about(turn, flow, problems)
-
-
-def _clear_derived(flow: BaseFlow, changed: set[str], said: Labels) -> None:
-    """Empty what was taken over for other values than these: who wants an evening flight wants another flight."""
-    for derived in {derived for name in changed for derived in flow.dependents(name)} - set(said):
-        if derived in flow.slots and not flow.still_holds(derived):
-            flow.clear(derived)
-
-
-def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
-    """Give a starting flow what completed ones found (FS-7), unless the user speaks of something else.
-
-    Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
-    `said` for a slot stays open where it did not decide.
-    """
-    for name in turn.changes.state.inherit(flow):
-        if name in said:
-            flow.clear(name)
-            continue
-        giver = next(
-            done for done in reversed(turn.changes.state.completed) if done.outputs.get(name) is not None
-        )
-        if _contradicts(flow, giver) or _depends_on_another(flow, name, giver):
-            flow.clear(name)
-
-
-def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
-    """Whether the user wants another of what the task cannot do without; a detail may differ (FS-7)."""
-    return any(
-        held.source is SlotSource.USER
-        and flow.spec.slots[name].priority is Priority.REQUIRED
-        and giver.outputs.get(name, held.value) != held.value
-        for name, held in flow.slots.items()
-        if name in flow.spec.slots
-    )
-
-
-def _depends_on_another(flow: BaseFlow, name: str, giver: BaseFlow) -> bool:
-    """Whether a value was found for other values of the slots that it depends on."""
-    spec = flow.spec.slots.get(name)
-    said = [slot for slot in (spec.depends_on if spec else ()) if slot in flow.slots]
-    return any(
-        flow.slots[slot].source is SlotSource.USER
-        and giver.outputs.get(slot, giver.value(slot)) != flow.value(slot)
-        for slot in said
-    )
-
-
-def drop_stale_candidate(turn: RunningTurn, flow: BaseFlow, labels: Labels) -> None:
-    """A summary that was shown before a slot changed is no longer what would be done (AM-3, PX-17)."""
-    if not labels:
-        return
-    drop_candidate(flow)
-    drop_grant(turn.context, flow)
-    handler = turn.changes.state.ambiguity
-    for entry in [entry for entry in handler.open if entry.flow_id == flow.flow_id and entry.slot is None]:
-        handler.resolve(entry)
-    turn.changes.state.void_approvals(flow.flow_id)
-
-
-def ask_about(turn: RunningTurn, flow: BaseFlow, problems: list[SlotProblem]) -> bool:
-    """Say why values did not fit and ask about the first; False when all did."""
-    for problem in problems:
-        if problem.kind is ProblemKind.INVALID:
-            turn.changes.remark(RemarkKind.INVALID_VALUE, why=problem.why, slot=name_slot(problem.slot))
-    first = next((problem for problem in problems if _is_worth_asking(flow, problem)), None)
-    if first is None:
-        return False
-    several = first.kind is ProblemKind.SEVERAL
-    turn.changes.state.ambiguity.declare(
-        Level.PARTIAL if several else Level.SPECIFIC,
-        flow_id=flow.flow_id,
-        slot=first.slot,
-        candidates=first.candidates,
-        options=[_value_option(turn, flow, first.slot, value) for value in first.candidates],
-        turn_id=turn.work.turn_id,
-        metadata={"about": "value"},
-    )
-    return True
-
-
-def _is_worth_asking(flow: BaseFlow, problem: SlotProblem) -> bool:
-    """Not about slots that the flow does not have, nor about an invalid value that it can do without."""
-    slot = flow.slot(problem.slot)
-    if slot is None:
-        return False
-    return problem.kind is ProblemKind.SEVERAL or slot.priority is not Priority.OPTIONAL
-
-
-def shown(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Json:
-    return show_slot(value, flow.slot(slot), turn.context.world.registry, turn.context.now)
-
-
-def plain_values(labels: Mapping[str, Mention | Json]) -> JsonObject:
-    """The decided values of a message, as JSON."""
-    values = {name: label.value if isinstance(label, Mention) else label for name, label in labels.items()}
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def _value_option(turn: RunningTurn, flow: BaseFlow, slot: str, value: Json) -> Option:
-    payload = {"flow_id": flow.flow_id, "slot": slot, "value": value}
-    listed = turn.changes.state.shown
-    row = listed.name(value) if listed is not None and listed.key == slot else None
-    return Option(row or str(shown(turn, flow, slot, value)), "fill_slot", payload)
 
 
 def _limit(turn: RunningTurn) -> DepthLimit | None:
@@ -218,18 +89,3 @@ def _refuse(turn: RunningTurn, reached: LimitReached, wanted: Dact, labels: Labe
         context.changes.remark(RemarkKind.LIMIT_REACHED, count=len(reached.choices), flow_id=flow_id)
         context.changes.asks_again = True
     turn.carry_on = False
-
-
-def take_task(turn: RunningTurn, understood: Understanding) -> None:
-    known = [score.dact for score in understood.flows if score.dact in turn.context.world.domain.flows]
-    state = turn.changes.state
-    if known:
-        waiting = state.stack.find(known[0])
-        for entry in [
-            e for e in state.ambiguity.open if waiting is not None and e.flow_id == waiting.flow_id
-        ]:
-            if entry.metadata.get("about") == "change":  # whoever asks for the task again wants it as it is
-                state.ambiguity.resolve(entry)
-        start_task(turn, known[0], understood.slots)
-    else:
-        be_unsure(turn, understood)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from orchestrator.agent.approvals import DECIDING, expire_approvals, take_decision
 from orchestrator.agent.messages import MESSAGES
-from orchestrator.agent.messages.correction import DECISIONS, decide
+from orchestrator.agent.messages.correction import DECISIONS, changed_slots, decide
 from orchestrator.agent.modules import Modules
-from orchestrator.agent.open_question import leave_open, reject
+from orchestrator.agent.open_question import is_plain, leave_open, reject
 from orchestrator.agent.running import RunningTurn
 from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.json_values import is_object
@@ -45,10 +45,26 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
     _drop_loose_questions(turn, understood)
     for why in understood.assumed:
         turn.changes.remark(RemarkKind.ASSUMED, why=why)
-    _HANDLERS[understood.kind](turn, understood)
+    kind = MessageKind.CONFIRMATION if _repeats_the_offer(turn, understood) else understood.kind
+    _HANDLERS[kind](turn, understood)
     active = turn.changes.state.stack.active
     if active is not None:
         active.note_turn(turn.work.turn_id)
+
+
+def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
+    """Say whether a request is a plain yes to the candidate that is open: "book the flight to Rome, please"."""
+    flow, entry = turn.changes.state.stack.active, turn.changes.state.ambiguity.current
+    if flow is None or entry is None or "candidate" not in entry.metadata or entry.flow_id != flow.flow_id:
+        return False
+    match understood.kind:
+        case MessageKind.TASK:
+            alike = understood.flows[0].dact == flow.dact and not changed_slots(flow, understood.slots)
+        case MessageKind.UNKNOWN:
+            alike = not understood.slots
+        case _:
+            alike = False
+    return alike and turn.work.input.action is None and is_plain(turn, understood)
 
 
 def _is_over(turn: RunningTurn, understood: Understanding) -> bool:

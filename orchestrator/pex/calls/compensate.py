@@ -18,12 +18,12 @@ from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, JsonObject
 
 UNDO = "undo_first"
-"""In a flow's notes: the earlier flow whose effects are to be undone before it is carried out."""
+"""In a flow's notes: the earlier flows whose effects are to be undone before it is carried out."""
 
 
-def undo_before(flow: BaseFlow, done: FlowId) -> None:
-    """Let a flow that is carried out again begin with undoing what the earlier one did."""
-    flow.notes[UNDO] = done
+def undo_before(flow: BaseFlow, *done: FlowId) -> None:
+    """Let a flow that is carried out again begin with undoing what earlier ones did."""
+    flow.notes[UNDO] = list(done)
 
 
 async def undo_first(run: Execution) -> Parked | GaveUp | None:
@@ -31,8 +31,8 @@ async def undo_first(run: Execution) -> Parked | GaveUp | None:
 
     What cannot be undone is said, and the flow is not carried out again.
     """
-    done = run.flow.notes.get(UNDO)
-    for note in [note for note in run.context.changes.state.effects if note.flow_id == done and note.stands]:
+    done = run.flow.notes[UNDO]
+    for note in [note for note in run.context.changes.state.effects if note.flow_id in done and note.stands]:
         outcome = await _undo(run, note)
         if isinstance(outcome, Parked):
             return outcome

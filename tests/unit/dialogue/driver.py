@@ -109,7 +109,7 @@ class Driver:
     def _stack_steps(self, plan: PlanFlow) -> None:
         """Flows that come onto the stack are noted, and so are those that leave it to be made anew later."""
         before = {flow.flow_id for flow in self.state.stack.flows}
-        come = stack_steps(self.state.stack, plan, FLOW_TYPES, self.now)
+        come = stack_steps(self.state.stack, plan, FLOW_TYPES, self.now, lambda _step, _flow: True)
         after = {flow.flow_id for flow in self.state.stack.flows}
         for name in before - after:
             self.made.remove(name)
@@ -229,7 +229,7 @@ class Driver:
         assert stack.check() == []
         active = [flow for flow in stack.flows if flow.state is FlowState.ACTIVE]
         assert len(active) <= 1
-        dacts = [flow.dact for flow in stack.live()]
+        dacts = [(flow.plan_id, flow.dact) for flow in stack.live()]
         assert len(dacts) == len(set(dacts))
         assert len(self.state.completed) <= 10
         present = [flow.flow_id for flow in [*stack.flows, *stack.departed]]

@@ -101,4 +101,4 @@ def expand(
 ) -> list[BaseFlow]:
     """Give a plan a step of each class; the flows that this brought onto the stack."""
     add_steps(plan, [PlanStep(FlowId(new_id("flow")), cls.spec.dact) for cls in classes], first=first)
-    return stack_steps(stack, plan, FLOW_TYPES, now)
+    return stack_steps(stack, plan, FLOW_TYPES, now, lambda _step, _flow: True)

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from orchestrator.dialogue.correction import Change, Correction, apply_changes, correct, reopen
 from orchestrator.dialogue.flow import BaseFlow, ProblemKind, make_flow_class
 from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED
-from orchestrator.dialogue.records import EffectNote, EffectStatus
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.types import ToolId, TurnId
+from orchestrator.types import TurnId
 from tests.unit.dialogue.factories import BOOK_FLIGHT
 
 
@@ -22,21 +19,12 @@ def make_flow() -> BaseFlow:
     return flow
 
 
-def make_effect(flow: BaseFlow, **changes: Any) -> EffectNote:
-    note = EffectNote(ToolId("flight_book"), flow.flow_id, flow.values(), {"from": "LHR"}, "Booked BK-1.")
-    for name, value in changes.items():
-        setattr(note, name, value)
-    return note
-
-
 def test_a_correction_replaces_the_value_and_clears_what_no_longer_holds() -> None:
     flow = make_flow()
     result = correct(flow, {"destination": Mention("CDG", "Paris")}, turn_id=TurnId("turn_2"))
-    assert result.flow is flow
     assert result.changed == (Change("destination", "JFK", "CDG"),)
     assert result.in_doubt == ("date",)
     assert result.cleared == ("seat",)
-    assert not result.needs_decision
     assert flow.value("destination") == "CDG"
     assert flow.slots["destination"].turn_id == "turn_2"
     assert "seat" not in flow.slots
@@ -53,7 +41,7 @@ def test_dependents_that_are_corrected_as_well_are_not_in_doubt() -> None:
 
 def test_the_same_value_again_is_no_correction() -> None:
     flow = make_flow()
-    assert correct(flow, {"destination": "JFK"}, effects=[make_effect(flow)]) == Correction(flow)
+    assert correct(flow, {"destination": "JFK"}) == Correction()
     assert flow.value("seat") == "12A"
 
 
@@ -76,48 +64,6 @@ def test_a_domain_class_may_know_what_still_holds() -> None:
     assert correct(flow, {"origin": "LGW"}).cleared == ("date",)
 
 
-def test_after_an_effect_nothing_is_changed_and_the_user_is_told() -> None:
-    flow = make_flow()
-    before = flow.serialize()
-    note = make_effect(flow)
-    result = correct(flow, {"destination": "CDG"}, effects=[note])
-    assert result.needs_decision
-    assert result.effects == (note,)
-    assert flow.serialize() == before
-    assert "destination JFK: Booked BK-1." in result.question
-    assert "destination CDG" in result.question
-    assert [option.action_name for option in result.options] == ["keep_effect", "repeat_effect"]
-    assert result.options[0].payload == {"flow_id": flow.flow_id, "changes": {"destination": "CDG"}}
-
-
-def test_a_compensation_is_offered_where_the_tool_has_one() -> None:
-    flow = make_flow()
-    note = make_effect(flow, compensation=ToolId("flight_cancel"))
-    result = correct(flow, {"destination": "CDG"}, effects=[note])
-    assert [option.action_name for option in result.options] == [
-        "keep_effect",
-        "compensate_effect",
-        "repeat_effect",
-    ]
-
-
-def test_an_unknown_outcome_is_said_to_be_unknown() -> None:
-    flow = make_flow()
-    result = correct(flow, {"destination": "CDG"}, effects=[make_effect(flow, status=EffectStatus.UNKNOWN)])
-    assert result.question.startswith("I cannot tell whether")
-
-
-def test_effects_of_others_and_undone_ones_do_not_stand_in_the_way() -> None:
-    flow = make_flow()
-    others = [
-        make_effect(flow, status=EffectStatus.COMPENSATED),
-        make_effect(BOOK_FLIGHT(0.0)),
-        make_effect(flow, slots={"origin": "LHR"}),
-    ]
-    assert not correct(flow, {"destination": "CDG"}, effects=others).needs_decision
-    assert flow.value("destination") == "CDG"
-
-
 def test_the_decision_is_carried_out_on_a_fresh_flow() -> None:
     flow = make_flow()
     flow.become(COMPLETED)
@@ -128,14 +74,3 @@ def test_the_decision_is_carried_out_on_a_fresh_flow() -> None:
     assert fresh.value("origin") == "LHR"
     assert fresh.notes == {"reopened": flow.flow_id}
     assert flow.serialize() == before
-
-
-def test_a_completed_flow_without_effect_is_corrected_in_a_fresh_one() -> None:
-    flow = make_flow()
-    flow.become(COMPLETED)
-    before = flow.serialize()
-    result = correct(flow, {"destination": "CDG"}, now=9.0, flow_id="flow_9")
-    assert result.flow.flow_id == "flow_9"
-    assert result.flow.value("destination") == "CDG"
-    assert flow.serialize() == before
-    assert correct(flow, {"destination": "JFK"}).flow is flow

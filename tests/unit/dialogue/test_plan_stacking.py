@@ -23,7 +23,7 @@ def begin(*dacts: str, stack: FlowStack | None = None) -> tuple[FlowStack, PlanF
     add_steps(
         plan, [PlanStep(FlowId(new_id("flow")), Dact(dact), name=names[i]) for i, dact in enumerate(dacts)]
     )
-    stack_steps(stack, plan, TYPES, 2.0)
+    stack_steps(stack, plan, TYPES, 2.0, lambda _step, _flow: True)
     return stack, plan
 
 
@@ -35,7 +35,7 @@ def finish_top(stack: FlowStack, plan: PlanFlow) -> None:
     assert stack.active is not None
     stack.complete(stack.active)
     stack.pop_finished(3.0)
-    stack_steps(stack, plan, TYPES, 3.0)
+    stack_steps(stack, plan, TYPES, 3.0, lambda _step, _flow: True)
 
 
 def test_the_first_step_is_on_top_and_active() -> None:
@@ -62,7 +62,7 @@ def test_fs10_a_second_step_of_a_dact_waits_until_the_first_has_left() -> None:
 def test_another_order_brings_the_second_of_a_dact_forward() -> None:
     stack, plan = begin("find_hotel", "find_hotel", "book_flight")
     assert order_steps(plan, ["b", "a"])
-    stack_steps(stack, plan, TYPES, 3.0)
+    stack_steps(stack, plan, TYPES, 3.0, lambda _step, _flow: True)
     assert stack.active is not None
     assert stack.active.flow_id == plan.step_named("b").flow_id  # type: ignore[union-attr]
     assert dacts(stack) == ["plan_trip", "book_flight", "find_hotel"]
@@ -74,7 +74,7 @@ def test_a_flow_at_work_stays_on_top() -> None:
     assert stack.active is not None
     stack.active.notes[BOUND] = True
     order_steps(plan, ["c", "b"])
-    stack_steps(stack, plan, TYPES, 3.0)
+    stack_steps(stack, plan, TYPES, 3.0, lambda _step, _flow: True)
     assert dacts(stack) == ["plan_trip", "find_hotel", "rent_car", "book_flight"]
 
 
@@ -110,7 +110,7 @@ def test_nothing_moves_while_another_task_is_on_top() -> None:
     push_all(stack, CHAT)
     before = dacts(stack)
     order_steps(plan, ["b"])
-    stack_steps(stack, plan, TYPES, 3.0)
+    stack_steps(stack, plan, TYPES, 3.0, lambda _step, _flow: True)
     assert dacts(stack) == before
 
 
@@ -130,7 +130,7 @@ def test_a_step_that_is_dropped_leaves_and_the_next_one_comes() -> None:
     assert drop_step(stack, plan, plan.steps[1], "unwanted", 3.0, by_user=True)
     assert not drop_step(stack, plan, plan.steps[0], "again", 3.0)
     stack.pop_finished(3.0)
-    stack_steps(stack, plan, TYPES, 3.0)
+    stack_steps(stack, plan, TYPES, 3.0, lambda _step, _flow: True)
     assert dacts(stack) == ["plan_trip", "rent_car"]
     assert [step.status for step in plan.steps[:2]] == [PRUNED, CANCELLED]
     assert str(read_progress(plan)) == "0 of 1"

@@ -26,6 +26,7 @@ from tests.unit.dialogue.factories import (
     CHECK_BOOKING,
     FIND_HOTEL,
     MODIFY_BOOKING,
+    PLAN_TRIP,
     RENT_CAR,
     push_all,
     push_plan,
@@ -322,6 +323,20 @@ def test_invariants_are_told_in_sentences() -> None:
         "book_flight is Active below the top.",
         "The top flow book_flight is Pending (planned).",
         "book_flight serves a plan that is not below it on the stack.",
-        "book_flight is on the stack twice.",
         "The identifier flow_1 is used twice.",
     ]
+
+
+def test_a_dact_is_open_once_outside_of_plans_and_once_within_each() -> None:
+    """FS-10: what waits outside is no step of a plan, and the other way round."""
+    stack = FlowStack()
+    plan = PLAN_TRIP(0.0)
+    own = BOOK_FLIGHT(0.0, plan_id=plan.flow_id)
+    waiting = BOOK_FLIGHT(0.0)
+    waiting.status = plan.status = INTERRUPTED
+    stack.flows = [waiting, plan, own]
+    assert stack.check() == []
+    assert stack.find("book_flight") is own
+
+    stack.flows = [BOOK_FLIGHT(0.0), waiting]
+    assert "book_flight is on the stack twice." in stack.check()

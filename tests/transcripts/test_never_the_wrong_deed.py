@@ -1,0 +1,247 @@
+"""What is done is what was asked for and agreed to, by words, clicks and answers of a model (PX-18, PL-7).
+
+Each conversation is judged by the store: which flights are booked at the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from orchestrator.adapters.models.pool import ModelPool
+from orchestrator.adapters.openai import Endpoint
+from orchestrator.simulator import Conversation, Simulator
+from orchestrator.testing.scripted_model import (
+    Answer,
+    Computed,
+    Reply,
+    Request,
+    Rule,
+    Script,
+    ScriptedModel,
+)
+from orchestrator.types import DEFAULT_TENANT
+from tests.transcripts.test_transcripts import trained
+
+OFFER = "book a flight from oslo to rome on 3 december"
+TRIP = "plan a trip to {} from oslo leaving 1 december and coming back on 5 december"
+
+
+def begin(**more: Any) -> Conversation:
+    loaded, system1 = trained("travel")
+    return Simulator.of(loaded, system1=system1, **more).converse()
+
+
+async def booked(talk: Conversation) -> list[tuple[str, str]]:
+    """The ways that are booked, as the store has them."""
+    records = talk.simulator.records.get(DEFAULT_TENANT)
+    found = [] if records is None else await records.find("bookings", {"status": "confirmed"}, limit=100)
+    return sorted((one["origin"], one["destination"]) for one in found)
+
+
+def payload_of(turn: dict[str, Any], name: str) -> dict[str, Any]:
+    return next(action["payload"] for action in turn["actions"] if action["name"] == name)
+
+
+async def test_a_click_on_an_older_offer_books_nothing() -> None:
+    """PX-18: it says what is open instead, and the open offer can still be taken."""
+    talk = begin()
+    old = payload_of(await talk.say(OFFER), "confirm")
+    offer = await talk.say("to paris instead")
+
+    refused = await talk.act("confirm", old)
+
+    assert "no longer open" in refused["reply"]
+    assert "Paris" in refused["reply"]
+    assert await booked(talk) == []
+    await talk.act("confirm", payload_of(offer, "confirm"))
+    assert await booked(talk) == [("OSL", "CDG")]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [{}, {"flow_id": "flow_made_up"}, {"candidate": "0" * 32}, {"flow_id": "flow_made_up", "candidate": ""}],
+)
+async def test_a_made_up_click_books_nothing(payload: dict[str, Any]) -> None:
+    talk = begin()
+    await talk.say(OFFER)
+
+    turn = await talk.act("confirm", payload)
+
+    assert "no longer open" in turn["reply"]
+    assert await booked(talk) == []
+
+
+@pytest.mark.parametrize("name", ["fill_slot", "change_slot", "cancel_flow", "resume_flow"])
+async def test_a_click_about_a_task_that_is_over_changes_nothing(name: str) -> None:
+    talk = begin()
+    offer = await talk.say(OFFER)
+    payload = {"flow_id": "flow_that_is_over", "slot": "destination", "value": "CDG"}
+
+    turn = await talk.act(name, payload)
+
+    assert "no longer open" in turn["reply"]
+    assert turn["flows"] == offer["flows"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "yes, but is that a good idea",
+        "hmm, let me think about whether I can afford this",
+        "not yet",
+        "how do I pay",
+        "I changed my mind, stop",
+        "yes, and two bags",
+        "maybe",
+    ],
+)
+async def test_a_model_that_takes_anything_for_a_yes_books_nothing(words: str) -> None:
+    """PX-18: a yes of System 2 is held to the same rule as one of System 1."""
+
+    def understand(request: Request) -> Reply:
+        body: dict[str, Any] = {"kind": "confirmation", "intent": None, "flows": [], "slots": {}}
+        if request.said == OFFER:
+            slots = {"origin": "oslo", "destination": "rome", "date": "3 december"}
+            body |= {"kind": "task", "flows": [{"dact": "book_flight", "score": 1.0}], "slots": slots}
+        return Answer(json={**body, "target": None, "digression": None})
+
+    with ScriptedModel(Script(rules=(Rule(prompt="nlu_think", replies=(Computed(understand),)),))) as model:
+        pool = ModelPool({"default": Endpoint(base_url=model.base_url)}, model="scripted")
+        try:
+            talk = begin(models=pool, sections={"nlu": {"mode": "system2"}})
+            offer = await talk.say(OFFER)
+            assert offer["ambiguity"]["level"] == "confirmation"
+            await talk.say(words)
+            assert await booked(talk) == []
+            await talk.say("yes please")
+            assert await booked(talk) == [("OSL", "FCO")]
+        finally:
+            await pool.aclose()
+
+
+@pytest.mark.parametrize("words", ["yes", "yes please, book it", "sure, go ahead", "book it"])
+async def test_a_plain_yes_books(words: str) -> None:
+    talk = begin()
+    await talk.say(OFFER)
+    await talk.say(words)
+    assert await booked(talk) == [("OSL", "FCO")]
+
+
+async def test_a_no_that_is_taken_back_offers_the_same_once_more() -> None:
+    talk = begin()
+    for words in (OFFER, "no", "sorry, yes, book it"):
+        turn = await talk.say(words)
+    assert turn["ambiguity"]["level"] == "confirmation"
+    assert await booked(talk) == []
+    await talk.say("yes")
+    assert await booked(talk) == [("OSL", "FCO")]
+
+
+async def test_a_plan_leaves_a_waiting_task_with_other_values_alone() -> None:
+    """PL-7: it is no step of the plan, and comes back when the plan has ended."""
+    talk = begin()
+    await talk.say(OFFER)
+    await talk.say("plan a trip to paris from bergen leaving 1 december and coming back on 5 december")
+    await talk.say("yes")
+    turn = await talk.say("yes")
+
+    assert await booked(talk) == [("BGO", "CDG"), ("CDG", "BGO")]
+    assert "Rome" in turn["reply"].split("Back to")[1]
+
+
+async def test_a_second_request_for_a_plan_is_a_correction_that_is_told() -> None:
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    turn = await talk.say(TRIP.format("athens"))
+
+    assert "changed the destination from Rome (FCO) to Athens (ATH)" in turn["reply"]
+    await talk.say("yes")
+    await talk.say("yes")
+    assert await booked(talk) == [("ATH", "OSL"), ("OSL", "ATH")]
+
+
+@pytest.mark.parametrize("words", ["sorry I meant Paris not Rome", TRIP.format("paris")])
+async def test_after_a_step_was_booked_a_correction_asks_and_undoes(words: str) -> None:
+    """PL-7, RT-12: keep, undo and redo, or stop; nothing is changed before."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    await talk.say("yes")
+
+    asked = await talk.say(words)
+
+    names = [action["name"] for action in asked["actions"]]
+    assert names[:3] == ["keep_effect", "compensate_effect", "cancel_flow"]
+    assert await booked(talk) == [("OSL", "FCO")]
+    await talk.act("compensate_effect", payload_of(asked, "compensate_effect"))
+    assert await booked(talk) == []
+    await talk.say("yes")
+    turn = await talk.say("yes")
+    assert await booked(talk) == [("CDG", "OSL"), ("OSL", "CDG")]
+    assert "Your trip to Paris (CDG) is planned and booked" in turn["reply"]
+
+
+async def test_what_was_booked_may_be_kept() -> None:
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    await talk.say("yes")
+    asked = await talk.say("sorry I meant Paris not Rome")
+
+    await talk.act("keep_effect", payload_of(asked, "keep_effect"))
+    await talk.say("yes")
+
+    assert await booked(talk) == [("FCO", "OSL"), ("OSL", "FCO")]
+
+
+async def test_after_a_plan_has_ended_both_bookings_are_named() -> None:
+    talk = begin()
+    for words in (TRIP.format("rome"), "yes", "yes"):
+        await talk.say(words)
+
+    asked = await talk.act("change_slot", {"dact": "plan_trip", "slot": "destination", "value": "CDG"})
+
+    assert asked["reply"].count("booked your flight") == 2
+    await talk.act("compensate_effect", payload_of(asked, "compensate_effect"))
+    assert await booked(talk) == []
+    await talk.say("yes")
+    await talk.say("yes")
+    assert await booked(talk) == [("CDG", "OSL"), ("OSL", "CDG")]
+
+
+async def test_a_stopped_plan_says_what_stays() -> None:
+    """PL-7: its end is told as it is."""
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    await talk.say("yes")
+
+    turn = await talk.say("stop")
+
+    assert turn["flows"] == []
+    assert turn["completed"] == []
+    assert "stopped planning your trip" in turn["reply"]
+    assert "already booked your flight" in turn["reply"]
+    assert "planned and booked" not in turn["reply"]
+    assert await booked(talk) == [("OSL", "FCO")]
+
+
+async def test_a_plan_without_its_second_booking_is_done_in_part() -> None:
+    talk = begin()
+    await talk.say(TRIP.format("rome"))
+    await talk.say("yes")
+
+    turn = await talk.say("skip the return")
+
+    assert "in part" in turn["reply"]
+    assert "Left out, as you wanted: book the return flight" in turn["reply"]
+    assert "planned and booked" not in turn["reply"]
+    assert await booked(talk) == [("OSL", "FCO")]
+
+
+async def test_progress_can_be_read_after_the_end() -> None:
+    """PL-4."""
+    talk = begin()
+    for words in (TRIP.format("rome"), "yes", "yes"):
+        await talk.say(words)
+    turn = await talk.act("status")
+    assert "6 of 6 steps" in turn["reply"]
