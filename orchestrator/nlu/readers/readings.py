@@ -15,8 +15,8 @@ from orchestrator.dialogue.understanding import Digression, Mention, MessageKind
 from orchestrator.domain.model import Answer, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
-from orchestrator.nlu.cues import is_negated
 from orchestrator.nlu.examples import flow_label
+from orchestrator.nlu.extract.cues import is_negated
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
