@@ -1,6 +1,12 @@
 """``python -m gateway``: serve the gateway until SIGTERM."""
 
+# ruff: noqa: E402
 from __future__ import annotations
+
+import gc
+
+# What a start makes stays. Looking through it for what may go, hundreds of times, takes a sixth of the start.
+gc.set_threshold(50_000)
 
 import sys
 from typing import Annotated

@@ -63,7 +63,7 @@ class Seat:
 
 def command_of(role: Role, seat: Seat) -> tuple[str, ...]:
     """The arguments for the Python interpreter that run this role in the foreground."""
-    celery = ("-m", "celery", "-A", WATCHING if role is Role.FLOWER else APPLICATION)
+    celery = ("-m", "workers", "-A", WATCHING if role is Role.FLOWER else APPLICATION)
     match role:
         case Role.GATEWAY:
             return ("-m", "gateway", "--host", seat.host, "--port", str(seat.port))
