@@ -247,11 +247,7 @@ class FieldEntry(Entry):
 
 
 class RowsEntry(Entry):
-    """The rows that a tool gives for people to choose from (IR-5).
-
-    `output`: the one that holds them. `key`: the field that another flow takes as a slot or input of that
-    name. `fields`: those by which people name a row. `most`: so many are displayed.
-    """
+    """The rows that a tool gives for people to choose from: see `model.RowsSpec` (IR-5)."""
 
     output: str = ""
     key: str = ""

@@ -298,5 +298,7 @@ _CORRECTING = word_set(
 """What people say around values that they correct."""
 
 _YES = word_set("yes yep yeah take")
-_AGREEING = word_set("sorry ok okay please do go ahead with it that this one i i'll we we'll then now . ! ,")
+_AGREEING = word_set(
+    "sorry ok okay please do go ahead with it that this one i i'll we we'll will then now . ! ,"
+)
 """What may stand around words that agree."""

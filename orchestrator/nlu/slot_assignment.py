@@ -17,13 +17,14 @@ from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
+from orchestrator.nlu.extract.cues import is_negated, is_pronoun, named_slot
 from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
 from orchestrator.nlu.extract.people import count_people
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.linear import LinearModel, fit
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.nlu.text import Utterance, clean, tokenize
 from orchestrator.types import Dact, Json
 
 NO_SLOT = "-"
@@ -36,10 +37,6 @@ _LEAST_SHARE = 0.35
 _LEAST_SHARE_OPEN = 0.5
 _TELLING = frozenset({DATE, TIME, MONEY})
 """Kinds that decide the slot by themselves, where only one takes them."""
-_BEFORE_PRONOUN = word_set(
-    "which that this the best another good first second third fourth fifth next last any every no other cheap there"
-)
-_NEGATIONS = frozenset({"not", "isn't", "never"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,9 +189,12 @@ class SlotAssigner:
         kinds = slots.kinds
         guesses: list[Guess] = []
         for position, candidate in enumerate(candidates):
-            if not is_negated(utterance, candidate) and not _is_pronoun(utterance, candidate):
+            if not is_negated(utterance, candidate) and not is_pronoun(utterance, candidate):
                 possible = [slot for slot in flow.slots.values() if fits(candidate, slot, kinds[slot.name])]
-                if possible:
+                named = named_slot(utterance, candidate, possible)
+                if named is not None:
+                    guesses.append(Guess(1.0, candidate, named))
+                elif possible:
                     scores = self._scores(context_features(utterance, candidates, position, asked))
                     guesses += self._guesses(candidate, possible, scores)
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
@@ -300,31 +300,6 @@ def fits(candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> bool:
 
 def read_as(reading: Reading, text: str) -> Mention:
     return Mention(reading.value, text, reading.candidates, reading.invalid)
-
-
-def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
-    """Tell whether the words before say that this value is not meant: "not X", "instead of X"."""
-    words, first = utterance.words, candidate.first
-    if first == 0:
-        return False
-    if words[first - 1] in _NEGATIONS:
-        return True
-    before = words[max(0, first - 3) : first]
-    if len(before) >= 2 and (
-        before[-2] in _NEGATIONS and before[-1] in {"to", "from", "on", "in", "at", "the"}
-    ):
-        return True
-    return " ".join(before[-2:]) in {"instead of", "rather than"}
-
-
-def _is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
-    """Tell whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
-    words, first = utterance.words, candidate.first
-    if candidate.last != first + 1 or words[first] != "one":
-        return False
-    before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
-    compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
-    return compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which"}
 
 
 def _in_order(parts: list[tuple[int, Mention]]) -> Mention:

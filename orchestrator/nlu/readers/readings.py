@@ -16,6 +16,7 @@ from orchestrator.domain.model import Answer, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
 from orchestrator.nlu.examples import flow_label
+from orchestrator.nlu.extract.cues import is_negated
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
@@ -25,7 +26,7 @@ from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
-from orchestrator.nlu.slot_assignment import SlotAssigner, fits, is_negated
+from orchestrator.nlu.slot_assignment import SlotAssigner, fits
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
 from orchestrator.types import Dact, ToolId
 
@@ -254,15 +255,15 @@ def _correction(base: Understanding, case: Case) -> Understanding:
         mentions = _replaced(case.evidence, context.values, dict(case.evidence.mentions))
         either = _either(case, mentions)
         if len(either) > 1:
-            return replace(base, intent=context.intent, slots=mentions, either=either)
+            return replace(base, intent=context.intent, flows=(), slots=mentions, either=either)
         if either:
             mentions = dict.fromkeys(either, next(iter(mentions.values())))
     if mentions or (context.active is not None and not context.completed):
-        return replace(base, intent=context.intent, slots=mentions)
+        return replace(base, intent=context.intent, flows=(), slots=mentions)
     for past in context.completed:
         found = _replaced(case.evidence, past.values, case.find_slots(past.spec))
         if found:
-            return replace(base, intent=past.spec.intent, slots=found, target=past.spec.dact)
+            return replace(base, intent=past.spec.intent, flows=(), slots=found, target=past.spec.dact)
     return base
 
 

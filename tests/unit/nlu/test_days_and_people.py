@@ -1,0 +1,73 @@
+"""NL-2: days as people name them, and people who are named instead of numbered."""
+
+from __future__ import annotations
+
+from datetime import date
+
+import pytest
+
+from orchestrator.nlu.extract.dates import find_dates
+from orchestrator.nlu.extract.people import count_people
+from orchestrator.nlu.extract.times import in_part_of_day
+from orchestrator.nlu.text import clean, tokenize
+
+FRIDAY = date(2026, 11, 20)
+
+
+@pytest.mark.parametrize(
+    ("said", "value"),
+    [
+        ("on 4.12. please", "2026-12-04"),
+        ("24. 12.", "2026-12-24"),
+        ("christmas day", "2026-12-25"),
+        ("the day after Christmas", "2026-12-26"),
+        ("two days before new year's eve", "2026-12-29"),
+        ("a week from tomorrow", "2026-11-28"),
+        ("two weeks from friday", "2026-12-04"),
+        ("the first monday of march", "2027-03-01"),
+    ],
+)
+def test_a_day_is_found(said: str, value: str) -> None:
+    [found] = find_dates(tokenize(clean(said)), FRIDAY)
+    assert found.reading.value == value
+
+
+def test_a_stretch_of_days_is_a_choice_among_them() -> None:
+    [week] = find_dates(tokenize("any flights next week?"), FRIDAY)
+    [weekend] = find_dates(tokenize("the first weekend of december"), FRIDAY)
+    assert week.reading.candidates == tuple(f"2026-11-{day}" for day in range(23, 30))
+    assert weekend.reading.candidates == ("2026-12-05", "2026-12-06")
+
+
+@pytest.mark.parametrize(
+    ("said", "count"),
+    [
+        ("a flight for me and my girlfriend", 2),
+        ("with 2 kids", 3),
+        ("with my wife and two children", 4),
+        ("my husband and I", 2),
+        ("two adults and a child", 3),
+        ("a family of four", 4),
+        ("I want to fly with a friend", 2),
+        ("for my boss", None),
+        ("I want to fly to Rome", None),
+    ],
+)
+def test_people_are_counted(said: str, count: int | None) -> None:
+    found = count_people(tokenize(said.lower()))
+    assert (None if found is None else found[0]) == count
+
+
+@pytest.mark.parametrize(
+    ("value", "said", "part", "meant"),
+    [
+        ("08:30", "half past eight", "evening", "20:30"),
+        ("08:30", "half past eight in the morning", "evening", "08:30"),
+        ("08:30", "half past eight", None, "08:30"),
+        ("19:00", "19:00", "evening", "19:00"),
+    ],
+)
+def test_an_hour_is_taken_for_the_part_of_the_day_that_is_asked_about(
+    value: str, said: str, part: str | None, meant: str
+) -> None:
+    assert in_part_of_day(value, said, part) == meant
