@@ -17,15 +17,15 @@ from tests.goals.worlds import WORLDS, open_world
 
 # How many conversations, and of these the most with: wrong deed, untrue ending, broken turn, dead end, lost request.
 BOUNDS: Final = {
-    ("travel", Reader.SYSTEM1): (120, (24, 4, 0, 30, 6)),
-    ("travel", Reader.RIGHT): (60, (12, 4, 0, 6, 6)),
-    ("travel", Reader.WRONG): (60, (14, 4, 0, 10, 6)),
-    ("analytics", Reader.SYSTEM1): (80, (8, 2, 0, 44, 4)),
-    ("analytics", Reader.RIGHT): (50, (6, 2, 0, 20, 4)),
-    ("analytics", Reader.WRONG): (40, (10, 2, 0, 24, 4)),
-    ("notes", Reader.SYSTEM1): (40, (32, 2, 0, 20, 2)),
-    ("notes", Reader.RIGHT): (30, (30, 2, 0, 10, 2)),
-    ("notes", Reader.WRONG): (20, (20, 2, 0, 10, 2)),
+    ("travel", Reader.SYSTEM1): (120, (0, 0, 0, 6, 5)),
+    ("travel", Reader.RIGHT): (60, (0, 0, 0, 2, 2)),
+    ("travel", Reader.WRONG): (60, (0, 0, 0, 9, 3)),
+    ("analytics", Reader.SYSTEM1): (80, (0, 0, 0, 45, 0)),
+    ("analytics", Reader.RIGHT): (50, (0, 0, 0, 1, 0)),
+    ("analytics", Reader.WRONG): (40, (2, 0, 0, 4, 0)),
+    ("notes", Reader.SYSTEM1): (40, (0, 0, 0, 14, 0)),
+    ("notes", Reader.RIGHT): (30, (0, 0, 0, 1, 0)),
+    ("notes", Reader.WRONG): (20, (0, 0, 0, 3, 0)),
 }
 
 
