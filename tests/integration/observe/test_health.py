@@ -107,36 +107,44 @@ def test_without_the_schema_nobody_is_ready_until_it_is_there(system: System) ->
     system.eventually(lambda: system.ready(*ROLES), "all are ready once the schema is there")
 
 
-def test_without_postgresql_all_live_and_nobody_is_ready(system: System) -> None:
-    system.database.child.stop()
-    system.eventually(lambda: not any(system.ready(role) for role in ROLES), "nobody is ready")
-    assert system.live(*ROLES)
-    assert "postgresql" in system.says(Role.GATEWAY), "within the time that a probe waits"
-    told = httpx.get(f"http://127.0.0.1:{system.port}/metrics", timeout=SCRAPE_TIMEOUT_S).text
+@pytest.fixture
+def ready(system: System) -> System:
+    """All roles at work, whichever test came before."""
+    migrate(system.database.url)
+    system.eventually(lambda: system.ready(*ROLES), "all are ready")
+    return system
+
+
+def test_without_postgresql_all_live_and_nobody_is_ready(ready: System) -> None:
+    ready.database.child.stop()
+    ready.eventually(lambda: not any(ready.ready(role) for role in ROLES), "nobody is ready")
+    assert ready.live(*ROLES)
+    assert "postgresql" in ready.says(Role.GATEWAY), "within the time that a probe waits"
+    told = httpx.get(f"http://127.0.0.1:{ready.port}/metrics", timeout=SCRAPE_TIMEOUT_S).text
     assert "parley_store_answers 0.0" in told, "else Prometheus would hear nothing of it"
-    restart(system.database)
-    system.eventually(lambda: system.ready(*ROLES), "all are ready again")
+    restart(ready.database)
+    ready.eventually(lambda: ready.ready(*ROLES), "all are ready again")
 
 
-def test_without_redis_jobs_are_fired_all_the_same(system: System) -> None:
+def test_without_redis_jobs_are_fired_all_the_same(ready: System) -> None:
     waiting = (Role.GATEWAY, Role.TURNS, Role.INTERNAL)
-    system.redis.child.stop()
-    system.eventually(lambda: not any(system.ready(role) for role in waiting), "who needs it is not ready")
-    assert system.live(*ROLES)
-    assert system.ready(Role.BEAT)
-    assert "redis" in system.says(Role.GATEWAY)
-    restart(system.redis)
-    system.eventually(lambda: system.ready(*ROLES), "all are ready again")
+    ready.redis.child.stop()
+    ready.eventually(lambda: not any(ready.ready(role) for role in waiting), "who needs it is not ready")
+    assert ready.live(*ROLES)
+    assert ready.ready(Role.BEAT)
+    assert "redis" in ready.says(Role.GATEWAY)
+    restart(ready.redis)
+    ready.eventually(lambda: ready.ready(*ROLES), "all are ready again")
 
 
-def test_a_process_that_hangs_is_not_live(system: System) -> None:
+def test_a_process_that_hangs_is_not_live(ready: System) -> None:
     """As long as it hangs: a probe would have it started again."""
-    for process in system.processes.values():
+    for process in ready.processes.values():
         process.send_signal(signal.SIGSTOP)
-    system.eventually(lambda: not any(system.live(role) for role in ROLES), "nobody is live")
-    for process in system.processes.values():
+    ready.eventually(lambda: not any(ready.live(role) for role in ROLES), "nobody is live")
+    for process in ready.processes.values():
         process.send_signal(signal.SIGCONT)
-    system.eventually(lambda: system.ready(*ROLES), "all are live and ready again")
+    ready.eventually(lambda: ready.ready(*ROLES), "all are live and ready again")
 
 
 def test_an_address_where_nobody_listens_is_not_well() -> None:
