@@ -63,11 +63,11 @@ class Deed:
 
 @dataclass(frozen=True)
 class Agreement:
-    """A plain yes to an offer that fits the goal; `undo`: to take back what this identifier names."""
+    """A plain yes to an offer that fits the goal; `undo`: to take back what these name."""
 
     wish: Wish
     deed: Deed | None = None
-    undo: str = ""
+    undo: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -219,10 +219,10 @@ class User:
 
     def _choose_redo(self, wish: Wish, seen: Seen) -> Move:
         """Undo what a change of mind has made unwanted; leave everything else as it is."""
-        ref = str(seen.values.get("ref", ""))
-        undo = any(ref in one.former for one in self.wishes)
+        refs = frozenset(seen.values.get("refs", ()))
+        undo = any(refs & one.former for one in self.wishes)
         name = "compensate_effect" if undo else "keep_effect"
-        agreement = Agreement(wish, undo=ref) if undo else None
+        agreement = Agreement(wish, undo=refs) if undo else None
         purpose = "undo" if undo else "keep"
         button = seen.button(name)
         if button is not None and self._chance.random() < CLICKS:

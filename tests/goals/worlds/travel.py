@@ -101,6 +101,10 @@ class Travel:
 
     def hear(self, wish: Wish, seen: Seen, agreement: Agreement | None) -> None:
         agreed = agreement is not None and agreement.wish is wish
+        if agreement is not None and agreement.undo and "undone" in seen.text:
+            undone = {part for part, (ref, _) in wish.outcomes.items() if ref in agreement.undo}
+            wish.outcomes = {part: told for part, told in wish.outcomes.items() if part not in undone}
+            wish.told = wish.told and not undone
         if agreed and agreement is not None and agreement.deed is not None and agreement.deed.kind == "book":
             told = re.search(r"[Rr]eference is ([A-Z0-9]{6})", seen.text)
             if told:
@@ -202,10 +206,9 @@ class Travel:
         if agreement is None:
             return False
         if effect.kind == "status":
-            cancels = agreement.deed is not None and agreement.deed.kind == "cancel"
-            return effect.key == (
-                agreement.deed.values["ref"] if cancels and agreement.deed else agreement.undo
-            )
+            deed = agreement.deed
+            agreed = {deed.values["ref"]} if deed is not None and deed.kind == "cancel" else agreement.undo
+            return effect.key in agreed
         deed = agreement.deed
         if deed is None:
             return False

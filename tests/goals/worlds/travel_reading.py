@@ -54,8 +54,7 @@ def read(text: str, actions: Sequence[Mapping[str, Any]]) -> Seen:
         return Seen(kind, what, values or {}, rows, back_to, text, actions)
 
     if any(action["name"] == "compensate_effect" for action in actions):
-        ref = re.search(r"\(([A-Z0-9]{6})\)", text)
-        return seen("redo", values={"ref": ref[1]} if ref else {})
+        return seen("redo", values={"refs": re.findall(r"\(([A-Z0-9]{6})\)", text)})
     if _SHALL.search(text):
         return seen("offer", *_read_offer(text))
     if "would you like to change?" in text:
