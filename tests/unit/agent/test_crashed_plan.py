@@ -114,6 +114,9 @@ async def converse(simulator: Simulator, agent: TurnAgent) -> JsonObject:
             except Crash:
                 lane.die()
                 await MemoryLane(simulator.store).sweep(grace_s=0)
+                # What is repeated is looked at here, not who is suspected: each crash counts as a neighbour's.
+                for unfinished in simulator.store.sessions[SESSION].unfinished():
+                    unfinished.crashes = 0
         assert turn.result is not None, turn
         assert turn.status.value == "done", turn
         completed.append(turn.result["completed"])
