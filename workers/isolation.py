@@ -11,6 +11,7 @@ import os
 import pickle
 import sys
 from asyncio.subprocess import Process
+from multiprocessing.spawn import get_preparation_data, prepare
 
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, open_lane, open_ports
@@ -29,8 +30,10 @@ STARTED_WITHIN_S = 60.0
 KEPT_FOR_S = 30.0
 """A process that has survived a suspect is there for the next one for so long."""
 RENEW_EVERY_S = 1.0
+PAUSE_S = 5.0
+"""Between two attempts to start a process that does not start."""
 ANSWER = b"\n"
-"""What a process says when a turn has ended and it has not."""
+"""What a process says when it is ready, and when a turn has ended and it has not."""
 
 _log = get_logger(__name__)
 
@@ -66,6 +69,10 @@ class Isolation:
         async with self._room:
             _log.warning("A turn whose workers ended is run by a process of its own.", session=session_id)
             process = self._idle.pop() if self._idle else await self._begin()
+            if process is None:  # the turn was not begun, so it is not to blame
+                await asyncio.sleep(PAUSE_S)
+                await self._wakeup.offer(session_id)
+                return
             assert process.stdin is not None
             assert process.stdout is not None
             answer = b""
@@ -86,7 +93,8 @@ class Isolation:
             _log.error("A turn ended its own process.", session=session_id, code=process.returncode)
         await self._wakeup.offer(session_id)
 
-    async def _begin(self) -> Process:
+    async def _begin(self) -> Process | None:
+        """Start a process, and wait until it can run turns; None when it cannot be brought to that."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "workers.isolation"),
             stdin=asyncio.subprocess.PIPE,
@@ -94,8 +102,20 @@ class Isolation:
             start_new_session=True,  # what ends this worker and all its kin must not look like the turn's doing
         )
         assert process.stdin is not None
+        assert process.stdout is not None
+        # What builds agents may stand in the program's main module, which is found by what is said here of it.
+        main = {**get_preparation_data("isolation"), "authkey": None}
+        process.stdin.write(pickle.dumps({key: told for key, told in main.items() if told is not None}))
         process.stdin.write(pickle.dumps((self._settings, self._build)))
-        return process
+        answer = b""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(STARTED_WITHIN_S):
+                answer = await process.stdout.readline()
+        if answer == ANSWER:
+            return process
+        await self._end(process)
+        _log.error("A process for a turn of its own could not be started.", code=process.returncode)
+        return None
 
     async def _end(self, process: Process) -> None:
         if process.returncode is None:
@@ -122,6 +142,7 @@ async def run_alone(settings: Settings, build: BuildAgent) -> None:
     async with open_ports(settings) as ports, open_lane(ports, alone=True) as lane:
         lanes = LaneRunner(lane, ports.shared.live, ports.shared.wakeup, AgentCatalogue(build, ports).get)
         lanes.drain()
+        os.write(answers, ANSWER)
         renewing = asyncio.create_task(_renew(lanes))
         try:
             while (session_id := await run_in_thread(_read_name)) is not None:
@@ -152,7 +173,8 @@ async def _renew(lanes: LaneRunner) -> None:
 
 def main() -> None:
     """Learn from a worker what agents there are, and run what it names."""
-    settings, build = pickle.load(sys.stdin.buffer)  # noqa: S301 - written by the worker itself
+    prepare(pickle.load(sys.stdin.buffer))  # noqa: S301 - written by the worker itself, as what follows
+    settings, build = pickle.load(sys.stdin.buffer)  # noqa: S301
     set_up_logging("INFO", known_secrets(settings))
     asyncio.run(run_alone(settings, build))
 

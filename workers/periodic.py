@@ -18,8 +18,7 @@ from workers.internal.backpressure import Backpressure
 from workers.internal.executor import RunExecutor
 from workers.messages.unacknowledged import KEEP_EVERY_S, UnacknowledgedMessages
 from workers.outbox import OutboxSender
-from workers.reconciler import Reconciler
-from workers.session_pool import SessionPool
+from workers.session_pool import Reconciler, SessionPool
 from workers.webhooks import LOOK_EVERY_S, WebhookSender
 
 RENEW_EVERY_S = 1.0

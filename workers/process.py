@@ -42,8 +42,7 @@ from workers.loop import LoopThread
 from workers.messages.unacknowledged import UnacknowledgedMessages
 from workers.outbox import Deliver, OutboxSender, note_into
 from workers.periodic import WorkerParts, start_periodic_work
-from workers.reconciler import Reconciler
-from workers.session_pool import SessionPool
+from workers.session_pool import Reconciler, SessionPool
 from workers.submission import Answer, QueuedTurnRequest, Submissions
 from workers.webhooks import WebhookSender
 

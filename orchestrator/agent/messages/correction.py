@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from orchestrator.agent.messages.unknown import be_unsure
+from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.open_question import is_plain, leave_open
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import ask_about, drop_stale_candidate, enter, plain_values, shown, stop_waiting

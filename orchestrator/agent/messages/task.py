@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.agent.messages.correction import changed_slots, correct_flow
-from orchestrator.agent.messages.unknown import be_unsure
+from orchestrator.agent.messages.not_understood import be_unsure
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.tasks import enter, fill, plain_values, stop_waiting
 from orchestrator.dialogue.ambiguity import Level, Option
