@@ -21,8 +21,8 @@ class Mute(System1):
             setattr(self, name, value)
         self.understood: dict[str, Understanding] = {}
 
-    def think(self, text: str, situation: NluContext) -> Reading:
-        self.understood[text] = super().think(text, situation).understanding
+    def think(self, text: str, context: NluContext) -> Reading:
+        self.understood[text] = super().think(text, context).understanding
         return Reading(Understanding(MessageKind.UNKNOWN, Source.SYSTEM1, text), 0.0, is_final=False)
 
     def answer(self, request: Request) -> Reply:

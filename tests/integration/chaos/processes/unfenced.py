@@ -21,7 +21,7 @@ def _unfenced(name: str) -> sql.Statement:
 sql.statement = _unfenced
 
 # The adapters read the statement when they are imported, so they come after the cut.
-from tests.integration.chaos.counting import build  # noqa: E402
+from tests.integration.chaos.processes.counting import build  # noqa: E402
 from workers.app import create_app  # noqa: E402
 
 app = create_app(load_settings(), build)
