@@ -177,19 +177,6 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
         events = EventFeed(PostgresEventLog(database), live, inbox)
         stack.push_async_callback(events.close)
         circuits = RedisCircuits(redis)
-        stores = Stores(
-            database=database,
-            inbox=inbox,
-            sessions=PostgresSessions(database),
-            effects=PostgresEffects(database),
-            approvals=PostgresApprovals(database),
-            outbox=PostgresOutbox(database),
-            runs=PostgresRuns(database),
-            keys=PostgresKeys(database),
-            webhooks=PostgresWebhooks(database),
-            load=PostgresLoad(database),
-            preferences=PostgresPreferences(database),
-        )
         shared = Shared(
             redis=redis,
             live=live,
@@ -203,7 +190,7 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
         )
         yield Ports(
             settings=settings,
-            stores=stores,
+            stores=_open_stores(database, inbox),
             shared=shared,
             events=events,
             waiter=TurnWaiter(inbox, live),
@@ -215,6 +202,22 @@ async def open_ports(settings: Settings, *, tenant_bound: bool = False) -> Async
             models=_open_models(settings, redis, circuits, stack),
             context=BusinessContext(PostgresDocuments(database), open_embedder(settings, stack)),
         )
+
+
+def _open_stores(database: Database, inbox: PostgresInbox) -> Stores:
+    return Stores(
+        database=database,
+        inbox=inbox,
+        sessions=PostgresSessions(database),
+        effects=PostgresEffects(database),
+        approvals=PostgresApprovals(database),
+        outbox=PostgresOutbox(database),
+        runs=PostgresRuns(database),
+        keys=PostgresKeys(database),
+        webhooks=PostgresWebhooks(database),
+        load=PostgresLoad(database),
+        preferences=PostgresPreferences(database),
+    )
 
 
 def _open_models(
