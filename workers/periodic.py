@@ -12,10 +12,10 @@ from orchestrator.bootstrap import Ports
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
-from workers.flower_events import FLUSH_EVERY_S, FlowerEvents
 from workers.heartbeat import BEAT_EVERY_S, Condition, Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.executor import RunExecutor
+from workers.messages.flower_events import FLUSH_EVERY_S, FlowerEvents
 from workers.messages.unacknowledged import KEEP_EVERY_S, UnacknowledgedMessages
 from workers.outbox import OutboxSender
 from workers.session_pool import Reconciler, SessionPool

@@ -29,7 +29,6 @@ from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.types import JsonObject, SessionId, TurnId
-from workers.flower_events import FlowerEvents
 from workers.heartbeat import Heartbeat
 from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
@@ -39,6 +38,7 @@ from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.isolation import Isolation
 from workers.loop import LoopThread
+from workers.messages.flower_events import FlowerEvents
 from workers.messages.unacknowledged import UnacknowledgedMessages
 from workers.outbox import Deliver, OutboxSender, note_into
 from workers.periodic import WorkerParts, start_periodic_work

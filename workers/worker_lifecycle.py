@@ -16,10 +16,10 @@ from orchestrator.ports.tasks import INTERNAL, TURNS
 from orchestrator.settings import Settings
 from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.traces import set_up_tracing, shut_down_tracing
-from workers.flower_events import FlowerEvents
 from workers.heartbeat import Condition, Heartbeat
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.dispatch import Canvas
+from workers.messages.flower_events import FlowerEvents
 from workers.process import InternalWork, WorkerProcess
 
 TRY_AGAIN_AFTER_S = 1.0

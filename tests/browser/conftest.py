@@ -27,7 +27,7 @@ FLAGS = [
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage"),
 ]
-OPENS_A_LONG_TEXT = "In room 1 "
+OPENS_A_STREAM = "In room 1 "
 
 
 def find_chromium() -> str | None:
@@ -45,9 +45,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _say_it_again(request: Request) -> Answer:
-    """A model that writes what it was given, a story slowly."""
+    """A model that writes what it was given, a long text slowly."""
     draft = str(request.data["draft"])
-    return Answer(text=draft, piece_delay_s=0.02 if draft.startswith(OPENS_A_LONG_TEXT) else 0.0)
+    return Answer(text=draft, piece_delay_s=0.02 if draft.startswith(OPENS_A_STREAM) else 0.0)
 
 
 def _free_port() -> int:

@@ -40,7 +40,7 @@ from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
-from tests.integration.deploy.pooler import PROGRAM, pooler
+from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 
 _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),

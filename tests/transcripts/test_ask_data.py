@@ -15,7 +15,7 @@ from domains.analytics.catalogue import TABLES
 from domains.analytics.statements.parts import Column, quote, to_objects
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule
-from tests.transcripts.skilled import answer, call, finish, judged, talk
+from tests.transcripts.skills.skilled import answer, call, finish, judged, talk
 from tests.transcripts.test_transcripts import trained
 
 _FILE = Path(__file__).parents[1] / "unit" / "analytics" / "sql_questions.yaml"

@@ -17,7 +17,7 @@ from orchestrator.telemetry import SignalType
 from orchestrator.testing.memory import MemoryContextGathering
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import JsonObject
-from tests.transcripts.skilled import answer, call, finish, talk
+from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 DEPOT = Path(__file__).parents[1] / "domains" / "depot"
 SHELF = Findings((Finding("tasks", "store part: shelf: S07", {"shelf": "S07"}, 1.0),))

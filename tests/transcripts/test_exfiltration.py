@@ -35,7 +35,7 @@ from orchestrator.testing.scripted_model import Reply
 from orchestrator.testing.sessions import MemorySessions
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId
-from tests.transcripts.skilled import Talk, answer, call, finish, talk
+from tests.transcripts.skills.skilled import Talk, answer, call, finish, talk
 from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting
 
 MAILROOM = Path(__file__).parents[1] / "domains" / "mailroom"

@@ -23,7 +23,7 @@ from orchestrator.telemetry import SignalType
 from orchestrator.testing.memory import MemoryContextGathering
 from orchestrator.testing.scripted_model import Answer, Rule
 from orchestrator.types import Dact, JsonObject
-from tests.transcripts.skilled import answer, finish, talk
+from tests.transcripts.skills.skilled import answer, finish, talk
 from tests.transcripts.test_transcripts import trained
 
 DEPOT = Path(__file__).parents[1] / "domains" / "depot"

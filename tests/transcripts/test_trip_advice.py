@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Computed, Reply, Request, Rule, ToolUse
-from tests.transcripts.skilled import answer, call, judged, talk
+from tests.transcripts.skills.skilled import answer, call, judged, talk
 from tests.transcripts.test_transcripts import trained
 
 ASK = "advise me on a trip from Oslo to Madrid around Friday 27 November"

@@ -7,15 +7,15 @@ from pathlib import Path
 from orchestrator import JsonObject, Service
 
 PAYLOADS = Path(__file__).with_name("payloads.txt").read_text(encoding="utf-8").splitlines()
-LONG_TEXT = " ".join(
+ARTICLE = " ".join(
     f"In room {number} hangs a picture of the sea, and beneath it stands a chair that nobody may use."
     for number in range(1, 17)
 )
 
 
 class Gallery(Service):
-    async def read_text(self) -> JsonObject:
-        return {"story": LONG_TEXT}
+    async def read_article(self) -> JsonObject:
+        return {"story": ARTICLE}
 
     async def list_exhibits(self) -> JsonObject:
         return {"exhibits": [{"number": at, "name": text, text: "x"} for at, text in enumerate(PAYLOADS, 1)]}

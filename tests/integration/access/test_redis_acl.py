@@ -15,10 +15,10 @@ from celery import Celery
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.redis.acl import USERS, write_acl_file
 from parley.main import run
-from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import fleet, wait_until
-from tests.integration.deploy.deployment import make_secrets
-from tests.integration.deploy.servers import deployed_redis
+from tests.integration.chaos.processes.counting import EFFECTS
+from tests.integration.deploy.fixtures.deployment import make_secrets
+from tests.integration.deploy.fixtures.servers import deployed_redis
 from tests.integration.gateway import House, open_house
 from tests.integration.workers.test_workers_flower_pages import flower
 

@@ -20,8 +20,8 @@ from orchestrator.turns import webhook as rules
 from orchestrator.types import SessionId, TenantId, new_id
 from tests.integration.access.posting import Post
 from tests.integration.access.receiver import Receiver, receiver
-from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import fleet
+from tests.integration.chaos.processes.counting import EFFECTS
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import orjson
 
 from parley.soak import checks
 from parley.soak.checks import ANSWERED, StoredTurn
-from tests.integration.chaos.counting import EMPTY, fold
+from tests.integration.chaos.processes.counting import EMPTY, fold
 
 
 @dataclass(frozen=True)

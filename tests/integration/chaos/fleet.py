@@ -13,7 +13,7 @@ from pathlib import Path
 from tests.processes.forked import ROOT, ForkedProcess, start
 
 STARTED_WITHIN_S = 180.0
-STAND_IN = "tests.integration.chaos.stand_in"
+STAND_IN = "tests.integration.chaos.processes.stand_in"
 
 
 def wait_until(condition: Callable[[], object], *, within_s: float, what: str) -> None:

@@ -17,8 +17,8 @@ import pytest
 from orchestrator.adapters.postgres.migrate import migrate
 from parley.processes import has_ended
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import STAND_IN
+from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import Submitter, submitter
 from tests.integration.chaos.worker_pool import WorkerPool, worker_pool
 
@@ -32,7 +32,7 @@ WITHIN_S = 60
 LEASE_S = 600
 """Longer than any test: nothing is handed over because a lease has run out."""
 STEPS = 8
-UNDRAINED = "tests.integration.chaos.undrained"
+UNDRAINED = "tests.integration.chaos.processes.undrained"
 
 WORKING = "SELECT count(*) FROM lanes WHERE lease_owner IS NOT NULL"
 SHARES = "SELECT (result->>'pid')::int, count(*) FROM turns WHERE result IS NOT NULL GROUP BY 1"

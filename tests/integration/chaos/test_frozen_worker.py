@@ -53,7 +53,7 @@ async def test_without_the_fence_the_checker_finds_damage(
     """The check is what protects: the same run on SQL without its condition fails."""
     with fleet(database, redis_url, tmp_path, SETTINGS) as crew:
         async with submitter(database, redis_url) as client:
-            await _freeze_one_of_two(crew, client, "tests.integration.chaos.unfenced")
+            await _freeze_one_of_two(crew, client, "tests.integration.chaos.processes.unfenced")
 
             def find_damage() -> list[str]:
                 return [

@@ -13,7 +13,7 @@ import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.counting import EFFECTS
+from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, count_unfinished, submitter
 from tests.integration.chaos.takeover import Takeovers, percentile
 from tests.integration.chaos.worker_pool import WorkerPool, worker_pool

@@ -17,9 +17,9 @@ from orchestrator.settings import Settings
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, UserId
 from tests.integration.chaos.fleet import Fleet, fleet
-from tests.integration.chaos.plan_deaths import KILLS, ONLY, SPARED
+from tests.integration.chaos.processes.plan_deaths import KILLS, ONLY, SPARED
 
-APPLICATION = "tests.integration.chaos.plan_killer"
+APPLICATION = "tests.integration.chaos.processes.plan_killer"
 SETTINGS = {
     "PARLEY_LEASE_TTL_S": "3",
     "PARLEY_MAX_ATTEMPTS": "50",

@@ -54,7 +54,7 @@ DECISIVE = tuple(
 def replaced_workers(environment: Mapping[str, str], log: Path) -> Iterator[None]:
     """Workers that are replaced when they die; none is left behind."""
     parent = start(
-        ["-m", "tests.integration.chaos.replaced_workers", str(WORKERS)],
+        ["-m", "tests.integration.chaos.processes.replaced_workers", str(WORKERS)],
         environment={**os.environ, "PYTHONPATH": str(ROOT), **environment},
         log=log,
     )

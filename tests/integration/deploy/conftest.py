@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.deploy.bases import borrow_system
-from tests.integration.deploy.building import Building, Image
-from tests.integration.deploy.trees import Mount, Tree, demand_trees
+from tests.integration.deploy.fixtures.bases import borrow_system
+from tests.integration.deploy.fixtures.building import Building, Image
+from tests.integration.deploy.fixtures.trees import Mount, Tree, demand_trees
 
 LENT = "/var/lib/lent"
 """Where the packages of the tests' own environment stand, in place of a download."""

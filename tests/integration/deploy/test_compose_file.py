@@ -16,7 +16,14 @@ import yaml
 
 from orchestrator.adapters.redis.acl import write_template
 from orchestrator.settings import Settings
-from tests.integration.deploy.compose import COMPOSE_FILE, OURS, ROOT, as_plain_yaml, mounts, read_compose
+from tests.integration.deploy.fixtures.compose import (
+    COMPOSE_FILE,
+    OURS,
+    ROOT,
+    as_plain_yaml,
+    mounts,
+    read_compose,
+)
 
 SCHEMA = Path("/usr/lib/python3/dist-packages/compose/config/compose_spec.json")
 """Compose's own, from Debian's package docker-compose."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.integration.deploy.dockerfile import ROOT, Stage, context_files, read_dockerfile
+from tests.integration.deploy.fixtures.dockerfile import ROOT, Stage, context_files, read_dockerfile
 
 PACKAGES = {"orchestrator", "internal_flows", "workers", "gateway", "domains", "parley"}
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.deploy.bases import install_system
-from tests.integration.deploy.building import Building, Image
-from tests.integration.deploy.compose import OURS, mounts, read_compose
-from tests.integration.deploy.containers import Container, ended
-from tests.integration.deploy.deployment import (
+from tests.integration.deploy.fixtures.bases import install_system
+from tests.integration.deploy.fixtures.building import Building, Image
+from tests.integration.deploy.fixtures.compose import OURS, mounts, read_compose
+from tests.integration.deploy.fixtures.containers import Container, ended
+from tests.integration.deploy.fixtures.deployment import (
     ROLES,
     be_diagnosed,
     bring_up,
@@ -26,8 +26,8 @@ from tests.integration.deploy.deployment import (
     talk,
     users_connected,
 )
-from tests.integration.deploy.dockerfile import ROOT, read_dockerfile
-from tests.integration.deploy.trees import demand_trees
+from tests.integration.deploy.fixtures.dockerfile import ROOT, read_dockerfile
+from tests.integration.deploy.fixtures.trees import demand_trees
 
 PREPARED = ["ENV", "WORKDIR", "RUN", "COPY", "COPY", "RUN", "COPY", "RUN", "RUN"]
 

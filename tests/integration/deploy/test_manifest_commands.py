@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.integration.deploy.containers import Container, ended
-from tests.integration.deploy.deployment import (
+from tests.integration.deploy.fixtures.containers import Container, ended
+from tests.integration.deploy.fixtures.deployment import (
     ROLES,
     be_diagnosed,
     bring_up,
@@ -20,7 +20,7 @@ from tests.integration.deploy.deployment import (
     talk,
     users_connected,
 )
-from tests.integration.deploy.manifests import Manifest, containers, environment, pods
+from tests.integration.deploy.fixtures.manifests import Manifest, containers, environment, pods
 
 OVERLAY = "prod"
 PROBES = ("startupProbe", "livenessProbe", "readinessProbe")

@@ -6,8 +6,8 @@ from itertools import product
 
 import pytest
 
-from tests.integration.deploy.manifests import OVERLAYS, of_kind, pods
-from tests.integration.deploy.reach import Network, Peer
+from tests.integration.deploy.fixtures.manifests import OVERLAYS, of_kind, pods
+from tests.integration.deploy.fixtures.reach import Network, Peer
 
 PORTS = (22, 53, 80, 443, 4369, 5432, 5555, 5671, 5672, 6379, 6380, 6432, 8080, 8600, 9464, 10250)
 STORES = {5432, 5671, 5672, 6379, 6380, 6432}

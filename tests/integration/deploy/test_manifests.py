@@ -15,11 +15,19 @@ from orchestrator.adapters.redis.wakeup import READY
 from orchestrator.ports.tasks import QUEUES
 from orchestrator.settings import Settings
 from tests.integration.chaos.submitting import submitter
-from tests.integration.deploy.compose import mounts, read_compose
-from tests.integration.deploy.custom import SCHEMAS
-from tests.integration.deploy.dockerfile import ROOT
-from tests.integration.deploy.manifests import OVERLAYS, build, containers, environment, named, of_kind, pods
-from tests.integration.deploy.reach import selects
+from tests.integration.deploy.fixtures.compose import mounts, read_compose
+from tests.integration.deploy.fixtures.custom import SCHEMAS
+from tests.integration.deploy.fixtures.dockerfile import ROOT
+from tests.integration.deploy.fixtures.manifests import (
+    OVERLAYS,
+    build,
+    containers,
+    environment,
+    named,
+    of_kind,
+    pods,
+)
+from tests.integration.deploy.fixtures.reach import selects
 
 RELEASES = ("1.30", "1.35")
 ROLES = ("gateway", "turns", "internal", "beat", "flower")

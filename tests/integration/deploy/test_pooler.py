@@ -21,10 +21,10 @@ from orchestrator.adapters.postgres.roles import make_login, make_roles
 from orchestrator.ports.access import acting_tenant
 from orchestrator.types import TenantId
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import fleet, wait_until
+from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, submitter
-from tests.integration.deploy.pooler import CONNECTIONS, PROGRAM, pooler
+from tests.integration.deploy.fixtures.pooler import CONNECTIONS, PROGRAM, pooler
 
 SESSIONS = 30
 LEASE_S = 600

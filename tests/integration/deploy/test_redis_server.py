@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import redis
 
-from tests.integration.deploy.deployment import make_secrets
-from tests.integration.deploy.servers import deployed_redis
+from tests.integration.deploy.fixtures.deployment import make_secrets
+from tests.integration.deploy.fixtures.servers import deployed_redis
 
 HARM = ("FLUSHALL", "CONFIG GET *", "KEYS *", "SHUTDOWN", "ACL LIST", "MONITOR")
 

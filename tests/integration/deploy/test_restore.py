@@ -16,10 +16,10 @@ from psycopg.conninfo import conninfo_to_dict
 from orchestrator.adapters.postgres.migrate import migrate
 from parley.embedded.postgres import find_binaries
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import fleet
+from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, submitter
-from tests.integration.deploy.dockerfile import ROOT
+from tests.integration.deploy.fixtures.dockerfile import ROOT
 
 SESSIONS = ("ada", "bob", "cyd")
 

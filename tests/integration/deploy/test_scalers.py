@@ -13,7 +13,7 @@ from orchestrator.adapters.task_sender import TASK_QUEUES
 from orchestrator.ports.tasks import START_RUN, SUBMIT_TURN
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import submitter
-from tests.integration.deploy.manifests import Manifest, named
+from tests.integration.deploy.fixtures.manifests import Manifest, named
 
 COUNT = """
 local kind = redis.call('TYPE', KEYS[1]).ok

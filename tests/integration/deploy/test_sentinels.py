@@ -16,11 +16,11 @@ import pytest
 
 from orchestrator.adapters.postgres.migrate import migrate
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import ROOT, fleet
+from tests.integration.chaos.processes.counting import EFFECTS
 from tests.integration.chaos.submitting import all_finished, submitter
-from tests.integration.deploy.sentinels import Replicated, replicated_redis
-from tests.integration.deploy.tls import REDIS
+from tests.integration.deploy.fixtures.sentinels import Replicated, replicated_redis
+from tests.integration.deploy.fixtures.tls import REDIS
 
 SESSIONS = 12
 
@@ -47,7 +47,7 @@ def database(database_url: str) -> str:
 def submit_by_queue(url: str, session: str) -> Any:
     """As another process does that knows only Celery and the broker."""
     backend = subprocess.run(
-        [sys.executable, "-m", "tests.integration.deploy.backend", url, session],
+        [sys.executable, "-m", "tests.integration.deploy.fixtures.backend", url, session],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -14,8 +14,8 @@ import redis
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.client import Client
 from orchestrator.errors import Unavailable
-from tests.integration.deploy.containers import Container, ended
-from tests.integration.deploy.tls import (
+from tests.integration.deploy.fixtures.containers import Container, ended
+from tests.integration.deploy.fixtures.tls import (
     REDIS,
     Certificates,
     Secured,

@@ -20,8 +20,8 @@ from orchestrator.adapters.postgres.roles import GATEWAY, RUNTIME, make_login, m
 from parley.embedded import open_database
 from parley.embedded.ports import free_port
 from tests.integration.chaos.fleet import ROOT, fleet
-from tests.integration.deploy.deployment import make_secrets
-from tests.integration.deploy.servers import deployed_redis
+from tests.integration.deploy.fixtures.deployment import make_secrets
+from tests.integration.deploy.fixtures.servers import deployed_redis
 from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.outside import Outside, outside
 from tests.integration.workers.test_workers_flower_pages import flower

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.testing.scripted_model import ScriptedModel
 from tests.integration.chaos.fleet import wait_until
-from tests.integration.deploy.tls import REDIS
+from tests.integration.deploy.fixtures.tls import REDIS
 from tests.integration.noise import collected
 from tests.integration.noise.canaries import CONTENTS, SECRETS
 from tests.integration.noise.deployed import Place, place, roles

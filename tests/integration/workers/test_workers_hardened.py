@@ -18,8 +18,8 @@ from kombu.simple import SimpleQueue
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.ports.tasks import SUBMIT_TURN
-from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import Fleet, Worker, fleet, wait_until
+from tests.integration.chaos.processes.counting import EFFECTS
 
 SAID = "xylophone"
 """In every message that is dropped, and nowhere in a log."""

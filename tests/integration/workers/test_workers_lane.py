@@ -15,8 +15,8 @@ from orchestrator.bootstrap import open_lane
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import DEFAULT_TENANT, SessionId, TurnId
 from tests.integration.chaos.checker import check, read_history
-from tests.integration.chaos.counting import EFFECTS, CountingAgent
 from tests.integration.chaos.fleet import Fleet, fleet
+from tests.integration.chaos.processes.counting import EFFECTS, CountingAgent
 from tests.integration.chaos.submitting import all_finished, submitter
 
 SETTINGS = {"PARLEY_LEASE_TTL_S": "3", "PARLEY_RUNNER_LINGER_S": "1", "PARLEY_SHUTDOWN_GRACE_S": "0.3"}

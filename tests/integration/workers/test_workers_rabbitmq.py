@@ -28,7 +28,7 @@ from tests.contract.internal.conftest import STAND_IN, OnWorkers
 from tests.integration.chaos.checker import check, read_history
 from tests.integration.chaos.fleet import fleet, wait_until
 from tests.integration.chaos.submitting import Submitter, all_finished
-from tests.integration.deploy.manifests import named
+from tests.integration.deploy.fixtures.manifests import named
 from tests.integration.workers.rabbit import Rabbit, is_installed, rabbit
 from workers.internal.dispatch import Canvas
 

@@ -12,8 +12,8 @@ from celery import Celery
 
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.ports.tasks import SUBMIT_TURN
-from tests.integration.chaos.counting import EFFECTS
 from tests.integration.chaos.fleet import Fleet, fleet
+from tests.integration.chaos.processes.counting import EFFECTS
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ def test_a_bound_on_what_no_tool_knows(tmp_path: Path) -> None:
     assert "no input or output 'no_such_value'" in message
 
 
-FULL_OF_MISTAKES = """\
+BROKEN_ONTOLOGY = """\
 intents: {Read: Find, Transform: Find}
 slot_types:
   code: {pattern: "("}
@@ -93,7 +93,7 @@ def test_twenty_mistakes_in_every_kind_of_file_are_twenty_problems(tmp_path: Pat
     folder = write_domain(
         tmp_path,
         {
-            "ontology.yaml": FULL_OF_MISTAKES,
+            "ontology.yaml": BROKEN_ONTOLOGY,
             "tools.yaml": tools,
             "domain.yaml": "thresholds: {confident: 2}\nsesion: {}\ncommands: [{pattern: x, flow: nowhere}]\n",
             "templates/find_flight.md.j2": "{% if %}",

@@ -38,14 +38,14 @@ def load(folder: Path, opened: str) -> LoadedDomain:
     return load_domain(write_domain(folder / "notes", {"ontology.yaml": text, "tools.yaml": ""}))
 
 
-def make_context() -> NluContext:
+def empty_context() -> NluContext:
     return NluContext(today=date(2026, 11, 20))
 
 
 def find(loaded: LoadedDomain, text: str) -> dict[str, object]:
     system1 = System1.for_domain(loaded.domain)
     flow = loaded.domain.flows[Dact("show_list")].spec
-    return {name: mention.value for name, mention in system1.slots_for(text, flow, make_context()).items()}
+    return {name: mention.value for name, mention in system1.slots_for(text, flow, empty_context()).items()}
 
 
 def test_an_open_slot_takes_a_name_that_is_not_listed(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from orchestrator.adapters.postgres import statements as sql
 from orchestrator.settings import load_settings
-from tests.integration.chaos.counting import build
+from tests.integration.chaos.processes.counting import build
 from workers.app import create_app
 
 FENCE = "AND lease_token = %(token)s AND lanes.epoch = %(epoch)s"

@@ -11,7 +11,7 @@ from orchestrator.ports.memory.documents import NewDocument
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Reply, Request, ToolUse
 from orchestrator.types import DEFAULT_TENANT
-from tests.transcripts.skilled import QUERY, SKILL, answer, call, talk
+from tests.transcripts.skills.skilled import QUERY, SKILL, answer, call, talk
 from tests.transcripts.test_transcripts import trained
 
 # The loop and its end.

@@ -11,7 +11,7 @@ from orchestrator.testing.lane import MemoryLane
 from orchestrator.turns.lease import TurnCommit
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from tests.transcripts.skilled import DRAFT, QUERY, REVISED, Talk, answer, call, judge, judged, talk
+from tests.transcripts.skills.skilled import DRAFT, QUERY, REVISED, Talk, answer, call, judge, judged, talk
 
 
 def two_workers(t: Talk) -> tuple[MemoryLane, MemoryLane]:

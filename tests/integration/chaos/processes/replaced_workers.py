@@ -1,7 +1,8 @@
-"""Worker processes that are replaced as soon as they die: ``python -m tests.integration.chaos.replaced_workers COUNT``.
+"""Worker processes that are replaced as soon as they die.
 
-Each is a real `WorkerProcess`, forked from a parent that has imported and trained everything, and opened
-nothing: a new one is there at once.
+Run ``python -m tests.integration.chaos.processes.replaced_workers COUNT``. Each is a real
+`WorkerProcess`, forked from a parent that has imported and trained everything, and opened nothing: a new one is
+there at once.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.runtime.lane import TurnAgent
 from orchestrator.settings import load_settings
 from orchestrator.types import SessionId, TenantId
-from tests.integration.chaos.dying import DyingAgent
+from tests.integration.chaos.processes.dying import DyingAgent
 from workers.process import WorkerProcess
 
 SETTINGS = load_settings()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.testing.scripted_model import Fail
-from tests.transcripts.skilled import answer, call, finish, talk
+from tests.transcripts.skills.skilled import answer, call, finish, talk
 
 
 async def test_partial_data_are_shown_with_a_warning() -> None:

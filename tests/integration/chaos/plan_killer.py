@@ -1,9 +1,0 @@
-"""The worker's application with agents that die: `celery -A tests.integration.chaos.plan_killer worker`."""
-
-from __future__ import annotations
-
-from orchestrator.settings import load_settings
-from tests.integration.chaos.plan_deaths import build
-from workers.app import create_app
-
-app = create_app(load_settings(), build)
