@@ -18,7 +18,6 @@ from orchestrator.agent.build import build_agent
 from orchestrator.bootstrap import Ports
 from orchestrator.domain.services import ServiceContext
 from orchestrator.nlu.readers.system1 import System1
-from orchestrator.runtime.lane import TurnAgent
 from orchestrator.settings import load_settings
 from orchestrator.types import SessionId, TenantId
 from tests.integration.chaos.processes.dying import DyingAgent
@@ -29,7 +28,7 @@ LOADED = load_domain(SETTINGS.domain)
 SYSTEM1 = System1.for_domain(LOADED.domain)
 
 
-def build(name: str, ports: Ports) -> TurnAgent:
+def build(name: str, ports: Ports) -> DyingAgent:
     """The agent of the one domain, as `bootstrap` makes it, around what was trained already."""
     assert name == LOADED.domain.name
 
@@ -39,8 +38,7 @@ def build(name: str, ports: Ports) -> TurnAgent:
 
     engineer = ports.models.engineer(LOADED.domain.config)
     agent = build_agent(LOADED.domain, LOADED.policies, services, engineer=engineer, system1=SYSTEM1)
-    # A process of a turn of its own has this module by another name: who dies there is set aside, as is right.
-    return DyingAgent(agent) if __name__ == "__main__" else agent
+    return DyingAgent(agent)
 
 
 def work() -> None:
