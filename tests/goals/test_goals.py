@@ -51,10 +51,3 @@ async def test_half_of_the_wordings_is_held_out(domain: str) -> None:
     counts = [Grammar(domain, half).count() for half in (Half.SEEN, Half.HELD_OUT, Half.BOTH)]
     assert counts[0] + counts[1] == counts[2]
     assert min(counts[:2]) >= counts[2] / 3
-
-
-async def test_a_conversation_hangs_on_its_seed_alone() -> None:
-    first, second = [await hold("travel", Reader.SYSTEM1, 5) for _ in range(2)]
-    said = [[line for one in figures.verdicts for line in one.transcript if line.startswith("> ")]
-            for figures in (first, second)]  # fmt: skip
-    assert said[0] == said[1]

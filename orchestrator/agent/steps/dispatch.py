@@ -55,7 +55,8 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
 def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
     """Say whether a request is a plain yes to the candidate that is open: "book the flight to Rome, please"."""
     flow, entry = turn.changes.state.stack.active, turn.changes.state.ambiguity.current
-    if flow is None or entry is None or "candidate" not in entry.metadata or entry.flow_id != flow.flow_id:
+    offered = entry is not None and entry.metadata.get("about") == "candidate"
+    if flow is None or entry is None or not offered or entry.flow_id != flow.flow_id:
         return False
     match understood.kind:
         case MessageKind.TASK:

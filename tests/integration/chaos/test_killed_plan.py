@@ -18,6 +18,7 @@ from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId, TurnId, UserId
 from tests.integration.chaos.fleet import Fleet, fleet
 from tests.integration.chaos.processes.plan_deaths import KILLS, ONLY, SPARED
+from tests.integration.chaos.suspicion import suspect_nobody
 
 APPLICATION = "tests.integration.chaos.processes.plan_killer"
 SETTINGS = {
@@ -52,6 +53,7 @@ class Compared:
 async def _compare(database_url: str, redis_url: str, folder: Path, only: str = "") -> Compared:
     """Let two conversations be held, the second by workers that die."""
     migrate(database_url)
+    suspect_nobody(database_url)
     kills = folder / "kills"
     kills.mkdir()
     texts = _texts()

@@ -24,6 +24,7 @@ from orchestrator.testing.scripted_model import Computed, Rule, Script, Scripted
 from orchestrator.turns.turn import Submission, TurnInput, TurnRecord, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, JsonObject, SessionId
 from tests.integration.chaos.errands import COMMIT, POINTS, SERVED, Outside, outside
+from tests.integration.chaos.suspicion import suspect_nobody
 from tests.processes.forked import start
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,11 +35,6 @@ MOST_ROUNDS = 4
 CRASHES = 300
 LONGEST_TURN_S = 600
 """A turn's deadline. A crash ends every turn of its process: in a storm one turn may be met again and again."""
-# Here the same turns meet one crash after another. Who is suspected of them, and set aside, is `test_poison`'s.
-NOBODY_IS_SUSPECTED = """
-CREATE FUNCTION forget_crashes() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.crashes := 0; RETURN NEW; END';
-CREATE TRIGGER forget_crashes BEFORE UPDATE ON turns FOR EACH ROW EXECUTE FUNCTION forget_crashes();
-"""
 UNDECIDED = {
     "tool:errand_send:1/recorded",
     "tool:errand_send:1/in flight",
@@ -160,8 +156,7 @@ def skilled_by(world: Outside) -> Script:
 @asynccontextmanager
 async def setting(database_url: str, redis_url: str, log: Path) -> AsyncIterator[Errands]:
     migrate(database_url)
-    with psycopg.connect(database_url) as connection:
-        connection.execute(NOBODY_IS_SUSPECTED)
+    suspect_nobody(database_url)
     with outside() as world, ScriptedModel(skilled_by(world)) as model:
         environment = {
             "DATABASE_URL": database_url,

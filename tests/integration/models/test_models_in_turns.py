@@ -59,7 +59,7 @@ async def test_every_request_says_for_whom_it_is():
 
     assert request.metadata == {
         "prompt_id": "nlu_think",
-        "prompt_version": "1",
+        "prompt_version": "2",
         "session_id": turn["session_id"],
         "turn_id": turn["turn_id"],
     }
@@ -159,7 +159,7 @@ async def test_what_a_user_writes_is_data_and_nothing_else(text: str):
     assert hostile.messages[0] == harmless.messages[0]
     (body,) = hostile.user_messages
     assert "\n" not in body
-    assert set(orjson.loads(body)) == {"utterance", "history", "stack", "question"}
+    assert set(orjson.loads(body)) == {"utterance", "history", "stack", "question", "shown", "plan"}
     assert without_spaces(hostile.said) == without_spaces(visible(text))
     for marker in ("<", ">", "`", "\u202e", "\u200b", "\u0007"):
         assert marker not in body

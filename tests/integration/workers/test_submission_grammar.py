@@ -15,6 +15,7 @@ import websockets
 
 from gateway.app import create_app
 from gateway.dependencies import Dependencies
+from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.client import AsyncClient, Client
 from orchestrator.errors import InvalidInput, ParleyError
 from orchestrator.testing.inbox import MemoryInbox
@@ -191,7 +192,7 @@ async def by_the_queue(_: House, fields: Fields) -> Verdict:
     """What arrives has gone through JSON, as Celery sends it."""
     arguments = json.loads(json.dumps({"session_id": "s", **fields}))
     try:
-        parse_request(arguments).for_inbox("travel")
+        parse_request(arguments).for_inbox(DomainRegistry("travel"))
     except ParleyError as error:
         described = error_result(error)["error"]
         return Verdict(described["code"], described["field"], described["message"])

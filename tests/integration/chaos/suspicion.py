@@ -1,0 +1,19 @@
+"""Storms in which the same turn meets one crash after another.
+
+Who is suspected of crashes, and set aside for them, is shown by `test_poison`; here it would end the storm early.
+"""
+
+from __future__ import annotations
+
+import psycopg
+
+_FORGET = """
+CREATE FUNCTION forget_crashes() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.crashes := 0; RETURN NEW; END';
+CREATE TRIGGER forget_crashes BEFORE UPDATE ON turns FOR EACH ROW EXECUTE FUNCTION forget_crashes();
+"""
+
+
+def suspect_nobody(database_url: str) -> None:
+    """Count each crash as a neighbour's, in this database."""
+    with psycopg.connect(database_url) as connection:
+        connection.execute(_FORGET)
