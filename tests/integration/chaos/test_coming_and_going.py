@@ -36,7 +36,7 @@ UNDRAINED = "tests.integration.chaos.processes.undrained"
 
 WORKING = "SELECT count(*) FROM lanes WHERE lease_owner IS NOT NULL"
 SHARES = "SELECT (result->>'pid')::int, count(*) FROM turns WHERE result IS NOT NULL GROUP BY 1"
-REPEATED = "SELECT count(*) FROM turns WHERE attempts > 1"
+REPEATED = "SELECT count(*) FROM turns WHERE crashes > 0"
 STEPS_DONE = "SELECT count(*) FROM turns WHERE session_id = 'steps' AND finished_at IS NOT NULL"
 STEPS_BY = "SELECT (result->>'pid')::int FROM turns WHERE session_id = 'steps' ORDER BY seq"
 LONG_BY = "SELECT (result->>'pid')::int, attempts FROM turns WHERE session_id = 'long'"
