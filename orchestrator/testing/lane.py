@@ -87,7 +87,7 @@ class MemoryLane:
                 continue
             crashed = turn.status is TurnStatus.RUNNING  # whoever is found running has lost its worker
             turn.crashes += crashed
-            acted = turn.attempts > 0 and self._had_effects(turn)
+            acted = bool(turn.attempts or turn.crashes) and self._had_effects(turn)  # a fresh turn had none
             final = turn.attempts > self._max_attempts or not acted
             if turn.crashes >= SUSPECTED_AFTER and not self._alone and not (crashed and turn.alone and final):
                 turn.crashes -= crashed

@@ -12,6 +12,7 @@ from orchestrator.dialogue.ambiguity import Ambiguity
 from orchestrator.dialogue.json_values import is_object
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.understanding import MessageKind, Understanding
+from orchestrator.pex.calls.consent import read_candidate
 from orchestrator.types import JsonObject
 
 _HANDLERS = dict(MESSAGES)
@@ -53,10 +54,16 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
 
 
 def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
-    """Say whether a request is a plain yes to the candidate that is open: "book the flight to Rome, please"."""
+    """Say whether a request is a plain yes to the candidate that is open: "book the flight to Rome, please".
+
+    It is none to doing once more what may have been done already (RT-9): whoever was stopped just asks again.
+    """
     flow, entry = turn.changes.state.stack.active, turn.changes.state.ambiguity.current
     offered = entry is not None and entry.metadata.get("about") == "candidate"
     if flow is None or entry is None or not offered or entry.flow_id != flow.flow_id:
+        return False
+    candidate = read_candidate(turn.changes.state, flow)
+    if candidate is None or candidate.again:
         return False
     match understood.kind:
         case MessageKind.TASK:
