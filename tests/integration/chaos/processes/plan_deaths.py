@@ -46,6 +46,10 @@ class DeadlySteps:
         self._steps = journal
         self._turn_id = turn_id
 
+    @property
+    def stopped(self) -> bool:
+        return self._steps.stopped
+
     async def call(
         self,
         key: str,
