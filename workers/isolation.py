@@ -104,8 +104,9 @@ class Isolation:
         assert process.stdin is not None
         assert process.stdout is not None
         # What builds agents may stand in the program's main module, which is found by what is said here of it.
-        main = {**get_preparation_data("isolation"), "authkey": None}
-        process.stdin.write(pickle.dumps({key: told for key, told in main.items() if told is not None}))
+        main = get_preparation_data("isolation")
+        del main["authkey"]  # a secret of this process, which is not given away
+        process.stdin.write(pickle.dumps(main))
         process.stdin.write(pickle.dumps((self._settings, self._build)))
         answer = b""
         with contextlib.suppress(TimeoutError):

@@ -1,4 +1,4 @@
-"""Take ready sessions and run their lanes side by side on the process's loop.
+"""Take ready sessions, and those that nobody took, and run their lanes side by side on the process's loop.
 
 A Celery task makes the process take sessions and stays until there was nothing to do for a while, so
 that a steady flow of turns costs no Celery message.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import blake2b
 from typing import TypeGuard
 
 import orjson
@@ -32,6 +33,11 @@ def holds_nul(written: bytes) -> bool:
 def drop_nul(written: str) -> str:
     """Written JSON, or a plain text, without its NUL characters."""
     return _NUL.sub(r"\1", written.replace("\0", ""))
+
+
+def hash_json(value: Json, size: int = 16) -> str:
+    """A digest of `size` bytes, in hexadecimal; the order of an object's keys does not count."""
+    return blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=size).hexdigest()
 
 
 def copy_json(value: Json) -> Json:

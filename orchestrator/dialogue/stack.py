@@ -163,10 +163,8 @@ class FlowStack:
     def _interrupt(self, now: float, reason: str) -> None:
         active = self.active
         if active is not None:
-            active.become(INTERRUPTED)
-            active.interrupted_at = now
             active.interruption = reason or None
-            self.keep_step(active)
+            self._become(active, INTERRUPTED, now)
 
     def resume(self, flow: BaseFlow, now: float, *, reason: str = "") -> BaseFlow:
         """Bring a waiting flow to the top and make it Active; its plan's other flows come along.
@@ -202,23 +200,24 @@ class FlowStack:
 
     def park(self, flow: BaseFlow, now: float | None = None, status: FlowStatus = AWAITING_APPROVAL) -> None:
         """Let the Active flow wait for an approval (PX-17), or for what `status` says."""
-        flow.become(status)
-        flow.interrupted_at = now
-        self.keep_step(flow)
+        self._become(flow, status, now)
 
     def unpark(self, flow: BaseFlow, now: float) -> None:
         """End the wait where the flow stands, as after a correction: Active on top, else interrupted."""
-        flow.become(ACTIVE if flow is self.top else INTERRUPTED)
-        flow.interrupted_at = None if flow is self.top else now
-        self.keep_step(flow)
+        status, since = (ACTIVE, None) if flow is self.top else (INTERRUPTED, now)
+        self._become(flow, status, since)
 
     def hold_active(self, now: float) -> None:
         """Put the Active flow back among the planned ones, so that the order of a plan can change."""
         active = self.active
         if active is not None:
-            active.become(PLANNED)
-            active.interrupted_at = now
-            self.keep_step(active)
+            self._become(active, PLANNED, now)
+
+    def _become(self, flow: BaseFlow, status: FlowStatus, since: float | None) -> None:
+        """Change a flow's status; `since`: when it began to wait, None for one at work."""
+        flow.become(status)
+        flow.interrupted_at = since
+        self.keep_step(flow)
 
     # Ending
 
@@ -275,10 +274,8 @@ class FlowStack:
         """Make the top flow Active if it waits for nothing but its turn."""
         top = self.top
         if top is not None and top.state is FlowState.PENDING and top.status not in PARKED:
-            top.become(ACTIVE)
-            top.interrupted_at = None
             top.interruption = None
-            self.keep_step(top)
+            self._become(top, ACTIVE, None)
 
     def fall_back(self, target: type[BaseFlow], now: float, *, flow_id: FlowId | None = None) -> BaseFlow:
         """Replace the Active flow by one of `target`, as mispredicted (FS-11).

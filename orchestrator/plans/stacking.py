@@ -1,4 +1,4 @@
-"""What a plan's record tells. Putting its steps onto the stack and changing them is in `plans.stacking`."""
+"""Puts the steps of a plan onto the stack, and reads, adds, drops and reorders them (PL-1, PL-4)."""
 
 from __future__ import annotations
 

@@ -6,13 +6,10 @@ does, its caller knows.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-import orjson
-
-from orchestrator.dialogue.json_values import is_object
+from orchestrator.dialogue.json_values import hash_json, is_object
 from orchestrator.errors import (
     DeadlineExceeded,
     LaneLost,
@@ -91,7 +88,7 @@ class Journal:
             LaneLost: the lane was taken over; stop.
             ModelUnavailable: a stopped turn asks no model.
         """
-        step = _Call(key, kind, hash_request(request), idempotent, effect, self.idempotency_key(key))
+        step = _Call(key, kind, hash_json(request), idempotent, effect, self.idempotency_key(key))
         known = self._journal.get(key)
         if known is not None:
             self._check_same(known, step.request_hash)
@@ -142,7 +139,7 @@ class Journal:
         effect: Effect | None = None,
     ) -> None:
         """Record what an unknown outcome turned out to be."""
-        step = _Call(unknown.key, kind, hash_request(request), False, effect, unknown.idempotency_key)
+        step = _Call(unknown.key, kind, hash_json(request), False, effect, unknown.idempotency_key)
         await self._record(step, StepStatus.FINISHED, result)
 
     async def decide_approval(self, approval_id: str, decision: Decision) -> ApprovalRecord | None:
@@ -228,8 +225,3 @@ class _Call:
     idempotent: bool
     effect: Effect | None
     idempotency_key: str
-
-
-def hash_request(request: Json) -> str:
-    """A short digest of a JSON request; the order of keys does not count."""
-    return hashlib.blake2b(orjson.dumps(request, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()

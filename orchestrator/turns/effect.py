@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import unicodedata
 from collections.abc import Callable, Mapping
@@ -11,8 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import cast
 
-import orjson
-
+from orchestrator.dialogue.json_values import hash_json
 from orchestrator.types import FlowId, Json, JsonObject, SessionId, ToolId, TurnId
 
 
@@ -86,8 +84,7 @@ def fingerprint_effect(
         if (canonical := _canonical(value)) is not None
         and not (defaults and name in defaults and canonical == _canonical(defaults[name]))
     }
-    body = orjson.dumps([tool_id, meant, instance], option=orjson.OPT_SORT_KEYS)
-    return hashlib.blake2b(body, digest_size=16).hexdigest()
+    return hash_json([tool_id, meant, instance])
 
 
 def _canonical(value: Json) -> Json:

@@ -104,14 +104,15 @@ async def test_a_ticket_ends_with_the_key_that_it_was_given_for() -> None:
 async def test_a_ticket_ends_with_the_token_that_it_was_given_for(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = Tokens({None: (SECRET, "HS256")}, "parley", "them")
     async with guarded_house(tokens=tokens) as house:
-        token = make_token(exp=NOW - 20)  # within the leeway for clocks that differ, and not for long
+        now = int(time.time())
+        token = make_token(exp=now - 20)  # within the leeway for clocks that differ, and not for long
         session = await house.session(token)
         answer = (await house.ask(token, "POST", "/v1/tickets")).json()
         assert answer["expires_in"] <= 11
         place = f"/v1/sessions/{session}/events?follow=false&access_token={answer['ticket']}"
         assert (await house.ask(None, "GET", place)).status_code == 200
 
-        monkeypatch.setattr(time, "time", lambda: NOW + 60.0)
+        monkeypatch.setattr(time, "time", lambda: now + 60.0)
 
         refused(await house.ask(None, "GET", place), 401, "unauthenticated")
 

@@ -10,7 +10,7 @@ from typing import Final
 
 import pytest
 
-from tests.goals.conversations import Fault, Figures, converse_all
+from tests.goals.conversations import Fault, Figures, converse_all, mask_references
 from tests.goals.grammar import Grammar, Half
 from tests.goals.readers import Reader
 from tests.goals.worlds import WORLDS, open_world
@@ -44,6 +44,14 @@ async def test_what_is_done_is_what_was_asked(domain: str, reader: Reader) -> No
         assert figures.count(fault) <= bound, (
             f"{fault} in {figures.count(fault)} conversations:\n{transcript}"
         )
+
+
+async def test_a_conversation_hangs_on_its_seed_alone() -> None:
+    first, second = [
+        [mask_references(line) for one in figures.verdicts for line in one.transcript]
+        for figures in [await hold("travel", Reader.SYSTEM1, 5) for _ in range(2)]
+    ]
+    assert first == second
 
 
 @pytest.mark.parametrize("domain", sorted(WORLDS))

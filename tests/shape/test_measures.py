@@ -24,7 +24,7 @@ TOTAL_LINES: Final = 58_000
 
 BOUNDS: Final = {
     "lines of Python outside the tests, over the total": 9_300,
-    "files that are too long": 1,
+    "files that are too long": 0,
     "functions that are too long": 1,
     "folders that are too full": 0,
     "names with a word that was given up": 0,

@@ -58,12 +58,9 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
 
     It is none to doing once more what may have been done already (RT-9): whoever was stopped just asks again.
     """
-    flow, entry = turn.changes.state.stack.active, turn.changes.state.ambiguity.current
-    offered = entry is not None and entry.metadata.get("about") == "candidate"
-    if flow is None or entry is None or not offered or entry.flow_id != flow.flow_id:
-        return False
-    candidate = read_candidate(turn.changes.state, flow)
-    if candidate is None or candidate.again:
+    state = turn.changes.state
+    flow, entry = state.stack.active, state.ambiguity.current
+    if flow is None or entry is None or "candidate" not in entry.metadata or entry.flow_id != flow.flow_id:
         return False
     match understood.kind:
         case MessageKind.TASK:
@@ -72,7 +69,10 @@ def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
             alike = not understood.slots
         case _:
             alike = False
-    return alike and turn.work.input.action is None and is_plain(turn, understood)
+    if not alike or turn.work.input.action is not None or not is_plain(turn, understood):
+        return False
+    candidate = read_candidate(state, flow)
+    return candidate is not None and not candidate.again
 
 
 def _is_over(turn: RunningTurn, understood: Understanding) -> bool:

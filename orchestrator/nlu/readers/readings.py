@@ -20,7 +20,7 @@ from orchestrator.nlu.extract.cues import is_negated
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
-from orchestrator.nlu.message_kind import Decider, Evidence, is_bare, weigh
+from orchestrator.nlu.message_kind import Decider, Evidence, Weighed, is_bare, weigh
 from orchestrator.nlu.nlu_context import NluContext
 from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
@@ -85,11 +85,15 @@ class Case:
         return asked is not None and is_free_text(asked)
 
     @cached_property
+    def weighed(self) -> Weighed:
+        """Weigh the shares in the context of the message."""
+        return weigh(self.probabilities, self.context)
+
+    @cached_property
     def evidence(self) -> Evidence:
         active = self.context.active
         mentions = {} if active is None else self.find_slots(active)
-        weighed = weigh(self.probabilities, self.context)
-        return Evidence(self.utterance, self.candidates, weighed, self._opinion.known, mentions)
+        return Evidence(self.utterance, self.candidates, self.weighed, self._opinion.known, mentions)
 
     @cached_property
     def kind(self) -> MessageKind:
@@ -122,8 +126,7 @@ def _read_reference(case: Case) -> Reading | None:
     found = references.find_reference(message)
     if found is None:
         return None
-    likely = weigh(case.probabilities, context).flows
-    read = references.understand_reference(found, message, context, system1.flows, likely)
+    read = references.understand_reference(found, message, context, system1.flows, case.weighed.flows)
     if read is None:
         return None
     rest = [one for one in case.candidates if found.places.isdisjoint(range(one.first, one.last))]
@@ -140,7 +143,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
     if stopped is not None:
         read = stopped
     elif refused is not None:
-        wanted = weigh(Case(system1, clean(refused), context).probabilities, context)
+        wanted = Case(system1, clean(refused), context).weighed
         likely = wanted.flows if wanted.label.startswith("flow:") else ()
         read = withdrawals.withdraw(text, case.candidates, likely, context)
     elif case.asks_text:
@@ -165,12 +168,13 @@ def _read_two_requests(case: Case) -> Reading | None:
     if len(parts) != 2 or case.context.question.slot is not None:
         return None
     system1, context = case.system1, case.context
-    weighed = [weigh(Case(system1, clean(part), context).probabilities, context) for part in parts]
-    if any(not one.flows or one.flows[0].score < _SURE_OF_PART for one in weighed):
+    cases = [Case(system1, clean(part), context) for part in parts]
+    likely = [one.weighed.flows for one in cases]
+    if any(not flows or flows[0].score < _SURE_OF_PART for flows in likely):
         return None
-    if weighed[0].flows[0].dact == weighed[1].flows[0].dact:
+    if likely[0][0].dact == likely[1][0].dact:
         return None
-    first = read(Case(system1, clean(parts[0]), context))
+    first = read(cases[0])
     understood = replace(first.understanding, assumed=(*first.understanding.assumed, name_request(parts[1])))
     return Reading(understood, system1.likely, is_final=False)
 

@@ -6,14 +6,12 @@ that they name: tool, arguments, flow and the plan's revision. They live in the 
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import asdict, dataclass, replace
-
-import orjson
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import hash_json
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
@@ -45,8 +43,7 @@ def fingerprint(state: DialogueState, flow: BaseFlow, tool_id: ToolId, arguments
     """Digest all that a candidate is bound to: its call, its flow with its values, and the plan's revision."""
     plan = state.stack.plan_of(flow)
     revision = plan.revision if plan is not None else 0
-    bound = [tool_id, arguments, flow.flow_id, revision, flow.values()]
-    return hashlib.blake2b(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+    return hash_json([tool_id, arguments, flow.flow_id, revision, flow.values()])
 
 
 def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
@@ -190,7 +187,7 @@ def bind(approval: PendingApproval) -> str:
         approval.plan_revision,
         approval.policy_version,
     ]
-    return hashlib.blake2b(orjson.dumps(bound, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+    return hash_json(bound)
 
 
 def version_policy(run: Execution, tool: Tool) -> str:
@@ -205,7 +202,7 @@ def version_policy(run: Execution, tool: Tool) -> str:
         dict(tool.spec.approval_above),
         *(["operator"] if needs_operator(run.context, tool.spec) else []),
     ]
-    return hashlib.blake2b(orjson.dumps(rules, option=orjson.OPT_SORT_KEYS), digest_size=8).hexdigest()
+    return hash_json(rules, size=8)
 
 
 def _use_grant(run: Execution, wanted: PendingApproval) -> bool:
