@@ -59,6 +59,17 @@ UNDERSTANDING: JsonObject = {
 }
 
 
+def _describe(text: str, flows: Sequence[FlowSpec], assistant: str, context: NluContext) -> JsonObject:
+    """Describe what every question about a message begins with."""
+    return {
+        "assistant": assistant,
+        "today": _write_day(context),
+        "flows": _describe_flows(flows),
+        "utterance": text,
+        "history": _write_history(context),
+    }
+
+
 async def ask_understanding(
     asker: Asker,
     text: str,
@@ -68,12 +79,8 @@ async def ask_understanding(
     call: CallContext,
 ) -> Understanding:
     """Ask what a message means."""
-    variables: dict[str, Json] = {
-        "assistant": assistant,
-        "today": _write_day(context),
-        "flows": _describe_flows(flows),
-        "utterance": text,
-        "history": _write_history(context),
+    variables: JsonObject = {
+        **_describe(text, flows, assistant, context),
         "stack": [
             {"dact": flow.spec.dact, "state": str(flow.status), "slots": values_of(flow)}
             for flow in context.tasks
@@ -120,12 +127,8 @@ async def ask_another_flow(
     call: CallContext,
 ) -> tuple[tuple[FlowScore, ...], dict[str, Mention]]:
     """Ask which of some flows serves a request that failed, and for that flow's values."""
-    variables: dict[str, Json] = {
-        "assistant": assistant,
-        "today": _write_day(context),
-        "flows": _describe_flows(flows),
-        "utterance": text,
-        "history": _write_history(context),
+    variables: JsonObject = {
+        **_describe(text, flows, assistant, context),
         "failed": failed,
         "evidence": evidence,
     }

@@ -9,6 +9,8 @@ import ctypes
 import json
 import os
 import resource
+import sys
+from collections.abc import Callable
 from typing import Any
 
 NOBODY = 65534
@@ -137,3 +139,12 @@ def isolate(request: dict[str, Any]) -> bool:
     set_limits(request["limits"])
     calls = "calls" not in without and filter_system_calls(libc)
     return network or calls
+
+
+def serve(attempt: Callable[[dict[str, Any]], str]) -> None:
+    """Answer the one request on the standard input, and end without running anything more."""
+    try:
+        send(attempt(json.loads(sys.stdin.buffer.read())))
+    except MemoryError:
+        os._exit(OUT_OF_MEMORY)
+    os._exit(0)

@@ -17,7 +17,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))  # started by file, by an interpreter that knows no other place
 
-from isolation import OUT_OF_MEMORY, answer, isolate, send, stopped
+from isolation import answer, isolate, serve, stopped
 
 OWN_NAME = "sandboxed"
 
@@ -135,13 +135,5 @@ def attempt(request: dict[str, Any]) -> str:
     return stopped("memory", "The code used more memory than it may.")
 
 
-def main() -> None:
-    try:
-        send(attempt(json.loads(sys.stdin.buffer.read())))
-    except MemoryError:
-        os._exit(OUT_OF_MEMORY)
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    serve(attempt)

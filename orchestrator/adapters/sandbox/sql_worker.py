@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import sys
 from collections.abc import Iterable
 from datetime import date, datetime, time, timedelta
@@ -21,7 +20,7 @@ import duckdb
 
 sys.path.insert(0, str(Path(__file__).parent))  # started by file, outside the package
 
-from isolation import OUT_OF_MEMORY, isolate, send, stopped
+from isolation import isolate, serve, stopped
 
 SETTINGS: dict[str, Any] = {
     "threads": 1,
@@ -121,13 +120,5 @@ def first_line(error: Exception) -> str:
     return str(error).partition("\n")[0][:500]
 
 
-def main() -> None:
-    try:
-        send(attempt(json.loads(sys.stdin.buffer.read())))
-    except MemoryError:
-        os._exit(OUT_OF_MEMORY)
-    os._exit(0)
-
-
 if __name__ == "__main__":
-    main()
+    serve(attempt)
