@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from datetime import datetime
 from typing import Annotated
+from urllib.parse import quote
 
 from fastapi import APIRouter, Path, Query, Response
 
@@ -100,15 +101,16 @@ async def read_export(
         user_id=session.user_id,
         now=time.time(),
     )
-    name = f"{found['name']}.{found['format']}"
+    disposition = attach(f"{found['name']}.{found['format']}")
     return Response(
-        found["text"],
-        media_type="application/octet-stream",
-        headers={
-            "Content-Disposition": f'attachment; filename="{name}"',
-            "X-Content-Type-Options": "nosniff",
-        },
+        found["text"], media_type="application/octet-stream", headers={"Content-Disposition": disposition}
     )
+
+
+def attach(name: str) -> str:
+    """Write the header of a file to be kept under a name that a domain gave, whatever is in it (RFC 6266)."""
+    plain = quote(name, safe="")
+    return f'attachment; filename="{name}"' if plain == name else f"attachment; filename*=UTF-8''{plain}"
 
 
 @router.get("/{session_id}/scratchpad", responses=documented(list[Note]))
