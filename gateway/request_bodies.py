@@ -48,7 +48,8 @@ class NewSession(RequestBody):
     session_id: Identifier | None = None
     user_id: Identifier | None = None
     tenant_id: Identifier | None = None
-    if_busy: IfBusy = IfBusy.ENQUEUE
+    if_busy: IfBusy | None = None
+    """None: as the domain says."""
     webhook: WebAddress | None = None
 
 
