@@ -34,7 +34,7 @@ def split_requests(text: str) -> list[str]:
 
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
     """List the things that a request names and that neither the flow nor its values explain."""
-    said = {word for mention in mentions for word in tokenize(mention.text).words}
+    said = set(tokenize(" ".join(mention.text for mention in mentions)).words)
     known = _words_of(flow.dact, flow.examples, flow.description) | _slot_words(flow) | _general()
     found: list[str] = []
     for place, word in enumerate(utterance.words):
