@@ -12,8 +12,8 @@ from functools import lru_cache
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.examples import kind_texts
 from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.nlu.training.examples import kind_texts
 
 _PARTS = re.compile(r"(?:,? and then |,? then |; ?|\. |,? and (?:also|after that) )", re.IGNORECASE)
 _BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")

@@ -40,13 +40,19 @@ class TurnPath:
 
     `_frames`: those that are being executed, outermost first, each with the file of the innermost own frame up to
     it and the number of own frames up to it. A coroutine that waits leaves, and enters again when it goes on.
+    `_names`: of the own frames among them, as far as they have been seen.
     """
 
     functions: set[CodeType] = field(default_factory=set)
     calls: Counter[str] = field(default_factory=Counter)
     crossings: Counter[tuple[str, str]] = field(default_factory=Counter)
-    depth: int = 0
+    deepest: list[str] = field(default_factory=list)
     _frames: list[tuple[str | None, int]] = field(default_factory=list)
+    _names: list[str] = field(default_factory=list)
+
+    @property
+    def depth(self) -> int:
+        return len(self.deepest)
 
     def follow(self, frame: FrameType, event: str, _argument: object) -> None:
         """Take one event; to be given to `sys.setprofile`."""
@@ -62,9 +68,11 @@ class TurnPath:
             self._frames.append((caller, depth))
             return
         self._frames.append((file, depth + 1))
+        self._names[depth:] = [f"{file}: {code.co_name}"]
         self.functions.add(code)
         self.calls[file] += 1
-        self.depth = max(self.depth, depth + 1)
+        if depth >= len(self.deepest):
+            self.deepest = self._names.copy()
         if caller not in {None, file}:
             self.crossings[caller or "", file] += 1
 
@@ -78,6 +86,7 @@ class TurnPath:
                 f"{count:5}  {here} -> {there}" for (here, there), count in self.crossings.most_common()
             ]
             lines += [f"{count:5}  {file}" for file, count in self.calls.most_common()]
+            lines += ["The deepest call:", *self.deepest]
         return "\n".join(lines)
 
 

@@ -15,7 +15,6 @@ from orchestrator.dialogue.understanding import Digression, Mention, MessageKind
 from orchestrator.domain.model import Answer, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
-from orchestrator.nlu.examples import flow_label
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
@@ -27,6 +26,7 @@ from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
 from orchestrator.nlu.slot_assignment import SlotAssigner, fits, is_negated
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, ToolId
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})

@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
-from orchestrator.nlu.examples import flow_label
 from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact
 
 _REFUSAL = re.compile(

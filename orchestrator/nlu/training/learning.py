@@ -7,12 +7,12 @@ from datetime import date
 
 from orchestrator.dialogue.specification import SlotSpec
 from orchestrator.nlu.classifier import delexicalize, features_of
-from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.extractor import Extractor, kinds_by_slot
 from orchestrator.nlu.extract.found import NAME, Candidate
 from orchestrator.nlu.linear import LinearModel, fit
 from orchestrator.nlu.slot_assignment import NO_SLOT, context_features
 from orchestrator.nlu.text import Utterance, clean, tokenize
+from orchestrator.nlu.training.examples import Example
 
 _TRAINING_DAY = date(2031, 3, 5)
 _LABELS_STRENGTH = 10.0
