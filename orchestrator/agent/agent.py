@@ -22,11 +22,7 @@ class Agent:
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
-
-    @property
-    def deadline_s(self) -> float:
-        """The longest that one attempt at a turn may take, in seconds."""
-        return self._modules.domain.config.session.deadline_s
+        self.deadline_s = modules.domain.config.session.deadline_s
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         """Decide everything the turn changes.

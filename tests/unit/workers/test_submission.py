@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from internal_flows.catalogue import Catalogue
+from internal_flows.start_request import MAX_START_BYTES, read_start
 from orchestrator.adapters.domains.folder import DomainRegistry
 from orchestrator.errors import InputTooLarge, InvalidInput
 from orchestrator.turns.submission import MAX_INPUT_BYTES
-from workers.internal.start_request import MAX_START_BYTES, read_start
 from workers.submission import parse_request
 
 
