@@ -12,11 +12,11 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.examples import Example, flow_label, kind_label
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import clean, tokenize
+from orchestrator.nlu.training.examples import Example, flow_label, kind_label
 from orchestrator.types import Dact
 from parley.evaluation.dataset import Dialogue, Frame, SchemaSlot, Service, Turn
 
