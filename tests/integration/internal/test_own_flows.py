@@ -71,7 +71,7 @@ class Bad(InternalFlow):
 async def test_readiness_names_flows_that_are_off(
     domain: Path, database_url: str, redis_url: str, tmp_path: Path
 ) -> None:
-    """IF-17: the gateway says what its workers have found; all other flows run."""
+    """The gateway says what its workers have found; all other flows run."""
     (domain / "internal_flows.py").write_text(OWN + BAD)
     migrate(database_url)
     settings = Settings(DATABASE_URL=database_url, REDIS_URL=redis_url)
