@@ -66,7 +66,7 @@ class WorkerRegistry:
     async def off(self) -> list[str]:
         """Mistakes for which Internal flows or jobs are off, as processes tell them. Raises Unavailable."""
         with translated("Redis does not say which Internal flows are off; try again later."):
-            members = await self._redis.zrange(PROCESSES, 0, -1)
+            members: Any = await self._redis.zrange(PROCESSES, 0, -1)
         return sorted({problem for member in members for problem in read_process(member).off})
 
 
