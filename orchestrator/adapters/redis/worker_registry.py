@@ -50,7 +50,7 @@ class WorkerRegistry:
     """Where processes announce themselves."""
 
     def __init__(self, redis: Redis) -> None:
-        self._redis = redis
+        self._redis: Any = redis
         self._announce = redis.register_script(read_script("announce"))
 
     async def announce(self, process: RegisteredProcess) -> None:
@@ -66,7 +66,7 @@ class WorkerRegistry:
     async def off(self) -> list[str]:
         """Mistakes for which Internal flows or jobs are off, as processes tell them. Raises Unavailable."""
         with translated("Redis does not say which Internal flows are off; try again later."):
-            members: Any = await self._redis.zrange(PROCESSES, 0, -1)
+            members = await self._redis.zrange(PROCESSES, 0, -1)
         return sorted({problem for member in members for problem in read_process(member).off})
 
 
