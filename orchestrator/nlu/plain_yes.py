@@ -5,12 +5,14 @@ Only a plain yes may do something that lasts, whoever has understood it so: Syst
 
 from __future__ import annotations
 
+import re
+
 from orchestrator.nlu.text import tokenize, word_set
 
 _YES = word_set(
     "yes yeah yep yup ya y aye sure ok okay k correct right exactly absolutely definitely affirmative "
     "certainly perfect great fine good excellent wonderful lovely alright agree agreed confirm confirmed "
-    "course please indeed totally works work sounds looks proceed"
+    "course please indeed totally works work sounds looks proceed perfectly ideal nice suits permission granted thats"
 )
 _ACTING = word_set("do go proceed confirm book take make buy pay order send run start")
 _AROUND = word_set(
@@ -27,19 +29,70 @@ _NO_PLAIN_YES = word_set(
 )
 
 
+_REQUESTS = word_set(
+    "please tell give send show check provide get grab what where when who how which can could do"
+)
+"""How something is asked for without a question mark."""
+_CHANGES = word_set(
+    "not no nope never don't dont doesn't isn't won't can't but though however maybe perhaps possibly unless "
+    "until except instead or later wait hold stop cancel guess hmm should might too plus add another other else "
+    "change different first before only almost rather actually make switch next"
+)
+"""Words after a yes that take something of it back, or want more than was offered."""
+_COST = word_set("much cost costs price fare fee total pay refund refundable expensive cheap afford")
+_FIXED = re.compile(
+    r"\b(?:(?:that|it)(?:'s| is|s) (?:better|what i want(?:ed)?)|fits? (?:in|into|with)? ?my schedule)\b"
+)
+"""Phrases that agree as a whole, whatever their words mean elsewhere."""
+_SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")
+_ASIDE = re.compile(
+    r"(?:and |oh )*(?:please )?(?:(?:what|where|when|who|which)(?:'s|'re)?\b(?! about)|(?:can|could|would|will) you )"
+)
+"""How a question begins that asks for more about what is agreed to, and not whether to agree."""
+
+
 def is_plain_yes(text: str, question: str) -> bool:
-    """Say whether a text does nothing but agree to what was asked.
+    """Say whether a text agrees to what was asked, and neither hedges nor changes anything of it.
+
+    A yes that is a sentence of its own may be followed by a question; within one sentence, only what asks for more
+    about the thing, and not for its price, leaves the yes plain.
 
     Args:
         text: what the user said.
         question: the words in which it was asked; to repeat them adds nothing.
     """
-    words = tokenize(text.casefold().replace("’", "'")).words
-    said = [word for word in words if any(character.isalnum() for character in word)]
-    if "?" in text or not said or not _NO_PLAIN_YES.isdisjoint(said):
-        return False
+    said = _FIXED.sub("yes", text.casefold().replace("’", "'"))
     asked = set(tokenize(question.casefold().replace("’", "'")).words)
-    agrees = any(word in _YES for word in said) or said[0] in _ACTING
+    first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
+    if any(not _agrees(part, asked) and _changes(part) for part in rest):
+        return False
+    head, comma, aside = first.partition(",")
+    return _agrees(first, asked) or bool(comma and _agrees(head, asked) and _asks_aside(aside.strip()))
+
+
+def _agrees(text: str, asked: set[str]) -> bool:
+    """Say whether every word of a sentence agrees, repeats the question or means nothing."""
+    words = _words_of(text)
+    if "?" in text or not words or not _NO_PLAIN_YES.isdisjoint(words):
+        return False
+    agrees = any(word in _YES for word in words) or words[0] in _ACTING
     return agrees and all(
-        word in _YES or word in _ACTING or word in _AROUND or word in asked for word in said
+        word in _YES or word in _ACTING or word in _AROUND or word in asked for word in words
     )
+
+
+def _asks_aside(text: str) -> bool:
+    return _ASIDE.match(text) is not None and not _changes(text) and _COST.isdisjoint(_words_of(text))
+
+
+def _changes(text: str) -> bool:
+    """Say whether words after a yes take something back or add something; a plain statement may add, too."""
+    words = _words_of(text)
+    begins = next((word for word in words if word not in {"and", "oh", "so"}), "")
+    is_request = "?" in text or begins in _REQUESTS
+    is_idle = all(word in _YES or word in _AROUND for word in words)
+    return not (is_request or is_idle) or not _CHANGES.isdisjoint(words)
+
+
+def _words_of(text: str) -> list[str]:
+    return [word for word in tokenize(text).words if any(character.isalnum() for character in word)]

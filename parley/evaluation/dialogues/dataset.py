@@ -39,6 +39,11 @@ def _rows(value: Any) -> tuple[dict[str, str], ...]:
     return tuple({str(name): str(cell) for name, cell in row.items()} for row in _objects(value))
 
 
+def _defaults(value: Any) -> dict[str, str]:
+    items = value.items() if isinstance(value, dict) else ()
+    return {str(name): str(cell) for name, cell in items}
+
+
 def _spans(value: Any) -> tuple[tuple[int, int, str], ...]:
     places = (
         (slot.get("start"), slot.get("exclusive_end"), slot.get("slot", "")) for slot in _objects(value)
@@ -74,6 +79,16 @@ class SchemaIntent(_Record):
     description: Text = ""
     required_slots: Texts = ()
     optional_slots: Texts = ()
+    defaults: Annotated[dict[str, str], BeforeValidator(_defaults)] = Field(
+        default={}, validation_alias="optional_slots"
+    )
+    result_slots: Texts = ()
+    is_transactional: Flag = False
+
+    @property
+    def slots(self) -> tuple[str, ...]:
+        """What it takes."""
+        return (*self.required_slots, *self.optional_slots)
 
 
 class Service(_Record):
@@ -85,14 +100,17 @@ class Service(_Record):
     @property
     def tracked(self) -> list[SchemaSlot]:
         """The slots that some intent takes, which are those that a dialogue state can hold."""
-        taken = {name for one in self.intents.values() for name in (*one.required_slots, *one.optional_slots)}
+        taken = {name for one in self.intents.values() for name in one.slots}
         return [slot for slot in self.slots.values() if slot.name in taken]
 
 
 class Act(_Record):
+    """What was done in saying something. `canonical`: its values as the services write them."""
+
     name: Text = Field(default="", validation_alias="act")
     slot: Text = ""
     values: Texts = ()
+    canonical: Texts = Field(default=(), validation_alias="canonical_values")
 
 
 class State(_Record):
@@ -101,6 +119,17 @@ class State(_Record):
     active_intent: Text = ""
     slot_values: Annotated[dict[str, tuple[str, ...]], BeforeValidator(_slot_values)] = {}
     requested_slots: Texts = ()
+
+
+class ServiceCall(_Record):
+    """A call that the dialogue's assistant made."""
+
+    method: Text = ""
+    parameters: Annotated[dict[str, str], BeforeValidator(_defaults)] = {}
+
+
+def _call(value: Any) -> ServiceCall | None:
+    return ServiceCall.model_validate(value) if isinstance(value, dict) else None
 
 
 class Frame(_Record):
@@ -116,6 +145,9 @@ class Frame(_Record):
     ] = None
     results: Annotated[tuple[dict[str, str], ...], BeforeValidator(_rows)] = Field(
         default=(), validation_alias="service_results"
+    )
+    call: Annotated[ServiceCall | None, BeforeValidator(_call)] = Field(
+        default=None, validation_alias="service_call"
     )
 
 
