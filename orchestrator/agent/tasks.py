@@ -72,6 +72,7 @@ def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
     Who looked for flights to Rome and now books one from Paris does not want Rome's date. What was
     `said` for a slot stays open where it did not decide.
     """
+    turn.changes.state.inherit_row(flow)
     for name in turn.changes.state.inherit(flow):
         if name in said:
             flow.clear(name)

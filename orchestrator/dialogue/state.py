@@ -23,6 +23,7 @@ from orchestrator.dialogue.records import (
     Shown,
 )
 from orchestrator.dialogue.slots import SlotSource, SlotValue
+from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
@@ -135,6 +136,33 @@ class DialogueState:
         """
         return [name for name in flow.spec.inputs if name not in flow.slots and self._inherit(flow, name)]
 
+    def inherit_row(self, flow: BaseFlow) -> list[str]:
+        """Give a starting flow what it needs from the row that its values name, of those displayed last (IR-5).
+
+        Where they fit several rows, only what all of these say alike. Returns what it got.
+        """
+        given = {name: str(held.value).casefold() for name, held in flow.slots.items()}
+        rows = self.shown.rows if self.shown is not None else []
+        fitting = [
+            row
+            for row in rows
+            if all(str(row.get(name, text)).casefold() == text for name, text in given.items())
+        ]
+        if not fitting or given.keys().isdisjoint(fitting[0]):
+            return []
+        missing = [name for name in flow.spec.inputs if name not in flow.slots and _is_required(flow, name)]
+        return [name for name in missing if self._take_alike(flow, name, fitting)]
+
+    def _take_alike(self, flow: BaseFlow, name: str, rows: list[JsonObject]) -> bool:
+        value = rows[0].get(name)
+        if value is None or any(row.get(name) != value for row in rows):
+            return False
+        verdict = flow.judge(name, value)
+        if isinstance(verdict, Rejected):
+            return False
+        flow.slots[name] = SlotValue(copy_json(verdict.value), SlotSource.INHERITED, None)
+        return True
+
     def _inherit(self, flow: BaseFlow, name: str) -> bool:
         giver = next((done for done in reversed(self.completed) if done.outputs.get(name) is not None), None)
         if giver is None:
@@ -246,6 +274,11 @@ _PLACES: Mapping[str, tuple[str, str]] = {
 """Where in the state a key of its JSON is."""
 _SELDOM = frozenset({"summary", "entities"})
 """Not written while there is nothing in them."""
+
+
+def _is_required(flow: BaseFlow, name: str) -> bool:
+    slot = flow.slot(name)
+    return slot is not None and slot.priority is Priority.REQUIRED
 
 
 def _complete_outputs(flow: BaseFlow) -> None:

@@ -39,14 +39,15 @@ _CHANGES = word_set(
     "change different first before only almost rather actually make switch next"
 )
 """Words after a yes that take something of it back, or want more than was offered."""
-_COST = word_set("much cost costs price fare fee total pay refund refundable expensive cheap afford")
 _FIXED = re.compile(
     r"\b(?:(?:that|it)(?:'s| is|s) (?:better|what i want(?:ed)?)|fits? (?:in|into|with)? ?my schedule)\b"
 )
 """Phrases that agree as a whole, whatever their words mean elsewhere."""
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")
 _ASIDE = re.compile(
-    r"(?:and |oh )*(?:please )?(?:(?:what|where|when|who|which)(?:'s|'re)?\b(?! about)|(?:can|could|would|will) you )"
+    r"(?:,| and\b)(?:\W*(?:and|oh|please|also))*\W+"
+    r"(?:(?:what|where|when|who|which|how)(?:'s|'re)?\b(?! about)"
+    r"|(?:can|could|would) you (?:please )?(?:tell|give|send)\b|do you know\b|tell me\b)"
 )
 """How a question begins that asks for more about what is agreed to, and not whether to agree."""
 
@@ -55,7 +56,7 @@ def is_plain_yes(text: str, question: str) -> bool:
     """Say whether a text agrees to what was asked, and neither hedges nor changes anything of it.
 
     A yes that is a sentence of its own may be followed by a question; within one sentence, only what asks for more
-    about the thing, and not for its price, leaves the yes plain.
+    about the thing leaves the yes plain.
 
     Args:
         text: what the user said.
@@ -66,8 +67,12 @@ def is_plain_yes(text: str, question: str) -> bool:
     first, *rest = [part.strip() for part in _SENTENCE.findall(said) if part.strip(" .!?")] or [""]
     if any(not _agrees(part, asked) and _changes(part) for part in rest):
         return False
-    head, comma, aside = first.partition(",")
-    return _agrees(first, asked) or bool(comma and _agrees(head, asked) and _asks_aside(aside.strip()))
+    aside = _ASIDE.search(first)
+    return _agrees(first, asked) or bool(
+        aside
+        and _agrees(first[: aside.start()], asked)
+        and _CHANGES.isdisjoint(_words_of(first[aside.start() :]))
+    )
 
 
 def _agrees(text: str, asked: set[str]) -> bool:
@@ -79,10 +84,6 @@ def _agrees(text: str, asked: set[str]) -> bool:
     return agrees and all(
         word in _YES or word in _ACTING or word in _AROUND or word in asked for word in words
     )
-
-
-def _asks_aside(text: str) -> bool:
-    return _ASIDE.match(text) is not None and not _changes(text) and _COST.isdisjoint(_words_of(text))
 
 
 def _changes(text: str) -> bool:

@@ -52,7 +52,9 @@ class Annotated:
         for frame in turn.frames:
             self._learn(frame)
             for act in ("OFFER", "CONFIRM"):
-                values = {one.slot: one.canonical[0] for one in frame.acts if one.name == act and one.canonical}
+                values = {
+                    one.slot: one.canonical[0] for one in frame.acts if one.name == act and one.canonical
+                }
                 if values:
                     self._offered[frame.service, act] = values
 
@@ -114,8 +116,12 @@ class Annotated:
             chosen = {slot: value for slot, value in known.items() if slot in said}
         elif self.telling is Telling.RESTATED and begins:
             chosen = known
+        elif {act.name for act in frame.acts} <= {"SELECT", "THANK_YOU", "GOODBYE"}:
+            chosen = {}  # what was chosen is told with the task that it is for
         else:
-            chosen = {slot: value for slot, value in known.items() if self.told.get((service.name, slot)) != value}
+            chosen = {
+                slot: value for slot, value in known.items() if self.told.get((service.name, slot)) != value
+            }
         self.told |= {(service.name, slot): value for slot, value in chosen.items()}
         return {slot: value for slot, value in chosen.items() if value != ANYTHING}
 
@@ -161,7 +167,11 @@ class Mistaken:
 def _weight(frame: Frame) -> int:
     """Weigh what a turn says to one of several services: what begins a task counts most, what only chooses least."""
     acts = {act.name for act in frame.acts}
-    return 2 if acts & {"INFORM_INTENT", "AFFIRM_INTENT"} else int(not acts <= {"SELECT", "THANK_YOU", "GOODBYE"})
+    return (
+        2
+        if acts & {"INFORM_INTENT", "AFFIRM_INTENT"}
+        else int(not acts <= {"SELECT", "THANK_YOU", "GOODBYE"})
+    )
 
 
 def _kind(acts: set[str], slots: Mapping[str, str], before: Mapping[str, str | None], *, begins: bool) -> str:

@@ -1,10 +1,10 @@
-"""Any data set of this schema as a domain: a flow and a tool for each intent, and a yes before what changes something."""
+"""Any data set of this schema as a domain: a flow and a tool for each intent; what changes something asks first."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -54,11 +54,15 @@ def write_domain(services: Mapping[str, Service], dialogues: Sequence[Dialogue],
     entities: JsonObject = {}
     methods: list[str] = []
     spoken = _spoken(dialogues)
+    used = Counter(name for service in services.values() for name in service.slots)
     for service in services.values():
         values = known_values(service, dialogues)
+        # A name that two services have need not mean the same in both: only what changes something takes it over.
+        own = {name for name in service.slots if used[name] == 1}
         for intent in service.intents.values():
             dact = dact_of(service.name, intent.name)
-            flows[dact] = _flow(service, intent, f"{FIRST_CODE + len(flows):03X}", values, spoken, entities)
+            code = f"{FIRST_CODE + len(flows):03X}"
+            flows[dact] = _flow(service, intent, code, values, spoken, entities, own)
             tools[dact] = _tool(service, intent)
             methods.append(
                 _METHOD.format(
@@ -76,7 +80,8 @@ def write_domain(services: Mapping[str, Service], dialogues: Sequence[Dialogue],
     _write_yaml(folder / "ontology.yaml", ontology)
     _write_yaml(folder / "tools.yaml", {"tools": tools})
     _write_yaml(
-        folder / "domain.yaml", {"description": "Uses " + "; ".join(one.description for one in services.values())}
+        folder / "domain.yaml",
+        {"description": "Uses " + "; ".join(one.description for one in services.values())},
     )
     source = _SERVICES.format(name=SERVICE_CLASS, methods="".join(methods))
     (folder / "services.py").write_text(source, encoding="utf-8")
@@ -90,6 +95,7 @@ def _flow(
     values: Mapping[str, Counter[str]],
     spoken: Spoken,
     entities: JsonObject,
+    own: Container[str],
 ) -> JsonObject:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", intent.name).lower()
     return {
@@ -97,8 +103,10 @@ def _flow(
         "intent": "Do" if intent.is_transactional else "Find",
         "description": intent.description,
         "examples": [intent.description or words, words],
-        "slots": {name: _slot(service, intent, name, values[name], spoken, entities) for name in intent.slots},
-        "inputs": list(intent.slots) if intent.is_transactional else [],
+        "slots": {
+            name: _slot(service, intent, name, values[name], spoken, entities) for name in intent.slots
+        },
+        "inputs": [name for name in intent.slots if intent.is_transactional or name in own],
         "outputs": list(dict.fromkeys((*intent.slots, *intent.result_slots))),
         "tools": [{"tool_id": str(dact_of(service.name, intent.name))}],
         "confirm": intent.is_transactional,
@@ -178,7 +186,11 @@ def _tool(service: Service, intent: SchemaIntent) -> JsonObject:
     }
     if not intent.is_transactional and found:
         key = (chosen or found)[0]
-        entry["rows"] = {"output": "results", "key": key, "fields": {name: {} for name in found}}
+        entry["rows"] = {
+            "output": "results",
+            "key": key,
+            "fields": {name: {} for name in intent.result_slots if name != key},
+        }
     return entry
 
 
