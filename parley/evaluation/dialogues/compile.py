@@ -18,7 +18,7 @@ from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import Example, flow_label, kind_label
 from orchestrator.types import Dact
-from parley.evaluation.dataset import Dialogue, Frame, SchemaSlot, Service, Turn
+from parley.evaluation.dialogues.dataset import Dialogue, Frame, SchemaSlot, Service, Turn
 
 TODAY = date(2019, 3, 1)  # the day on which the dataset's conversations take place
 _NAMED_TYPES: tuple[tuple[str, str], ...] = (

@@ -19,8 +19,8 @@ from orchestrator.nlu.text import clean, tokenize
 from orchestrator.nlu.training.examples import Example
 from orchestrator.nlu.training.learning import learn_labels, learn_slots
 from orchestrator.types import Dact
-from parley.evaluation.compile import TODAY, annotated_spans
-from parley.evaluation.dataset import Dialogue, Frame, Service, Turn
+from parley.evaluation.dialogues.compile import TODAY, annotated_spans
+from parley.evaluation.dialogues.dataset import Dialogue, Frame, Service, Turn
 
 NOTHING = "-"
 _SURE = 0.5
