@@ -40,9 +40,10 @@ translated at the edge that met them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class ParleyError(Exception):
@@ -217,6 +218,7 @@ class ToolFailure(ParleyError):
         message: what went wrong and what the user can do.
         undecided: it may have had its effect all the same.
         retry_after_s: seconds after which the other side asked to be tried again.
+        alternative: values, by input, with which it would succeed; they are offered where a yes comes before the call.
     """
 
     code = "tool_failure"
@@ -228,8 +230,10 @@ class ToolFailure(ParleyError):
         *,
         undecided: bool = False,
         retry_after_s: float | None = None,
+        alternative: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message)
+        self.alternative = dict(alternative or {})
         self.category = FailureCategory(category)
         self.undecided = undecided
         self.retry_after_s = retry_after_s

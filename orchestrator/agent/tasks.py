@@ -74,6 +74,7 @@ def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
     `said` for a slot stays open where it did not decide.
     """
     turn.changes.state.inherit_row(flow)
+    _keep_from_last_run(turn, flow, said)
     for name in turn.changes.state.inherit(flow):
         if name in said:
             flow.clear(name)
@@ -85,14 +86,27 @@ def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
             flow.clear(name)
 
 
+def _keep_from_last_run(turn: RunningTurn, flow: BaseFlow, said: Labels) -> None:
+    """Keep what does not change when the user looks for something once more and says only what does."""
+    last = turn.changes.state.find_completed(flow.dact)
+    tools = turn.context.world.domain.tools
+    if last is None or not said or flow.is_filled() or any(tools[use.tool_id].has_effect for use in flow.spec.tools):
+        return
+    for name, held in last.slots.items():
+        if name not in flow.slots and name not in said and held.source is not SlotSource.DEFAULT:
+            flow.take(name, held.value, SlotSource.INHERITED, held.turn_id)
+
+
 def _contradicts(flow: BaseFlow, giver: BaseFlow) -> bool:
     """Whether the user wants another of what the task cannot do without; a detail may differ (FS-7)."""
+    given = {name for name, held in giver.slots.items() if held.source is not SlotSource.DEFAULT}
+    taken_anyway = giver.spec.slots.keys() - given
     return any(
         held.source is SlotSource.USER
         and flow.spec.slots[name].priority is Priority.REQUIRED
         and giver.outputs.get(name, held.value) != held.value
         for name, held in flow.slots.items()
-        if name in flow.spec.slots
+        if name in flow.spec.slots and name not in taken_anyway
     )
 
 

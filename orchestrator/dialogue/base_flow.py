@@ -272,6 +272,14 @@ class BaseFlow:
         values.update((name, held.value) for name, held in self.slots.items())
         return values
 
+    def take(self, name: str, value: Json, source: SlotSource, turn_id: TurnId | None = None) -> bool:
+        """Put in a value that was not said for this flow; False when the slot's type turns it away."""
+        verdict = self.judge(name, value)
+        if isinstance(verdict, Rejected):
+            return False
+        self.slots[name] = SlotValue(copy_json(verdict.value), source, turn_id)
+        return True
+
     def clear(self, name: str) -> None:
         """Empty a slot; an empty one stays empty."""
         self.slots.pop(name, None)

@@ -22,13 +22,12 @@ from orchestrator.dialogue.records import (
     PendingApproval,
     Shown,
 )
-from orchestrator.dialogue.slots import SlotSource, SlotValue
+from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import Priority
 from orchestrator.dialogue.stack import FlowStack
 from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore
-from orchestrator.dialogue.validation import Rejected
 from orchestrator.types import Dact, JsonObject, SessionId
 
 
@@ -141,7 +140,9 @@ class DialogueState:
 
         Where they fit several rows, only what all of these say alike. Returns what it got.
         """
-        given = {name: str(held.value).casefold() for name, held in flow.slots.items()}
+        given = {
+            name: str(held.value).casefold() for name, held in flow.slots.items() if _is_required(flow, name)
+        }
         rows = self.shown.rows if self.shown is not None else []
         fitting = [
             row
@@ -157,22 +158,14 @@ class DialogueState:
         value = rows[0].get(name)
         if value is None or any(row.get(name) != value for row in rows):
             return False
-        verdict = flow.judge(name, value)
-        if isinstance(verdict, Rejected):
-            return False
-        flow.slots[name] = SlotValue(copy_json(verdict.value), SlotSource.INHERITED, None)
-        return True
+        return flow.take(name, value, SlotSource.INHERITED)
 
     def _inherit(self, flow: BaseFlow, name: str) -> bool:
         giver = next((done for done in reversed(self.completed) if done.outputs.get(name) is not None), None)
         if giver is None:
             return False
-        verdict = flow.judge(name, giver.outputs[name])
-        if isinstance(verdict, Rejected):
-            return False
         turn_id = giver.turn_ids[-1] if giver.turn_ids else None
-        flow.slots[name] = SlotValue(copy_json(verdict.value), SlotSource.INHERITED, turn_id)
-        return True
+        return flow.take(name, giver.outputs[name], SlotSource.INHERITED, turn_id)
 
     def archive(self, flows: Iterable[BaseFlow], limits: StateLimits = DEFAULT_LIMITS) -> list[BaseFlow]:
         """Keep completed flows at hand and close the questions of all that left (FS-9).

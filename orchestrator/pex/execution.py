@@ -75,7 +75,7 @@ class Failed:
     `check`: the name of the check that stopped the flow before any tool ran (PX-2).
     `retryable`: nothing was changed and the same call may succeed now.
     `uncertain`: a skill that could not go on; something is to be settled first (PX-6).
-    `evidence`: what it knows, for a re-route.
+    `evidence`: what it knows, for a re-route. `alternative`: inputs with which the call would succeed.
     """
 
     category: FailureCategory
@@ -84,6 +84,7 @@ class Failed:
     retryable: bool = False
     uncertain: bool = False
     evidence: JsonObject = field(default_factory=JsonObject)
+    alternative: JsonObject = field(default_factory=JsonObject)
 
 
 @dataclass(frozen=True, slots=True)

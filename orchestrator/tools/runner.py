@@ -120,7 +120,9 @@ class ToolRunner:
         except (*PASS_THROUGH, ConfigurationError):
             raise
         except ToolFailure as failure:
-            return ToolError(failure.category, str(failure), failure.undecided, failure.retry_after_s)
+            return ToolError(
+                failure.category, str(failure), failure.undecided, failure.retry_after_s, failure.alternative
+            )
         except TimeoutError:
             return ToolError(FailureCategory.TIMEOUT, f"{name} did not answer in time.", undecided=True)
         except Unavailable:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import orjson
@@ -145,13 +145,15 @@ class ToolData:
 class ToolError:
     """`undecided`: the tool was stopped or broke, so it may have had its effect all the same.
 
-    `retry_after_s`: seconds after which a repetition makes sense, where that is known.
+    `retry_after_s`: seconds after which a repetition makes sense, where that is known. `alternative`: inputs with
+    which it would succeed.
     """
 
     category: FailureCategory
     message: str
     undecided: bool = False
     retry_after_s: float | None = None
+    alternative: JsonObject = field(default_factory=JsonObject)
 
     @property
     def retryable(self) -> bool:
@@ -166,15 +168,16 @@ def write_envelope(result: ToolAnswer) -> JsonObject:
     match result:
         case ToolData(data):
             return {"ok": True, "data": data}
-        case ToolError(category, message, undecided):
-            return {
-                "ok": False,
-                "error": {"category": category.value, "message": message, "undecided": undecided},
-            }
+        case ToolError(category, message, undecided, _, alternative):
+            error = {"category": category.value, "message": message, "undecided": undecided}
+            return {"ok": False, "error": error | ({"alternative": alternative} if alternative else {})}
 
 
 def read_envelope(body: Json) -> ToolAnswer:
     if body["ok"]:
         return ToolData(body["data"])
     error = body["error"]
-    return ToolError(FailureCategory(error["category"]), error["message"], error["undecided"])
+    alternative = error.get("alternative", {})
+    return ToolError(
+        FailureCategory(error["category"]), error["message"], error["undecided"], alternative=alternative
+    )

@@ -30,7 +30,8 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
         gathered = Arguments(agreed.arguments) if agreed is not None else policy.arguments(run, use, tool)
         if not isinstance(gathered, Arguments):
             return _without_arguments(run, policy, gathered)
-        ending = _end(tool, await call_guarded(run, policy, tool, gathered.values, agreed))
+        answer = await call_guarded(run, policy, tool, gathered.values, agreed)
+        ending = _end(tool, answer, is_agreed=agreed is not None)
         if ending is not None:
             return ending
         if agreed is not None:
@@ -38,14 +39,18 @@ async def call_in_order(run: Execution, policy: Choices) -> Ending | None:
     return None
 
 
-def _end(tool: Tool, answer: GuardedAnswer) -> Ending | None:
-    """Read the end of the execution from what a call came to; None to go on with the next tool."""
+def _end(tool: Tool, answer: GuardedAnswer, *, is_agreed: bool) -> Ending | None:
+    """Read the end of the execution from what a call came to; None to go on with the next tool.
+
+    An alternative is looked at where a yes came before the call, since another one will come before the next.
+    """
     match answer:
         case ToolData():
             return None
         case ToolError() as error:
             retryable = error.retryable and tool.spec.idempotent
-            return Failed(error.category, error.message, retryable=retryable)
+            alternative = error.alternative if is_agreed else {}
+            return Failed(error.category, error.message, retryable=retryable, alternative=alternative)
         case Rejected(_, message):
             return Failed(FailureCategory.VALIDATION_ERROR, message)
         case NeedsInput() | Parked() as waiting:

@@ -37,6 +37,8 @@ async def recover(policy: Choices, run: Execution, failure: Failed) -> Ending:
 
 
 def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Recover:
+    if failure.alternative and _climb(run, Recovery.RETRY):
+        return _offer_alternative(run, failure)
     target = policy.fallback(run, failure)
     if target is not None:
         return Recover(Recovery.FALLBACK, failure, target)
@@ -47,6 +49,21 @@ def _choose(run: Execution, policy: Choices, failure: Failed) -> NeedsInput | Re
     if failure.category in ABOUT_VALUES and _values_of_user(run):
         return _ask_again(run, failure)
     return Recover(Recovery.ESCALATE, failure)
+
+
+def _offer_alternative(run: Execution, failure: Failed) -> Recover:
+    """Say what was not possible, and put what is possible to the user as the next candidate."""
+    _tell(run, failure)
+    drop_candidate(run.flow)
+    slots = {
+        use.slot_mapping.get(name, name): value
+        for use in run.flow.spec.tools
+        for name, value in failure.alternative.items()
+    }
+    for name in run.flow.spec.slots:
+        if name in slots:
+            run.flow.take(name, slots[name], SlotSource.TOOL)
+    return Recover(Recovery.RETRY, failure)
 
 
 def _next_rung(run: Execution) -> Recovery:
@@ -74,12 +91,16 @@ def _values_of_user(run: Execution) -> list[str]:
     return [name for name, slot in run.flow.slots.items() if slot.source in given]
 
 
+def _tell(run: Execution, failure: Failed) -> None:
+    run.context.changes.remark(
+        RemarkKind.FAILED, dact=run.flow.spec.dact, category=failure.category.value, message=failure.message
+    )
+
+
 def _ask_again(run: Execution, failure: Failed) -> NeedsInput:
     """Say what was wrong; ask for the one value anew, or which of several to change."""
     flow = run.flow
-    run.context.changes.remark(
-        RemarkKind.FAILED, dact=flow.spec.dact, category=failure.category.value, message=failure.message
-    )
+    _tell(run, failure)
     drop_candidate(flow)
     names = _values_of_user(run)
     if len(names) == 1:

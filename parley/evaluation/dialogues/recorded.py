@@ -53,7 +53,8 @@ class Recorded:
         wanted = self.normalize(service, method, given)
         answer = self._answers.get((service, method, wanted))
         if answer is not None and answer.failed:
-            raise ToolFailure(FailureCategory.NOT_FOUND, "That is not possible.")
+            instead = dict(answer.rows[0]) if answer.rows else None
+            raise ToolFailure(FailureCategory.NOT_FOUND, "That is not possible.", alternative=instead)
         rows = answer.rows if answer is not None else self._find(service, method, wanted)
         if not rows and self._services[service].intents[method].is_transactional:
             rows = ({name: _write(value) for name, value in given.items() if value is not None},)
