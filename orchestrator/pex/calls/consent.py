@@ -76,12 +76,6 @@ def drop_candidate(flow: BaseFlow) -> None:
     flow.notes.pop(CANDIDATE, None)
 
 
-def drop_used_candidate(flow: BaseFlow, tool: Tool, confirmed: Candidate | None) -> None:
-    """Let a yes count for one call: after it, and after any call with an effect, nothing is agreed to."""
-    if confirmed is not None or tool.spec.has_effect:
-        drop_candidate(flow)
-
-
 def make_candidate(
     run: Execution, policy: Choices, tool: Tool, arguments: JsonObject, **more: bool
 ) -> Candidate:
@@ -171,8 +165,9 @@ def grant(flow: BaseFlow, approval: PendingApproval) -> None:
     flow.notes[GRANT] = {"approval_id": approval.approval_id, "call": bind(approval)}
 
 
-def drop_grant(context: TurnContext, flow: BaseFlow) -> None:
-    """Make a grant void, after a correction."""
+def drop_consent(context: TurnContext, flow: BaseFlow) -> None:
+    """Make void what was agreed to, after a correction: the candidate and the grant."""
+    drop_candidate(flow)
     granted = flow.notes.pop(GRANT, None)
     if granted is not None:
         context.changes.approvals.closed[granted["approval_id"]] = ApprovalStatus.VOID
