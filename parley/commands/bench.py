@@ -14,6 +14,7 @@ from orchestrator.errors import InvalidInput, Unavailable
 app = typer.Typer()
 
 BENCHMARKS = {
+    "profile": "CPU of a turn by layer, and its calls, in one process",
     "turns": "turns per second and CPU per turn, beside a hand-written task",
     "length": "cost and size of a session at turn 1,000 against turn 10",
     "listeners": "1,000 event listeners: memory of each, and how soon an event reaches them",
