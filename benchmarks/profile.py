@@ -7,7 +7,6 @@ shares; then calls are counted, which are the same on every machine. PostgreSQL'
 from __future__ import annotations
 
 import asyncio
-import gc
 import signal
 import sys
 import time
@@ -27,6 +26,7 @@ from orchestrator.runtime.lane import LaneRunner
 from orchestrator.turns.turn import Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId
 from parley.embedded import Stores
+from workers.loop import collect_seldom
 
 SAMPLE_EVERY_S = 0.001
 DOMAIN = "travel"
@@ -76,8 +76,7 @@ async def main() -> None:
         async with _open_lanes(running) as (ports, lanes):
             talk = Talk(ports, lanes, arguments.sessions)
             await talk.take(len(BOOKING))
-            gc.collect()
-            gc.freeze()
+            collect_seldom()
             samples = Samples()
             await talk.take(arguments.turns, samples)
             calls = Calls()
