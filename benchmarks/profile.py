@@ -58,7 +58,6 @@ COUNTED = {
     ("orjson", "dumps"): "JSON encoded",
     ("orchestrator.adapters.postgres.statements", "ordered"): "statements",
     ("redis.asyncio.connection", "pack_command"): "Redis commands",
-    ("redis.asyncio.connection", "pack_commands"): "Redis commands",
     ("prometheus_client.metrics", "observe"): "metric observations",
     ("prometheus_client.metrics", "inc"): "metric observations",
 }

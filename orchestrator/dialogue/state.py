@@ -261,9 +261,9 @@ _PLACES: Mapping[str, tuple[str, str]] = {
     "entities": ("intake", "entities"),
 }
 """Where in the state a key of its JSON is."""
-_WRITTEN_APART: Mapping[str, bool] = {
-    name: True for name in ("stack", "completed", "history", "written", "ambiguity")
-}
+_WRITTEN_APART: Mapping[str, bool] = dict.fromkeys(
+    ("stack", "completed", "history", "written", "ambiguity"), True
+)
 _SELDOM = frozenset({"summary", "entities"})
 """Not written while there is nothing in them."""
 

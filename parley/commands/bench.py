@@ -21,7 +21,6 @@ BENCHMARKS = {
     "graphs": "graphs of Internal flows beside their critical path",
     "housekeeping": "latency of turns while 1,000 housekeeping items run",
     "workers": "turns per second of one, two and three worker processes",
-    "hurtful_tools": "other sessions' latency beside tools that hang, lie or flood",
 }
 
 

@@ -83,14 +83,15 @@ def translated() -> Generator[None]:
 
 
 class HotTransaction:
-    """Run statements of `sql/` by their names on one connection."""
+    """Run statements of `sql/` on one connection: whole ones by their names."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def fetch_one(self, name: str, arguments: Mapping[str, Any]) -> TupleRow | None:
+    async def fetch_one(self, query: str | Statement, arguments: Mapping[str, Any]) -> TupleRow | None:
         """The first row."""
-        return await (await _execute(self._connection, statement(name), arguments)).fetchone()
+        found = statement(query) if isinstance(query, str) else query
+        return await (await _execute(self._connection, found, arguments)).fetchone()
 
     async def fetch_all(self, name: str, arguments: Mapping[str, Any]) -> list[TupleRow]:
         """All rows."""

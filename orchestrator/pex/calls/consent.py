@@ -6,12 +6,12 @@ that they name: tool, arguments, flow and the plan's revision. They live in the 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import hash_json
+from orchestrator.dialogue.json_values import copy_json, hash_json
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
@@ -59,7 +59,9 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
-    flow.notes[CANDIDATE] = asdict(candidate)
+    flow.notes[CANDIDATE] = {
+        part.name: copy_json(getattr(candidate, part.name)) for part in fields(candidate)
+    }
 
 
 def confirm_candidate(state: DialogueState, flow: BaseFlow) -> bool:
