@@ -123,9 +123,6 @@ class Message:
     text: str
     turn: int = 0
 
-    def serialize(self) -> JsonObject:
-        return {"role": self.role, "text": self.text, "turn": self.turn}
-
 
 MOST_SOURCES = 8
 """Of one label; the first ones are kept, for they were there when the later ones came."""

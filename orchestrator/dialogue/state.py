@@ -205,7 +205,7 @@ class DialogueState:
         parts = {part: body.pop(part) for part in ("prediction", "intake")}
         history, stack = self.history, self.stack
         parts["history"] = {
-            "messages": [message.serialize() for message in history.messages],
+            "messages": [{"role": one.role, "text": one.text, "turn": one.turn} for one in history.messages],
             "trace": [*history.trace],
             "summary": None if history.summary is None else dump(history.summary),
         }

@@ -59,9 +59,9 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
-    flow.notes[CANDIDATE] = {
-        part.name: copy_json(getattr(candidate, part.name)) for part in fields(candidate)
-    }
+    flow.notes[CANDIDATE] = copy_json(
+        {part.name: getattr(candidate, part.name) for part in fields(candidate)}
+    )
 
 
 def confirm_candidate(state: DialogueState, flow: BaseFlow) -> bool:

@@ -1,6 +1,6 @@
 """PX-9: a tool that hangs, is deaf to cancellation, lies about its schema or gives 10 MB hurts nobody else's turns.
 
-How long the others take is measured by `python -m tests.integration.tools.hurtful_tools`; here it is that they go on and end well.
+How long the others take is measured by `make bench-hurtful`; here it is that they go on and end well.
 The others use a plain method, which needs a thread.
 """
 
