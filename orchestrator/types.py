@@ -24,6 +24,10 @@ Epoch = NewType("Epoch", int)
 DEFAULT_TENANT = TenantId("default")
 
 
+def new_flow_id() -> FlowId:
+    return FlowId(new_id("flow"))
+
+
 def new_id(prefix: str) -> str:
     """A fresh identifier such as ``turn_3f2a…``: the prefix tells a reader what it names."""
     return f"{prefix}_{token_hex(16)}"

@@ -137,9 +137,10 @@ def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:
 
 
 def _open_notes(lease: Lease, state: DialogueState, modules: Modules) -> Notes:
+    own = FlowNotes(state)
     if modules.ports.memory is None:
-        return FlowNotes(state)
-    return SharedNotes(state, modules.ports.memory.scratchpad, lease.tenant_id, lease.session_id)
+        return own
+    return SharedNotes(own, modules.ports.memory.scratchpad, lease.tenant_id, lease.session_id)
 
 
 def _make_call(lease: Lease, work: Work, journal: Journal, began: float) -> CallContext:

@@ -6,12 +6,14 @@ that they name: tool, arguments, flow and the plan's revision. They live in the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+
+import orjson
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level, Option
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import copy_json, hash_json
+from orchestrator.dialogue.json_values import hash_json
 from orchestrator.dialogue.records import PendingApproval
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.state import DialogueState
@@ -59,9 +61,7 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
-    flow.notes[CANDIDATE] = copy_json(
-        {part.name: getattr(candidate, part.name) for part in fields(candidate)}
-    )
+    flow.notes[CANDIDATE] = orjson.loads(orjson.dumps(candidate))
 
 
 def confirm_candidate(state: DialogueState, flow: BaseFlow) -> bool:
@@ -76,12 +76,6 @@ def confirm_candidate(state: DialogueState, flow: BaseFlow) -> bool:
 
 def drop_candidate(flow: BaseFlow) -> None:
     flow.notes.pop(CANDIDATE, None)
-
-
-def drop_used_candidate(flow: BaseFlow, tool: Tool, confirmed: Candidate | None) -> None:
-    """Let a yes count for one call: after it, and after any call with an effect, nothing is agreed to."""
-    if confirmed is not None or tool.spec.has_effect:
-        drop_candidate(flow)
 
 
 def make_candidate(
@@ -173,8 +167,9 @@ def grant(flow: BaseFlow, approval: PendingApproval) -> None:
     flow.notes[GRANT] = {"approval_id": approval.approval_id, "call": bind(approval)}
 
 
-def drop_grant(context: TurnContext, flow: BaseFlow) -> None:
-    """Make a grant void, after a correction."""
+def drop_consent(context: TurnContext, flow: BaseFlow) -> None:
+    """Make void what was agreed to, after a correction: the candidate and the grant."""
+    drop_candidate(flow)
     granted = flow.notes.pop(GRANT, None)
     if granted is not None:
         context.changes.approvals.closed[granted["approval_id"]] = ApprovalStatus.VOID
