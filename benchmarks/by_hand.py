@@ -38,7 +38,7 @@ def make_app(take_turn: Callable[[str, str], str]) -> Celery:
         store, finish = _mailbox()
         text = store.lindex(keys(session)[0], 0)
         if text is not None and finish(keys=keys(session), args=[take_turn(session, text.decode())]):
-            run.delay(session)
+            app.send_task(TASK, args=[session])
 
     return app
 
@@ -51,7 +51,7 @@ def _log_no_task(**_: Any) -> None:
 
 
 @cache
-def _mailbox() -> tuple[redis.Redis, Any]:
+def _mailbox() -> tuple[Any, Any]:
     store = redis.Redis.from_url(REDIS_URL, socket_timeout=60)
     return store, store.register_script(FINISH)
 
