@@ -6,7 +6,6 @@ Celery's threads call `run_session` and `submit_turn`; everything else happens o
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -38,7 +37,7 @@ from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.isolation import Isolation
-from workers.loop import LoopThread
+from workers.loop import LoopThread, collect_seldom
 from workers.messages.flower_events import FlowerEvents
 from workers.messages.unacknowledged import UnacknowledgedMessages
 from workers.outbox import Deliver, OutboxSender, note_into
@@ -324,6 +323,4 @@ async def _warm_up(agents: AgentCatalogue, domain: str) -> None:
         await agents.get(domain)
     except ParleyError as error:
         _log.error("The default domain cannot be used.", domain=domain, error=error)
-    # A third of a million objects live as long as the process: no turn shall wait while they are looked through.
-    gc.collect()
-    gc.freeze()
+    collect_seldom()
