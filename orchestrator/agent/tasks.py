@@ -90,7 +90,12 @@ def _keep_from_last_run(turn: RunningTurn, flow: BaseFlow, said: Labels) -> None
     """Keep what does not change when the user looks for something once more and says only what does."""
     last = turn.changes.state.find_completed(flow.dact)
     tools = turn.context.world.domain.tools
-    if last is None or not said or flow.is_filled() or any(tools[use.tool_id].has_effect for use in flow.spec.tools):
+    if (
+        last is None
+        or not said
+        or flow.is_filled()
+        or any(tools[use.tool_id].has_effect for use in flow.spec.tools)
+    ):
         return
     for name, held in last.slots.items():
         if name not in flow.slots and name not in said and held.source is not SlotSource.DEFAULT:

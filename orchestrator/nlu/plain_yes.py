@@ -40,7 +40,8 @@ _CHANGES = word_set(
 )
 """Words after a yes that take something of it back, or want more than was offered."""
 _FIXED = re.compile(
-    r"\b(?:(?:that|it)(?:'s| is|s) (?:better|about it|what i want(?:ed)?)|you(?:'| a)re right|fits? (?:in|into|with)? ?my schedule)\b"
+    r"\b(?:(?:that|it)(?:'s| is|s) (?:better|about it|what i want(?:ed)?)|you(?:'| a)re right"
+    r"|fits? (?:in|into|with)? ?my schedule)\b"
 )
 """Phrases that agree as a whole, whatever their words mean elsewhere."""
 _SENTENCE = re.compile(r"[^.!?]*[.!?]+|[^.!?]+")

@@ -11,6 +11,7 @@ import typer
 from orchestrator.errors import InvalidInput
 from orchestrator.types import JsonObject
 from parley.commands.options import DEFAULT_DATA_DIR, DataDir
+from parley.evaluation.dialogues.telling import By, Measured, Telling
 from parley.output import print_json, print_table, say
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
+_NO_FIGURES = frozenset({"kinds_of_misses", "misses"})
 _FILES = ("dialogues.jsonl", "dialogues.json")
 SOURCE = (
     "Baseline: figures on the development set in the README of the dataset's baseline "
@@ -63,20 +65,31 @@ def evaluate_domain_or_dialogues(
         Path | None, typer.Option(help="Learn from these dialogues instead of by cross-validation.")
     ] = None,
     folds: Annotated[int, typer.Option(help="Parts of the cross-validation.", min=2, max=20)] = 5,
+    as_what: Annotated[
+        Measured,
+        typer.Option("--as", help="Measure what of annotated dialogues: System 1, or the whole runtime."),
+    ] = Measured.SYSTEM1,
+    by: Annotated[
+        By, typer.Option(help="Who understands for the runtime; `--model` names a model.")
+    ] = By.ANNOTATIONS,
+    told: Annotated[Telling, typer.Option(help="How much the annotations tell of a turn.")] = Telling.NEW,
+    mistaken: Annotated[float, typer.Option(help="The share of wrong answers.", min=0, max=1)] = 0.0,
     json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Measure a domain on its conversations.
 
     They go through the real Agent; the run is kept, beside an HTML report. A folder with schema.json and
-    dialogues.jsonl is measured as annotated dialogues, by System 1 alone.
+    dialogues.jsonl is measured as annotated dialogues: what System 1 understands of them, or what the runtime does.
     """
     from parley.evaluation.domains import evaluate_domain, find_conversations  # noqa: PLC0415  # slow to import
 
     found = find_conversations(target) if target is not None and schema is None else None
     if found is None:
-        _evaluate_dialogues(
-            Path(target) if target else None, schema, dialogues, examples, folds, as_json=json
-        )
+        files = locate(Path(target) if target else None, schema, dialogues)
+        if as_what is Measured.RUNTIME:
+            _drive(files, data_dir, By.MODEL if model else by, model, told, mistaken, as_json=json)
+        else:
+            _evaluate_dialogues(files, examples, folds, as_json=json)
         return
     domain, files = found
     report = asyncio.run(
@@ -116,20 +129,50 @@ def _print_report(report: DomainReport) -> None:
     say(f"Kept as {last['run']}; the report is {report.page}")
 
 
-def _evaluate_dialogues(
-    path: Path | None,
-    schema: Path | None,
-    dialogues: Path | None,
-    examples: Path | None,
-    folds: int,
+def _drive(
+    files: tuple[Path, Path],
+    data_dir: Path,
+    by: By,
+    models: list[str] | None,
+    told: Telling,
+    mistaken: float,
     *,
     as_json: bool,
+) -> None:
+    """Take annotated dialogues through the runtime, and compare its calls with those annotated."""
+    from parley.evaluation.dialogues.drive import drive  # noqa: PLC0415  # slow to import
+
+    name = models[0] if by is By.MODEL and models else None
+    figures, report = asyncio.run(
+        drive(
+            *files,
+            folder=data_dir / "evaluations",
+            by=by,
+            model=name,
+            told=told,
+            mistaken=mistaken,
+            notice=say,
+        )
+    )
+    if as_json:
+        print_json({**figures, "report": str(report)})
+        return
+    shown = (
+        (one.replace("_", " "), _show(value)) for one, value in figures.items() if one not in _NO_FIGURES
+    )
+    print_table(("figure", "understood by " + (name or by.value)), list(shown))
+    for kind, count in figures["kinds_of_misses"].items():
+        print(f"{kind}: {count}")
+    say(f"Each miss, with its dialogue, stands in {report}")
+
+
+def _evaluate_dialogues(
+    files: tuple[Path, Path], examples: Path | None, folds: int, *, as_json: bool
 ) -> None:
     """Measure System 1 on schema-guided dialogues. No dialogue is measured with what it taught."""
     from parley.evaluation.dialogues.tracking import evaluate  # noqa: PLC0415  # slow to import
 
-    schema_path, dialogues_path = locate(path, schema, dialogues)
-    report = evaluate(schema_path, dialogues_path, folds=folds, examples_path=examples, notice=say)
+    report = evaluate(*files, folds=folds, examples_path=examples, notice=say)
     figures = {**report.figures(), "baseline": BASELINE}
     if as_json:
         print_json(figures)

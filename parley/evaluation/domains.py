@@ -94,7 +94,7 @@ async def evaluate_domain(
     runs: list[JsonObject] = []
     findings: list[str] = []
     for model in models or [None]:
-        async with _open_model(model) as pool:
+        async with open_model(model) as pool:
             outcomes = await evaluate(files, Evaluated(loaded, system1, pool), notice)
         run = describe_run(loaded.domain.name, model, outcomes, measure(outcomes, edges))
         keep(run, folder)
@@ -107,7 +107,7 @@ async def evaluate_domain(
 
 
 @asynccontextmanager
-async def _open_model(model: str | None) -> AsyncGenerator[ModelPool | None]:
+async def open_model(model: str | None) -> AsyncGenerator[ModelPool | None]:
     """Open the endpoint that the environment configures. Raises InvalidInput when there is none."""
     if model is None:
         yield None
@@ -125,7 +125,7 @@ async def _open_model(model: str | None) -> AsyncGenerator[ModelPool | None]:
 async def explain_sentence(sentence: str, domain: str, model: str | None) -> JsonObject:
     """Show how a domain understands a sentence; see `explain`."""
     loaded = load_domain(domain)
-    async with _open_model(model) as pool:
+    async with open_model(model) as pool:
         asker = pool.engineer(loaded.domain.config) if pool is not None else None
         askers = [asker] if asker is not None else []
         return await explain(sentence, loaded, System1.for_domain(loaded.domain), askers)

@@ -7,30 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from random import Random
 
 from orchestrator.types import JsonObject
 from parley.evaluation.dialogues.as_domain import dact_of
 from parley.evaluation.dialogues.dataset import NO_INTENT, Act, Dialogue, Frame, Service, Turn
 from parley.evaluation.dialogues.recorded import ANYTHING
+from parley.evaluation.dialogues.telling import Telling
 
 SURE = 0.97
-
-
-class Telling(StrEnum):
-    """What is told of a turn."""
-
-    NEW = "new"
-    """The values that the task at hand has not been told yet, whoever said them first."""
-    RESTATED = "restated"
-    """As `new`, and each known value when a task begins."""
-    AGREED = "agreed"
-    """As `new`, and with a yes the values that it agrees to."""
-    WORDS = "words"
-    """As `new`, and a correction names its task in words, and not by its flow."""
-    SAID = "said"
-    """Only the values that the user says in this turn."""
 
 
 @dataclass(slots=True)

@@ -15,10 +15,11 @@ from orchestrator.nlu.readers.system1 import System1
 from orchestrator.simulator import Simulator
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script, ScriptedModel
 from orchestrator.types import Json, JsonObject
-from parley.evaluation.dialogues.annotated import Annotated, Mistaken, Telling
+from parley.evaluation.dialogues.annotated import Annotated, Mistaken
 from parley.evaluation.dialogues.as_domain import SERVICE_CLASS, dact_of
 from parley.evaluation.dialogues.dataset import Dialogue, Service
 from parley.evaluation.dialogues.recorded import Parameters, Recorded
+from parley.evaluation.dialogues.telling import By, Telling
 
 BEGIN = datetime(2019, 3, 1, 9, 0, tzinfo=UTC)
 """The day on which the dataset's conversations take place."""
@@ -49,12 +50,12 @@ class Taken:
 
 @dataclass(slots=True)
 class Reader:
-    """Who understands: the annotations, with mistakes or without; else System 1, or a model."""
+    """Who understands. `mistaken`: the share of annotations that are replaced by wrong ones. `model`: for a model."""
 
+    by: By = By.ANNOTATIONS
     telling: Telling = Telling.NEW
     mistaken: float = 0.0
     model: ModelPool | None = None
-    system1_alone: bool = False
 
 
 class Drive:
@@ -138,7 +139,7 @@ class Drive:
 
     @asynccontextmanager
     async def _models(self) -> AsyncGenerator[ModelPool | None]:
-        if self._reader.system1_alone or self._reader.model is not None:
+        if self._reader.by is not By.ANNOTATIONS:
             yield self._reader.model
             return
         rule = Rule(prompt="nlu_think", replies=(Computed(self._answer),))
