@@ -114,7 +114,21 @@ class Understanding:
     plan_change: PlanChange | None = None
     degraded: bool = False
     """True when a model was wanted and could not be had."""
+    by_model_alone: bool = False
+    """A model has understood it so and System 1 has not: what lasts is asked about before it is done."""
     either: tuple[str, ...] = ()
     """The slots that the one value of a correction may be for, when the words do not say which."""
     assumed: tuple[str, ...] = ()
     """What was taken for something else, for the user: “I took “orgin” for origin.”"""
+
+    def agrees_with(self, other: Understanding) -> bool:
+        """Say whether another reader has understood the same task, with the same values."""
+        values = {name: mention.value for name, mention in self.slots.items()}
+        if self._what_for() != other._what_for():
+            return False
+        return values == {name: mention.value for name, mention in other.slots.items()}
+
+    def _what_for(self) -> tuple[MessageKind, Dact | None]:
+        """Name what the values are for; a new value and another value are one thing."""
+        kind = MessageKind.SLOT_VALUE if self.kind is MessageKind.CORRECTION else self.kind
+        return kind, self.flows[0].dact if kind is MessageKind.TASK and self.flows else None

@@ -66,7 +66,11 @@ class NLU:
             turn.log.signal(MODULE, SignalType.VOTE, votes=vote.votes, failed=vote.failed, rounds=vote.rounds)
         if reading.problem is not None:
             turn.log.degrade(reading.problem)
-        return self._check(understanding, context, turn)
+        checked = self._check(understanding, context, turn)
+        if reading.second is None:
+            return checked
+        second, _ = self._validation.validate(reading.second, context)
+        return replace(checked, by_model_alone=not checked.agrees_with(second))
 
     async def _read(self, message: Message, context: NluContext) -> Reading:
         """Ask the readers in their order, until one has the last word."""

@@ -10,6 +10,7 @@ from orchestrator.pex.calls.consent import (
     ask_to_confirm,
     drop_used_candidate,
     hold_for_approval,
+    is_doubted,
     make_candidate,
 )
 from orchestrator.pex.calls.effects import find_out, note_effect
@@ -69,8 +70,11 @@ async def call_guarded(
 def _asks_first(run: Execution, tool: Tool) -> bool:
     """Say whether a yes comes before this call.
 
-    A flow with `confirm` asks before what changes something; where none of its tools does, before the last.
+    A flow with `confirm` asks before what changes something; where none of its tools does, before the last. One
+    that a model alone has understood asks before what changes something, whatever is declared.
     """
+    if tool.spec.has_effect and is_doubted(run.context.changes.state, run.flow):
+        return True
     if tool.spec.confirm or not run.flow.spec.confirm:
         return tool.spec.confirm
     tools = run.tools.find_all(run.flow.spec.tools)
