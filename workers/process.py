@@ -6,7 +6,6 @@ Celery's threads call `run_session` and `submit_turn`; everything else happens o
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 from contextlib import AsyncExitStack, nullcontext
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from dataclasses import dataclass, replace
 from prometheus_client import start_http_server
 
 from internal_flows.catalogue import Catalogue
+from internal_flows.start_request import read_start
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -23,7 +23,7 @@ from orchestrator.adapters.redis.worker_registry import RegisteredProcess, Worke
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
-from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
+from orchestrator.errors import ConfigurationError, InvalidInput, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
@@ -34,10 +34,9 @@ from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
-from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.isolation import Isolation
-from workers.loop import LoopThread
+from workers.loop import LoopThread, collect_seldom
 from workers.messages.flower_events import FlowerEvents
 from workers.messages.unacknowledged import UnacknowledgedMessages
 from workers.outbox import Deliver, OutboxSender, note_into
@@ -173,7 +172,7 @@ class WorkerProcess:
             ),
             outbox=outbox,
             heartbeat=self._heartbeat,
-            registered=RegisteredProcess.here("worker", self._queues),
+            registered=RegisteredProcess.here("worker", self._queues, off=_off(executor)),
             executor=executor,
             backpressure=None if executor is None else executor.backpressure,
             webhooks=self._open_webhooks(ports),
@@ -270,6 +269,12 @@ def _required(executor: RunExecutor | None) -> RunExecutor:
     return executor
 
 
+def _off(executor: RunExecutor | None) -> list[str]:
+    """What is wrong with the Internal flows that are off here."""
+    off = {} if executor is None else executor.catalogue.off
+    return [str(problem) for problems in off.values() for problem in problems]
+
+
 def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver]:
     """How the outbox's messages are delivered here, by kind."""
     kinds: dict[str, Deliver] = {"notes": note_into(ports.shared.scratchpad)}
@@ -281,7 +286,7 @@ def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver
         arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
         try:
             await _start(executor, arguments, f"outbox:{message.id}", turn_id=message.turn_id)
-        except (InvalidInput, NotFound, ConfigurationError) as error:
+        except (InvalidInput, ConfigurationError) as error:
             _log.error("A turn asked for an Internal flow that cannot be started.", error=error)
 
     return {**kinds, "internal_flow": start_run}
@@ -305,6 +310,4 @@ async def _warm_up(agents: AgentCatalogue, domain: str) -> None:
         await agents.get(domain)
     except ParleyError as error:
         _log.error("The default domain cannot be used.", domain=domain, error=error)
-    # A third of a million objects live as long as the process: no turn shall wait while they are looked through.
-    gc.collect()
-    gc.freeze()
+    collect_seldom()

@@ -1,4 +1,4 @@
-"""Deciding which value fills which slot: learnt from the words around the placeholders of the examples.
+"""Deciding which value fills which slot, by what `learning` has learnt of the words around values.
 
 Takes candidates, gives mentions by slot. Types decide what is possible, the words around what is likely.
 """
@@ -6,37 +6,40 @@ Takes candidates, gives mentions by slot. Types decide what is possible, the wor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import cast
 
 import numpy as np
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
-from orchestrator.nlu.extract.cues import is_negated, is_pronoun, named_slot
 from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.people import count_people
+from orchestrator.nlu.extract.numbers import count_people
 from orchestrator.nlu.extract.times import in_part_of_day
-from orchestrator.nlu.linear import LinearModel, fit
+from orchestrator.nlu.linear import LinearModel
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.text import Utterance, clean, tokenize
+from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Dact, Json
 
 NO_SLOT = "-"
 PEOPLE = "people"
-_TRAINING_DAY = date(2031, 3, 5)
 _REACH = 4
-_STRENGTH = 4.0
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
+_UNSEEN = 0.02
+"""The odds of a slot that no example has."""
 _TELLING = frozenset({DATE, TIME, MONEY})
 """Kinds that decide the slot by themselves, where only one takes them."""
+_BEFORE_PRONOUN = word_set(
+    "which that this the best another good first second third fourth fifth next last any every no other cheap there"
+)
+_NEGATIONS = frozenset({"not", "isn't", "never"})
+_AFTER_NAME = word_set("to be should is must as not a the : = in for")
+"""What stands between the name of a slot and its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,30 +128,12 @@ def _right(utterance: Utterance, candidates: Sequence[Candidate], position: int)
     return words
 
 
-def learn_slots(
-    examples: Iterable[Example], extractor: Extractor, slots: Mapping[str, SlotSpec]
-) -> LinearModel:
-    """Learn from the spans of the examples; candidates outside of all spans teach "no slot"."""
-    rows: list[dict[str, float]] = []
-    labels: list[str] = []
-    kinds = kinds_by_slot(slots)
-    for example in examples:
-        if not example.spans and example.dact is None:
-            continue
-        utterance, candidates, marked = marked_candidates(example, extractor, kinds)
-        for position in range(len(candidates)):
-            rows.append(context_features(utterance, candidates, position, example.asked))
-            labels.append(marked.get(position, NO_SLOT))
-    return fit(rows, labels, _STRENGTH)
-
-
 class SlotAssigner:
     """Assigns candidates to slots, by a model that `learn_slots` has made."""
 
     def __init__(self, model: LinearModel, extractor: Extractor) -> None:
         self._model = model
         self._extractor = extractor
-        self._index = {label: position for position, label in enumerate(model.labels)}
         self._zero = np.zeros(len(model.labels))
         self._flows: dict[Dact, FlowSlots] = {}
 
@@ -195,8 +180,8 @@ class SlotAssigner:
                 if named is not None:
                     guesses.append(Guess(1.0, candidate, named))
                 elif possible:
-                    scores = self._scores(context_features(utterance, candidates, position, asked))
-                    guesses += self._guesses(candidate, possible, scores)
+                    odds = self._weigh(context_features(utterance, candidates, position, asked))
+                    guesses += _rate(candidate, possible, odds)
         guesses.sort(key=lambda guess: (-guess.share, guess.candidate.first, guess.slot.name))
         mentions: dict[str, Mention] = {}
         lists: dict[str, list[tuple[int, Mention]]] = {}
@@ -213,26 +198,6 @@ class SlotAssigner:
             mentions.setdefault(name, mention)
             used.add(first)
         return mentions | {name: _in_order(parts) for name, parts in lists.items()}
-
-    def _guesses(self, candidate: Candidate, possible: list[SlotSpec], scores: list[float]) -> list[Guess]:
-        powers = [self._power(scores, slot.name) for slot in possible]
-        total = sum(powers) + self._power(scores, NO_SLOT)
-        if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
-            total += max((self._power(scores, name) for name in self._elsewhere(possible)), default=0.0)
-        least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
-        if candidate.kind in _TELLING and len(possible) == 1:
-            least = 0.0  # a day can be nothing but the day
-        return [
-            Guess(power / total, candidate, slot)
-            for power, slot in zip(powers, possible, strict=True)
-            if power / total >= least / len(possible)
-        ]
-
-    def _elsewhere(self, possible: list[SlotSpec]) -> list[str]:
-        """List the slots of other flows."""
-        return [
-            name for name in self._index if name != NO_SLOT and all(name != slot.name for slot in possible)
-        ]
 
     def _mention(self, candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> Mention | None:
         """Read a candidate as a value of a slot; None when it is none."""
@@ -252,48 +217,39 @@ class SlotAssigner:
         invalid = f"There is no {slot.entity} called {candidate.text!r} that I know."
         return Mention(None, candidate.text, invalid=invalid)
 
-    def _scores(self, features: Mapping[str, float]) -> list[float]:
+    def _weigh(self, features: Mapping[str, float]) -> dict[str, float]:
+        """Rate each slot of the domain for a candidate, and no slot: the odds by label."""
         total = self._zero + self._model.bias
         rows = self._model.rows
         for name, weight in features.items():
             row = rows.get(name)
             if row is not None:
                 total += weight * row
-        return (total * self._model.sharpness).tolist()
-
-    def _power(self, scores: Sequence[float], label: str) -> float:
-        position = self._index.get(label)
-        return math.exp(min(60.0, scores[position])) if position is not None else 0.02
+        scores: list[float] = (total * self._model.sharpness).tolist()
+        odds = [math.exp(min(60.0, score)) for score in scores]
+        return dict(zip(self._model.labels, odds, strict=True))
 
 
-def marked_candidates(
-    example: Example, extractor: Extractor, kinds: Mapping[str, tuple[str, ...]]
-) -> tuple[Utterance, list[Candidate], dict[int, str]]:
-    """Find the candidates of an example, and which of them are the example's spans (position → slot)."""
-    utterance = tokenize(clean(example.text))
-    if utterance.text != example.text:
-        return utterance, extractor.find(utterance, _TRAINING_DAY), {}
-    marked: list[tuple[Candidate, str]] = []
-    for start, end, slot in example.spans:
-        first, last = utterance.token_span(start, end)
-        kind = next(iter(kinds.get(slot, ())), NAME)
-        marked.append((Candidate(first, last, kind, example.text[start:end]), slot))
-    free: list[Candidate] = []
-    for candidate in extractor.find(utterance, _TRAINING_DAY):
-        twin = next((m for m, _ in marked if m.first < candidate.last and candidate.first < m.last), None)
-        if twin is None:
-            free.append(candidate)
-        elif (twin.first, twin.last) == (candidate.first, candidate.last):
-            twin.kind = candidate.kind
-    candidates = sorted([*free, *(candidate for candidate, _ in marked)], key=lambda item: item.first)
-    names = {id(candidate): slot for candidate, slot in marked}
-    slots = {index: names[id(item)] for index, item in enumerate(candidates) if id(item) in names}
-    return utterance, candidates, slots
+def _rate(candidate: Candidate, possible: list[SlotSpec], odds: Mapping[str, float]) -> list[Guess]:
+    """Rate the slots that a candidate may fill; those that are too unlikely are left out."""
+    powers = [odds.get(slot.name, _UNSEEN) for slot in possible]
+    total = sum(powers) + odds.get(NO_SLOT, _UNSEEN)
+    if candidate.kind == NUMBER:  # "two bags" are no passengers, though nothing else here takes a number
+        here = {NO_SLOT, *(slot.name for slot in possible)}
+        total += max((power for name, power in odds.items() if name not in here), default=0.0)
+    least = _LEAST_SHARE_OPEN if candidate.kind in {NAME, QUOTE} else _LEAST_SHARE
+    if candidate.kind in _TELLING and len(possible) == 1:
+        least = 0.0  # a day can be nothing but the day
+    return [
+        Guess(power / total, candidate, slot)
+        for power, slot in zip(powers, possible, strict=True)
+        if power / total >= least / len(possible)
+    ]
 
 
 def fits(candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> bool:
     """Tell whether one of the candidate's readings is of a kind that the slot takes."""
-    return any(kind in candidate.readings for kind in kinds) or (
+    return not candidate.readings.keys().isdisjoint(kinds) or (
         slot.entity is not None and candidate.kind == NAME
     )
 
@@ -316,3 +272,38 @@ def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
 def _values_of(mention: Mention) -> list[Json]:
     held: Json = mention.value
     return cast("list[Json]", held) if type(held) is list else [held]
+
+
+def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
+    """Tell whether the words before say that this value is not meant: "not X", "instead of X"."""
+    words, first = utterance.words, candidate.first
+    if first == 0:
+        return False
+    if words[first - 1] in _NEGATIONS:
+        return True
+    before = words[max(0, first - 3) : first]
+    if len(before) >= 2 and (
+        before[-2] in _NEGATIONS and before[-1] in {"to", "from", "on", "in", "at", "the"}
+    ):
+        return True
+    return " ".join(before[-2:]) in {"instead of", "rather than"}
+
+
+def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSpec]) -> SlotSpec | None:
+    """Find the slot that the words before a value name: "the destination should be Prague"."""
+    place = candidate.first - 1
+    while place >= 0 and utterance.words[place] in _AFTER_NAME:
+        place -= 1
+    if place < 0 or place == candidate.first - 1:
+        return None
+    return next((slot for slot in possible if slot.name == utterance.words[place]), None)
+
+
+def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
+    """Tell whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
+    words, first = utterance.words, candidate.first
+    if candidate.last != first + 1 or words[first] != "one":
+        return False
+    before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
+    compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
+    return compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which"}
