@@ -123,12 +123,10 @@ class Understanding:
 
     def agrees_with(self, other: Understanding) -> bool:
         """Say whether another reader has understood the same task, with the same values."""
-        values = {name: mention.value for name, mention in self.slots.items()}
-        if self._what_for() != other._what_for():
-            return False
-        return values == {name: mention.value for name, mention in other.slots.items()}
+        return self._gist() == other._gist()
 
-    def _what_for(self) -> tuple[MessageKind, Dact | None]:
-        """Name what the values are for; a new value and another value are one thing."""
+    def _gist(self) -> tuple[MessageKind, Dact | None, dict[str, Json]]:
+        """Give kind, flow and values; a new value and another value are one kind."""
         kind = MessageKind.SLOT_VALUE if self.kind is MessageKind.CORRECTION else self.kind
-        return kind, self.flows[0].dact if kind is MessageKind.TASK and self.flows else None
+        dact = self.flows[0].dact if kind is MessageKind.TASK and self.flows else None
+        return kind, dact, {name: mention.value for name, mention in self.slots.items()}

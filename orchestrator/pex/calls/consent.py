@@ -55,12 +55,6 @@ def doubt(flow: BaseFlow) -> None:
     flow.notes[DOUBTED] = True
 
 
-def is_doubted(state: DialogueState, flow: BaseFlow) -> bool:
-    """Say whether a model alone has understood the flow, or the plan that it serves."""
-    plan = state.stack.plan_of(flow)
-    return DOUBTED in flow.notes or (plan is not None and DOUBTED in plan.notes)
-
-
 def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
     """Read the candidate; None when there is none, or when what it is bound to has changed."""
     body = flow.notes.get(CANDIDATE)

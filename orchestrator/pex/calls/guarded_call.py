@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from orchestrator.pex.calls.consent import (
+    DOUBTED,
     Candidate,
     ask,
     ask_to_confirm,
     drop_candidate,
     hold_for_approval,
-    is_doubted,
     make_candidate,
 )
 from orchestrator.pex.calls.effects import find_out, note_effect
@@ -78,12 +78,17 @@ def _asks_first(run: Execution, tool: Tool) -> bool:
     A flow with `confirm` asks before what changes something; where none of its tools does, before the last. One
     that a model alone has understood asks before what changes something, whatever is declared.
     """
-    if tool.spec.has_effect and is_doubted(run.context.changes.state, run.flow):
+    if (DOUBTED in run.flow.notes or _is_step_of_doubted(run)) and tool.spec.has_effect:
         return True
     if tool.spec.confirm or not run.flow.spec.confirm:
         return tool.spec.confirm
     tools = run.own_tools
     return tool.has_effect or (tool is tools[-1] and not any(one.has_effect for one in tools))
+
+
+def _is_step_of_doubted(run: Execution) -> bool:
+    plan = run.context.changes.state.stack.plan_of(run.flow) if run.flow.plan_id is not None else None
+    return plan is not None and DOUBTED in plan.notes
 
 
 def _guard_arguments(
