@@ -15,6 +15,8 @@ import psycopg
 import redis
 from celery import Celery, signals
 
+from orchestrator.adapters.redis.address import for_celery
+
 DATABASE_URL = os.environ["DATABASE_URL"]
 REDIS_URL = os.environ["REDIS_URL"]
 QUEUE = "by_hand"
@@ -41,7 +43,7 @@ SAVE = """
         RETURNING version)
     INSERT INTO by_hand_turns SELECT %(session)s, version, %(text)s, %(reply)s FROM saved"""
 
-app = Celery("by_hand", broker=REDIS_URL)
+app = Celery("by_hand", broker=for_celery(REDIS_URL))
 app.conf.update(
     task_ignore_result=True,
     task_acks_late=True,

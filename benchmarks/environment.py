@@ -36,8 +36,8 @@ def own_stores(running: Stores, number: int) -> Stores:
     name = f"bench_{number}"
     with psycopg.connect(running.database_url, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}")
-    base, redis_base = (url.rpartition("/")[0] for url in (running.database_url, running.redis_url))
-    own = Stores(f"{base}/{name}", f"{redis_base}/{number}")
+    base, _, _ = running.database_url.rpartition("/")
+    own = Stores(f"{base}/{name}", running.redis_url.replace("?db=0", f"?db={number}"))
     migrate(own.database_url)
     return own
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from prometheus_client import start_http_server
 
 from internal_flows.catalogue import Catalogue
+from orchestrator.adapters.local_peers import is_stranger
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
 from orchestrator.adapters.postgres.runs.work import PostgresRunWork
@@ -237,6 +238,9 @@ class WorkerProcess:
         except OSError as error:
             _log.error("Could not start the metrics server.", port=port, error=error)
             return
+        if self._settings.owner_only:
+            address = server.server_address
+            server.verify_request = lambda _, client: not is_stranger(client, address)
         self._resources.callback(thread.join)
         self._resources.callback(server.server_close)
         self._resources.callback(server.shutdown)

@@ -151,7 +151,11 @@ def _read_tokens(code: str, rules: SqlRules) -> list[Token] | Rejected:
 def _find_run_together(tokens: list[Token]) -> Iterator[str]:
     """Yield numbers with a name right behind them: `0x1` means 1 to who wrote it, and 0 AS x1 to the database."""
     for number, name in pairwise(tokens):
-        if number.token_type is TokenType.NUMBER and name.start == number.end + 1 and name.text[0].isidentifier():
+        if (
+            number.token_type is TokenType.NUMBER
+            and name.start == number.end + 1
+            and name.text[0].isidentifier()
+        ):
             yield number.text + name.text
 
 
