@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from prometheus_client import start_http_server
 
 from internal_flows.catalogue import Catalogue
+from internal_flows.start_request import read_start
 from orchestrator.adapters.local_peers import is_stranger
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
 from orchestrator.adapters.postgres.migrate import ping_schema
@@ -24,7 +25,7 @@ from orchestrator.adapters.redis.worker_registry import RegisteredProcess, Worke
 from orchestrator.adapters.threads import run_in_thread
 from orchestrator.adapters.webhook_posts import WebhookPosts
 from orchestrator.bootstrap import AgentCatalogue, BuildAgent, Ports, open_lane, open_ports
-from orchestrator.errors import ConfigurationError, InvalidInput, NotFound, ParleyError, Unavailable
+from orchestrator.errors import ConfigurationError, InvalidInput, ParleyError, Unavailable
 from orchestrator.ports.outbox import OutboxMessage
 from orchestrator.runtime.lane import LaneRunner
 from orchestrator.settings import Settings
@@ -35,7 +36,6 @@ from workers.internal.backpressure import Backpressure
 from workers.internal.catalogue import MakeCatalogue
 from workers.internal.dispatch import Canvas
 from workers.internal.executor import RunExecutor
-from workers.internal.start_request import read_start
 from workers.internal.summary_refresh import RunSummaryRefresh
 from workers.isolation import Isolation
 from workers.loop import LoopThread
@@ -174,7 +174,7 @@ class WorkerProcess:
             ),
             outbox=outbox,
             heartbeat=self._heartbeat,
-            registered=RegisteredProcess.here("worker", self._queues),
+            registered=RegisteredProcess.here("worker", self._queues, off=_off(executor)),
             executor=executor,
             backpressure=None if executor is None else executor.backpressure,
             webhooks=self._open_webhooks(ports),
@@ -274,6 +274,12 @@ def _required(executor: RunExecutor | None) -> RunExecutor:
     return executor
 
 
+def _off(executor: RunExecutor | None) -> list[str]:
+    """What is wrong with the Internal flows that are off here."""
+    off = {} if executor is None else executor.catalogue.off
+    return [str(problem) for problems in off.values() for problem in problems]
+
+
 def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver]:
     """How the outbox's messages are delivered here, by kind."""
     kinds: dict[str, Deliver] = {"notes": note_into(ports.shared.scratchpad)}
@@ -285,7 +291,7 @@ def _deliveries(ports: Ports, executor: RunExecutor | None) -> dict[str, Deliver
         arguments = {**message.payload, "session_id": message.session_id, "tenant_id": message.tenant_id}
         try:
             await _start(executor, arguments, f"outbox:{message.id}", turn_id=message.turn_id)
-        except (InvalidInput, NotFound, ConfigurationError) as error:
+        except (InvalidInput, ConfigurationError) as error:
             _log.error("A turn asked for an Internal flow that cannot be started.", error=error)
 
     return {**kinds, "internal_flow": start_run}

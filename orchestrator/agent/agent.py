@@ -22,6 +22,7 @@ class Agent:
 
     def __init__(self, modules: Modules) -> None:
         self._modules = modules
+        self.deadline_s = modules.domain.config.session.deadline_s
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         """Decide everything the turn changes.

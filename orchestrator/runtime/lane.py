@@ -45,7 +45,13 @@ _log = get_logger(__name__)
 
 
 class TurnAgent(Protocol):
-    """What the lane asks of an agent."""
+    """What the lane asks of an agent.
+
+    `deadline_s`: the longest that one attempt at a turn may take, in seconds.
+    """
+
+    @property
+    def deadline_s(self) -> float: ...
 
     async def run_turn(self, lease: Lease, work: Work, journal: Journal) -> TurnCommit:
         """Decide everything the turn changes. Writes nothing but journal steps and effects of tools."""
@@ -139,9 +145,13 @@ class LaneRunner:
         cause = _find_stop(lease.work)
         if cause is None:
             try:
-                async with self._interruptible(lease):
+                async with self._interruptible(lease) as deadline:
                     agent = await self._agents(lease.domain)
-                    return await agent.run_turn(lease, lease.work, journal)
+                    work = lease.work
+                    if agent.deadline_s < work.deadline_s:
+                        work = replace(work, deadline_s=agent.deadline_s)
+                        deadline.reschedule(asyncio.get_running_loop().time() + agent.deadline_s)
+                    return await agent.run_turn(lease, work, journal)
             except (TurnCancelled, DeadlineExceeded) as stop:
                 cause = stop
         note_failure(cause.code)
@@ -252,8 +262,11 @@ class LaneRunner:
     # Deadline and cancellation.
 
     @asynccontextmanager
-    async def _interruptible(self, lease: Lease) -> AsyncGenerator[None]:
-        """Bound what the agent may take; raises TurnCancelled or DeadlineExceeded when it was stopped."""
+    async def _interruptible(self, lease: Lease) -> AsyncGenerator[asyncio.Timeout]:
+        """Bound what the agent may take; gives the bound.
+
+        Raises TurnCancelled, DeadlineExceeded: it was stopped.
+        """
         work = lease.work
         task = asyncio.current_task()
         assert task is not None
@@ -261,7 +274,7 @@ class LaneRunner:
         deadline = asyncio.timeout(work.deadline_s)
         try:
             async with deadline:
-                yield
+                yield deadline
         except TimeoutError as error:
             if not deadline.expired():
                 raise

@@ -43,6 +43,10 @@ async def _no_circuits() -> list[JsonObject]:
     return []
 
 
+async def _nothing_off() -> list[str]:
+    return []
+
+
 def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
     """Dependencies over `store`; `others` replace single ones. What has no twin is tested on the real stores."""
     domains = DomainRegistry("travel")
@@ -84,6 +88,7 @@ def make_dependencies(store: MemoryStore, **others: Any) -> Dependencies:
         operations=Operations(
             probe=parts["probe"],
             circuits=parts["circuits"],
+            off=_nothing_off,
             stats=PostgresStatus(Database(NOWHERE)),
             record_signal=parts["record_signal"],
             flower_url=parts["flower_url"],
