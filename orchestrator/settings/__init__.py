@@ -28,6 +28,7 @@ from orchestrator.settings.fields import (
     EVERYBODY,
     GATEWAY,
     INTERNAL,
+    LISTENING,
     PULSES,
     SERVING,
     STORES,
@@ -137,7 +138,7 @@ class Settings(BaseSettings):
     """JSON list: web origins whose pages may call the gateway. None by default."""
     docs: Annotated[bool, GATEWAY] = True
     """Show the gateway's API at ``/docs``, to everybody who reaches it."""
-    owner_only: Annotated[bool, EVERYBODY] = False
+    owner_only: Annotated[bool, LISTENING] = False
     """Answer only programs of the account that runs the process, and root's; `parley up` sets it. A gateway that
     authenticates callers asks them instead."""
     open_metrics: Annotated[bool, GATEWAY] = False

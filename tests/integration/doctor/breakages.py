@@ -46,8 +46,7 @@ class Deployment:
         return redis.Redis.from_url(self.environment["REDIS_URL"])
 
     def log_in_as(self, user: str, password: str) -> None:
-        given = conninfo_to_dict(self.owner_url)
-        address = f"{given['host']}:{given['port']}/{given['dbname']}"
+        address = self.owner_url.rpartition("@")[2]
         self.environment["DATABASE_URL"] = f"postgresql://{user}:{password}@{address}"
 
 
