@@ -12,6 +12,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Protocol
 
+import structlog
+
 from orchestrator.errors import DeadlineExceeded, GaveUp, InvalidInput, LaneLost, ParleyError, TurnCancelled
 from orchestrator.ports.lane import Lane
 from orchestrator.ports.turns import LiveEvents
@@ -29,9 +31,9 @@ from orchestrator.runtime.endings import (
 )
 from orchestrator.runtime.journal import Journal
 from orchestrator.runtime.live_events import TurnHints
-from orchestrator.telemetry.logs import bind_turn, get_logger
+from orchestrator.telemetry import get_logger
 from orchestrator.telemetry.metrics import QUEUE_SECONDS, TURN_SECONDS, TURNS, TURNS_FAILED, TURNS_LOST
-from orchestrator.telemetry.traces import Phases, note_failure, note_queued, turn_span
+from orchestrator.telemetry.traces import Phases, note_failure, turn_span
 from orchestrator.turns.lease import Lease, TurnCommit, Work
 from orchestrator.types import SessionId, TurnId
 
@@ -98,10 +100,10 @@ class LaneRunner:
         lease = await self._lane.claim(session_id)
         while lease is not None:
             work, began = lease.work, time.perf_counter()
-            bind_turn(session_id, work.turn_id)
+            structlog.contextvars.bind_contextvars(session=session_id, turn=work.turn_id)
             QUEUE_SECONDS.observe(work.waited_s)
-            note_queued(work.turn_id, work.waited_s)
-            with turn_span("turn", work.turn_id, session_id=session_id, attempt=work.attempts):
+            attributes = {"session_id": session_id, "attempt": work.attempts}
+            with turn_span("turn", work.turn_id, waited_s=work.waited_s, **attributes):
                 ending = await self._think(lease)
                 lease = await self._finish(lease, ending)
             TURN_SECONDS.observe(time.perf_counter() - began)
