@@ -251,7 +251,7 @@ class WorkerProcess:
             return
         if self._settings.owner_only:
             address = server.server_address
-            server.verify_request = lambda _, client: not is_stranger(client, address)
+            server.verify_request = lambda request, client_address: not is_stranger(client_address, address)
         self._resources.callback(thread.join)
         self._resources.callback(server.server_close)
         self._resources.callback(server.shutdown)
