@@ -250,8 +250,7 @@ class WorkerProcess:
             _log.error("Could not start the metrics server.", port=port, error=error)
             return
         if self._settings.owner_only:
-            address = server.server_address
-            server.verify_request = lambda request, client_address: not is_stranger(client_address, address)
+            server.verify_request = _is_from_owner
         self._resources.callback(thread.join)
         self._resources.callback(server.server_close)
         self._resources.callback(server.shutdown)
@@ -328,3 +327,7 @@ async def _warm_up(agents: AgentCatalogue, domain: str) -> None:
     except ParleyError as error:
         _log.error("The default domain cannot be used.", domain=domain, error=error)
     collect_seldom()
+
+
+def _is_from_owner(request: Any, client_address: Any) -> bool:
+    return not is_stranger(client_address, request.getsockname())
