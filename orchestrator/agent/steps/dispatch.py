@@ -35,8 +35,8 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         return
     if understood.kind is not MessageKind.DIGRESSION:
         turn.changes.state.digression.end()
-    if _decides(understood):
-        decide(turn, understood.target)
+    if (decision := _read_decision(understood)) is not None:
+        decide(turn, decision)
         return
     if _is_over(turn, understood):
         turn.changes.remark(RemarkKind.OVER)
@@ -60,10 +60,10 @@ def _note_doubt(active: BaseFlow, understood: Understanding) -> None:
         doubt(active)
 
 
-def _decides(understood: Understanding) -> bool:
-    """Say whether the user chose what becomes of what was done; a model that names a choice has not made it."""
-    chosen = understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS
-    return chosen and understood.source is not Source.SYSTEM2
+def _read_decision(understood: Understanding) -> str | None:
+    """Read what the user chose about what was done; a model that names a choice has not made it."""
+    chosen = understood.kind is MessageKind.CORRECTION and understood.source is not Source.SYSTEM2
+    return understood.target if chosen and understood.target in DECISIONS else None
 
 
 def _repeats_the_offer(turn: RunningTurn, understood: Understanding) -> bool:
