@@ -27,6 +27,11 @@ _NO_PLAIN_YES = word_set(
     "could might may what when where which why how who also too plus add another other else change "
     "different first before after only almost rather hope unsure"
 )
+_ASKING = word_set(
+    "is isn't are aren't am was were does did can could will would shall should has had may might must"
+)
+_PERSONS = word_set("i you we they")
+"""What begins a question: "is that really right", "do you book it then"."""
 
 
 _REQUESTS = word_set(
@@ -81,6 +86,8 @@ def _agrees(text: str, asked: set[str]) -> bool:
     words = _words_of(text)
     if "?" in text or not words or not _NO_PLAIN_YES.isdisjoint(words):
         return False
+    if words[0] in _ASKING or (words[0] in {"do", "have"} and words[1:2] and words[1] in _PERSONS):
+        return False
     agrees = any(word in _YES for word in words) or words[0] in _ACTING
     return agrees and all(
         word in _YES or word in _ACTING or word in _AROUND or word in asked for word in words
@@ -92,7 +99,7 @@ def _changes(text: str) -> bool:
     words = _words_of(text)
     begins = next((word for word in words if word not in {"and", "oh", "so"}), "")
     is_request = "?" in text or begins in _REQUESTS
-    is_idle = all(word in _YES or word in _AROUND for word in words)
+    is_idle = begins not in _ASKING and all(word in _YES or word in _AROUND for word in words)
     return not (is_request or is_idle) or not _CHANGES.isdisjoint(words)
 
 
