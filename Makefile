@@ -60,7 +60,7 @@ bench-graphs: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.graphs
 
 bench-housekeeping: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.housekeeping
+	$(BIN)/python -m tests.integration.internal.housekeeping_bench
 
 bench-hurtful: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.integration.tools.hurtful_tools
@@ -69,7 +69,7 @@ bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
 
 bench-listeners: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.listeners
+	$(BIN)/python -m tests.integration.observe.listeners_bench
 
 bench-workers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.workers
