@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 import psycopg_pool
 import redis
-from dbos import DBOS, DBOSClient, DBOSConfig, Queue
+from dbos import DBOS, DBOSClient, DBOSConfig
 
 from benchmarks.mailbox import BEGIN, DONE, LOAD, SAVE, TABLES, keys
 from benchmarks.work import FIRST, advance
@@ -80,8 +80,8 @@ def main() -> None:
         name="peer", system_database_url=DATABASE_URL, application_version="bench", max_executor_threads=32
     )
     DBOS(config=config)
-    Queue(QUEUE, partition_concurrency=1, worker_concurrency=16, polling_interval_sec=0.05)
     DBOS.launch()
+    DBOS.register_queue(QUEUE, partition_concurrency=1, worker_concurrency=16, polling_interval_sec=0.05)
     print("worker ready.", flush=True)
     threading.Event().wait()
 
