@@ -15,7 +15,7 @@ from orchestrator.turns.lease import Committed, Lease, TurnCommit, Work
 from orchestrator.turns.step import Step
 from orchestrator.turns.turn import FINISHED, TurnStatus
 from orchestrator.types import Epoch, FlowId, SessionId, TurnId
-from tests.contract.memory_approvals import decide_approval, keep_approvals
+from tests.contract.in_memory.approvals import decide_approval, keep_approvals
 
 SUSPECTED_AFTER = 2
 """So many crashes beside others, and a turn is run alone."""

@@ -32,8 +32,8 @@ from orchestrator.testing.live import MemoryEventLog
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
-from tests.contract.memory_approvals import MemoryApprovals
-from tests.contract.memory_sessions import MemorySessions
+from tests.contract.in_memory.approvals import MemoryApprovals
+from tests.contract.in_memory.sessions import MemorySessions
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback, MemoryOutbox
 

@@ -34,7 +34,7 @@ from orchestrator.testing.memory import MemoryContextGathering, MemoryRecords
 from orchestrator.testing.scripted_model import Reply
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId
-from tests.contract.memory_sessions import MemorySessions
+from tests.contract.in_memory.sessions import MemorySessions
 from tests.transcripts.skills.skilled import Talk, answer, call, finish, talk
 from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting
 

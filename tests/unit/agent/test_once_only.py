@@ -13,7 +13,7 @@ from orchestrator.simulator import Conversation, Simulator
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.turns.approval import Decision
 from orchestrator.types import DEFAULT_TENANT, JsonObject
-from tests.contract.memory_approvals import MemoryApprovals
+from tests.contract.in_memory.approvals import MemoryApprovals
 
 MAILROOM = "tests/domains/mailroom"
 DESK = "tests/transcripts/domains/desk"

@@ -29,8 +29,8 @@ from orchestrator.testing.live import MemoryEventLog, MemoryLiveEvents, MemoryWa
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
-from tests.contract.memory_approvals import MemoryApprovals
-from tests.contract.memory_sessions import MemorySessions
+from tests.contract.in_memory.approvals import MemoryApprovals
+from tests.contract.in_memory.sessions import MemorySessions
 from tests.unit.gateway.memory_archive import MemoryArchive, MemoryEffects, MemoryFeedback
 
 NOWHERE = "postgresql://127.0.0.1:1/none"
