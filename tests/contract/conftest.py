@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from tests.unit.gateway.memory_sessions import MemorySessions
 
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane
@@ -26,12 +27,13 @@ from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
-from orchestrator.testing.approvals import MemoryApprovals
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.lane import MemoryLane
 from orchestrator.testing.memory import MemoryRecords
 from orchestrator.testing.store import ManualClock, MemoryStore
 from orchestrator.types import TenantId, new_id
+from tests.contract.in_memory.approvals import MemoryApprovals
+from tests.contract.in_memory.sessions import MemorySessions
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 from tests.unit.gateway.memory_archive import (
     MemoryArchive,
@@ -40,7 +42,6 @@ from tests.unit.gateway.memory_archive import (
     MemoryFeedback,
     MemoryOutbox,
 )
-from tests.unit.gateway.memory_sessions import MemorySessions
 
 _SHIFTED = {
     "lanes": ("lease_until", "ready_at", "check_at", "gap_at"),

@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import orjson
+from tests.unit.gateway.memory_sessions import MemorySessions
 
 from gateway.app import create_app
 from gateway.dependencies import Dependencies
@@ -22,8 +23,8 @@ from orchestrator.turns.lease import TurnCommit, Utterance
 from orchestrator.turns.plan import PlanRecord, PlanRevision
 from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject, SessionId
+from tests.contract.in_memory.sessions import MemorySessions
 from tests.unit.gateway.memory_dependencies import make_dependencies
-from tests.unit.gateway.memory_sessions import MemorySessions
 
 PROBLEM = "application/problem+json"
 
