@@ -9,7 +9,6 @@ from typing import Any
 
 import psycopg
 import pytest
-from tests.unit.gateway.memory_sessions import MemorySessions
 
 from orchestrator.adapters.postgres.claims import WorkerLock
 from orchestrator.adapters.postgres.lanes.lane import PostgresLane

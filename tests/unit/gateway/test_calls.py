@@ -8,7 +8,6 @@ from typing import Any
 
 import httpx
 import orjson
-from tests.unit.gateway.memory_sessions import MemorySessions
 
 from gateway.app import create_app
 from gateway.dependencies import Dependencies
