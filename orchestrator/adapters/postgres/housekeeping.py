@@ -118,7 +118,7 @@ class PostgresHousekeeping:
     async def prune_runtime(self, *, older_than_s: float, within_s: float) -> tuple[dict[str, int], bool]:
         """Remove events, journal entries, runs and firings that are old; gives the same."""
         old: JsonObject = {"old_s": older_than_s}
-        aged = dict.fromkeys(("journal", "internal_runs", "schedule_firings"), old)
+        aged: dict[str, JsonObject] = dict.fromkeys(("journal", "internal_runs", "schedule_firings"), old)
         return await self._prune(aged, {"events": old}, within_s)
 
     async def _prune(
