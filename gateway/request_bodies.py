@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, JsonValue, StringConstraints, model_validator
+from pydantic.config import JsonDict
 
 from orchestrator.dialogue.records import Label
 from orchestrator.dialogue.validation import is_bounded_json
@@ -40,10 +41,9 @@ PreferenceText = Annotated[str, StringConstraints(max_length=LONGEST_TEXT, patte
 DomainName = Annotated[str, StringConstraints(max_length=128, pattern=NO_NUL)]
 Title = Annotated[str, StringConstraints(max_length=200, pattern=NO_NUL)]
 
-GIVEN, ABSENT = (
-    {"not": {"type": "null"}},
-    {"type": "null"},
-)  # as a schema's words for what the types cannot say
+# A schema's words for what the types cannot say.
+GIVEN: JsonDict = {"not": {"type": "null"}}
+ABSENT: JsonDict = {"type": "null"}
 
 
 class NewSession(RequestBody):
