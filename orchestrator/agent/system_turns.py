@@ -14,7 +14,7 @@ import orjson
 
 from orchestrator.agent.context_wait import WAITING, end_waiting, find_waiting, why_it_waited
 from orchestrator.agent.failure import cascade
-from orchestrator.agent.modules import Decoded, Modules
+from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps.archive import archive, as_archived
 from orchestrator.agent.steps.carry_out import carry_out
@@ -22,14 +22,13 @@ from orchestrator.agent.steps.load import decode
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Label
-from orchestrator.dialogue.state import DialogueState, Summary, repair
+from orchestrator.dialogue.state import Decoded, DialogueState, Summary, repair
 from orchestrator.dialogue.storage.diff import diff
 from orchestrator.pex.execution import Recover, Recovery
-from orchestrator.ports.memory.context import CONTEXT_READY
 from orchestrator.tools.trifecta import join_labels
 from orchestrator.turns.event import Event
 from orchestrator.turns.lease import ArchivedFlow, Lease, TurnCommit, Work
-from orchestrator.turns.turn import TurnKind, TurnStatus
+from orchestrator.turns.turn import TurnStatus
 from orchestrator.types import JsonObject
 
 PROPOSAL = "proposal"
@@ -62,20 +61,6 @@ class _Proposal:
 
 
 _Decide: TypeAlias = Callable[[DialogueState, _Proposal], Verdict]
-
-
-def brings_proposal(work: Work) -> bool:
-    """Say whether a turn brings a proposal of an Internal flow."""
-    return _is_system(work, PROPOSAL)
-
-
-def brings_findings(work: Work) -> bool:
-    """Say whether a turn brings the context that a task waited for."""
-    return _is_system(work, CONTEXT_READY)
-
-
-def _is_system(work: Work, action: str) -> bool:
-    return work.input.kind is TurnKind.SYSTEM and (work.input.action or {}).get("name") == action
 
 
 async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, ...] | TurnCommit:

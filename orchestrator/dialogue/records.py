@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from orchestrator.dialogue.json_values import dump, load
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
-from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
 

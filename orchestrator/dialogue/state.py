@@ -5,13 +5,14 @@ It holds and bounds; deciding is the business of the modules. What leaves it sta
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
 from orchestrator.dialogue.correction import REOPENED
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
-from orchestrator.dialogue.json_values import copy_json
+from orchestrator.dialogue.json_values import copy_json, dump, load
 from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED, INTERRUPTED
 from orchestrator.dialogue.records import (
     DigressionRecord,
@@ -24,7 +25,6 @@ from orchestrator.dialogue.records import (
 )
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore
 from orchestrator.dialogue.validation import Rejected
@@ -51,6 +51,7 @@ class Summary:
 
 
 DEFAULT_LIMITS = StateLimits()
+KEPT_STATES = 1024
 CANDIDATES_KEPT = 3
 
 
@@ -274,3 +275,36 @@ def repair(state: DialogueState, now: float) -> list[str]:
         state.approvals = [approval for approval in state.approvals if approval.flow_id in there]
         done.append(f"{len(orphans)} approvals of flows that are gone were dropped.")
     return done
+
+
+@dataclass(frozen=True, slots=True)
+class Decoded:
+    """`body` is the state as serialised; nobody changes it."""
+
+    raw: bytes
+    body: JsonObject
+    state: DialogueState
+
+
+class StateCache:
+    """Decoded states of sessions that stay on this process, so that they are not parsed again every turn.
+
+    An entry is found by the very bytes it was written as, never by a number: whatever another process
+    commits meanwhile has other bytes. Taking an entry removes it, because a turn changes the state in place.
+    At most `size` sessions; the one kept longest ago goes first.
+    """
+
+    def __init__(self, size: int = KEPT_STATES) -> None:
+        self._size = size
+        self._entries: OrderedDict[SessionId, Decoded] = OrderedDict()
+
+    def take(self, session_id: SessionId, raw: bytes) -> Decoded | None:
+        """Remove and give the session's entry if it was written as exactly these bytes."""
+        found = self._entries.pop(session_id, None)
+        return found if found is not None and found.raw == raw else None
+
+    def keep(self, session_id: SessionId, decoded: Decoded) -> None:
+        """Remember what the session's next turn is likely to begin with."""
+        self._entries[session_id] = decoded
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)

@@ -8,15 +8,15 @@ import orjson
 
 from orchestrator.agent.approvals import close_approvals
 from orchestrator.agent.freshness import SUMMARY_DUE
-from orchestrator.agent.modules import Decoded, Modules
+from orchestrator.agent.modules import Modules
 from orchestrator.agent.running import RunningTurn
 from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.json_values import dump
+from orchestrator.dialogue.state import Decoded, DialogueState
 from orchestrator.dialogue.storage.diff import diff
-from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer
