@@ -90,9 +90,8 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     effects = [note for note in broken.effects if note.turn_id == turn.work.turn_id]
     session_id = turn.lease.session_id
     state = DialogueState.from_dict(prior, modules.domain.flows) if prior else DialogueState.new(session_id)
-    state.effects.extend(effects)
-    state.intake.labels = broken.intake.labels
-    state.turn += 1
+    state.keep_done(broken, effects)
+    state.begin_turn()
     turn.changes = TurnChanges(state)
     turn.context = replace(turn.context, changes=turn.changes)
     turn.context.log.event("failed", code="internal_error")

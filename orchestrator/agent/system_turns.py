@@ -19,10 +19,11 @@ from orchestrator.agent.running import RunningTurn, Step
 from orchestrator.agent.steps.archive import archive, as_archived
 from orchestrator.agent.steps.carry_out import carry_out
 from orchestrator.agent.steps.load import decode
+from orchestrator.dialogue.changes.repair import repair
 from orchestrator.dialogue.flow import BaseFlow
 from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Label
-from orchestrator.dialogue.state import Decoded, DialogueState, Summary, repair
+from orchestrator.dialogue.state import Decoded, DialogueState
 from orchestrator.dialogue.storage.diff import diff
 from orchestrator.pex.execution import Recover, Recovery
 from orchestrator.tools.trifecta import join_labels
@@ -72,7 +73,7 @@ async def take_up_findings(turn: RunningTurn, modules: Modules) -> tuple[Step, .
     if flow is not None and gathering is not None:
         await end_waiting(turn, gathering, flow, late=True)
         what = "noted; another task is at work"
-    turn.changes.state.turn -= 1
+    turn.changes.state.take_back_turn()
     return _commit(
         turn.lease,
         modules,
@@ -138,7 +139,7 @@ def _summary(state: DialogueState, proposal: _Proposal) -> Verdict:
         return Verdict(
             Decision.DROPPED, f"There is a summary through turn {state.history.summary.through_turn}."
         )
-    state.history.summary = Summary(text, through)
+    state.summarise(text, through)
     labels = proposal.change.get("labels")
     if is_list(labels):
         join_labels(state, [label for label in labels if label in set(Label)], "an earlier part of this talk")

@@ -271,6 +271,25 @@ class BaseFlow:
         values.update((name, held.value) for name, held in self.slots.items())
         return values
 
+    def follow(self, name: str, held: SlotValue) -> None:
+        """Take the value that another flow of the same plan holds, as the user's own."""
+        self.slots[name] = SlotValue(held.value, SlotSource.USER, held.turn_id, False, held.text)
+
+    def give(self, outputs: JsonObject) -> None:
+        """Keep what the flow found for the flows that take it (FS-7)."""
+        self.outputs.update(outputs)
+
+    def complete_outputs(self) -> None:
+        """Take the outputs that were not given from the slots of the same names."""
+        for name in self.spec.outputs:
+            value = self.value(name)
+            if name not in self.outputs and value is not None:
+                self.outputs[name] = copy_json(value)
+
+    def take_back(self, output: str) -> Json | None:
+        """Remove an output, which is about the session and kept with it."""
+        return self.outputs.pop(output, None)
+
     def clear(self, name: str) -> None:
         """Empty a slot; an empty one stays empty."""
         self.slots.pop(name, None)

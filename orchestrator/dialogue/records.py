@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from orchestrator.dialogue.json_values import dump, load
+from orchestrator.dialogue.json_values import copy_json, dump, load
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
 from orchestrator.dialogue.understanding import Digression
 from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
@@ -42,10 +42,6 @@ class DigressionRecord:
         self.depth += 1
         self.last = kind
 
-    def end(self) -> None:
-        """The user is back on the task; the last kind stays on record."""
-        self.depth = 0
-
 
 @dataclass(slots=True)
 class PendingApproval:
@@ -70,6 +66,10 @@ class PendingApproval:
     """Number of the turn that put it to the user last: only right after it a bare yes means it."""
     operator_only: bool = False
     """Whether the user cannot grant it himself."""
+
+    def put(self, turn: int) -> None:
+        """Note the turn in which it is put to the user."""
+        self.asked_turn = turn
 
     def has_expired(self, now: float) -> bool:
         return now >= self.expires_at
@@ -113,6 +113,9 @@ class EffectNote:
     def stands(self) -> bool:
         """Whether the outside world may still be as the call left it."""
         return self.status is not EffectStatus.COMPENSATED
+
+    def mark_undone(self) -> None:
+        self.status = EffectStatus.COMPENSATED
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,6 +211,8 @@ class Frame:
 
 BOUND = "bound"
 """The note of a sub-flow that has been given its values, so that work on it has begun."""
+REOPENED = "reopened"
+"""The note of a flow that is carried out anew, after a correction: the completed flow that it stands for."""
 ANSWERED = "answered"
 """The note of a step that was given up because its answer is known; it counts as done."""
 
@@ -271,6 +276,21 @@ class PlanStep:
     def become(self, status: FlowStatus, note: str = "") -> None:
         self.state, self.reason = status
         self.note = note or self.note
+
+    def keep_outputs(self, outputs: JsonObject) -> None:
+        """Keep what the step found, for later ones; what has no value is left out."""
+        self.outputs = {name: copy_json(value) for name, value in outputs.items() if value is not None}
+
+    def rename(self, name: str) -> None:
+        self.name = name
+
+    def need(self, names: Iterable[str]) -> None:
+        """Wait for just these steps, each named once."""
+        self.needs = tuple(dict.fromkeys(names))
+
+    def bind(self, slot: str, binding: JsonObject) -> None:
+        """Say where the value of a slot comes from."""
+        self.slots[slot] = binding
 
     def carried_out_by(self, flow_id: FlowId, dact: Dact) -> PlanStep:
         """The same step, to be carried out by another flow."""

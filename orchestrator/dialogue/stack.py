@@ -1,7 +1,7 @@
 """The flow stack: which flows are in progress and which one is Active (FS-8 … FS-13).
 
 It moves flows and changes their status; when to do so is the Agent's decision. A plan's flows are put
-there by `plans.stacking`. Flows that left are handed out by `pop_finished`.
+there by `changes.plan_steps`. Flows that left are handed out by `pop_finished`.
 """
 
 from __future__ import annotations

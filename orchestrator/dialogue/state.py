@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
-from orchestrator.dialogue.correction import REOPENED
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
 from orchestrator.dialogue.json_values import copy_json, dump, load
-from orchestrator.dialogue.lifecycle import ACTIVE, COMPLETED, INTERRUPTED
+from orchestrator.dialogue.lifecycle import COMPLETED
 from orchestrator.dialogue.records import (
+    REOPENED,
     DigressionRecord,
     EffectNote,
     Flags,
@@ -114,10 +114,63 @@ class DialogueState:
 
     @classmethod
     def new(cls, session_id: SessionId) -> DialogueState:
-        """The state of a session in which nothing has been said."""
         return cls(session_id)
 
     # What a turn does
+
+    def begin_turn(self) -> None:
+        self.turn += 1
+
+    def take_back_turn(self) -> None:
+        """Count a turn for nothing: it says nothing and leaves the conversation as it was."""
+        self.turn -= 1
+
+    def keep_done(self, broken: DialogueState, effects: Iterable[EffectNote]) -> None:
+        """Take over from a state that is thrown away what cannot be taken back: effects, and what was taken in."""
+        self.effects.extend(effects)
+        self.intake.labels = broken.intake.labels
+
+    def end_digression(self) -> None:
+        """The user is back on the task; the last kind stays on record."""
+        self.digression.depth = 0
+
+    def note_origin(self, *, natural: bool) -> None:
+        """Note whether the top flow came from the user's own words."""
+        self.flags.natural_birth = natural
+
+    def note_issues(self, *, present: bool = True) -> None:
+        """Note whether a check failed, or a result is not complete."""
+        self.flags.has_issues = present
+
+    def note_plan(self) -> None:
+        """Note whether a plan is in progress."""
+        self.flags.has_plan = self.stack.plan is not None
+
+    def keep_going(self, *, going: bool) -> None:
+        """Note whether the next flow is carried out without waiting for the user."""
+        self.flags.keep_going = going
+
+    def note_effect(self, note: EffectNote) -> None:
+        """Note what a call did, in place of what was noted while its outcome was unknown."""
+        known = [bool(one.fingerprint) and one.fingerprint == note.fingerprint for one in self.effects]
+        place = known.index(True) if True in known else len(known)
+        self.effects[place : place + 1] = [note]
+
+    def note_shown(self, rows: Shown) -> None:
+        """Keep the rows that the answer displays, so that the user can refer to them (IR-5)."""
+        self.shown = rows
+
+    def ask_approval(self, approval: PendingApproval) -> None:
+        """Let a call wait for a decision, in place of whatever its flow waited for."""
+        self.void_approvals(approval.flow_id)
+        self.approvals.append(approval)
+
+    def close_approval(self, approval: PendingApproval) -> None:
+        self.approvals.remove(approval)
+
+    def summarise(self, text: str, through_turn: int) -> None:
+        """Take a summary of what was said up to and with a turn."""
+        self.history.summary = Summary(text, through_turn)
 
     def predict(self, intent: str | None, flows: Iterable[FlowScore]) -> None:
         """Note what NLU thinks: the three best flows, best first."""
@@ -127,6 +180,13 @@ class DialogueState:
     def say(self, role: str, text: str) -> None:
         """Add a line of the conversation."""
         self.history.messages.append(Message(role, text, self.turn))
+
+    def converse(self, said: str, reply: str, most: int) -> None:
+        """Add what was said and answered, and let go of what is older than the last `most` messages (ST-3)."""
+        if said:
+            self.say("user", said)
+        self.say("agent", reply)
+        del self.history.messages[: max(0, len(self.history.messages) - most)]
 
     def inherit(self, flow: BaseFlow) -> list[str]:
         """Give a starting flow its declared inputs from completed ones (FS-7). Returns what it got.
@@ -158,7 +218,7 @@ class DialogueState:
             self.ambiguity.resolve(flow_id=flow.flow_id)
             self.void_approvals(flow.flow_id)
             if flow.status == COMPLETED:
-                _complete_outputs(flow)
+                flow.complete_outputs()
                 self.completed.append(flow)
         self.completed = self.completed[-limits.completed :] if limits.completed else []
         return left
@@ -173,6 +233,14 @@ class DialogueState:
         if void:
             self.approvals = [approval for approval in self.approvals if approval.flow_id != flow_id]
         return void
+
+    def end_turn(self, trace: JsonObject, limits: StateLimits = DEFAULT_LIMITS) -> None:
+        """Bring the state into the form in which it is kept. `trace`: what became of the turn, in small."""
+        self.note_plan()
+        if self.stack.top is None:
+            self.note_origin(natural=True)
+        self.history.trace.append(trace)
+        self.prune(limits)
 
     def prune(self, limits: StateLimits = DEFAULT_LIMITS) -> None:
         """Drop the oldest of everything that grows (ST-3).
@@ -247,34 +315,6 @@ _PLACES: Mapping[str, tuple[str, str]] = {
 """Where in the state a key of its JSON is."""
 _SELDOM = frozenset({"summary", "entities"})
 """Not written while there is nothing in them."""
-
-
-def _complete_outputs(flow: BaseFlow) -> None:
-    for name in flow.spec.outputs:
-        value = flow.value(name)
-        if name not in flow.outputs and value is not None:
-            flow.outputs[name] = copy_json(value)
-
-
-def repair(state: DialogueState, now: float) -> list[str]:
-    """Interrupt what is Active below the top, take the top up, drop approvals of flows that are gone."""
-    done: list[str] = []
-    stack = state.stack
-    for flow in stack.flows[:-1]:
-        if flow.status == ACTIVE:
-            flow.become(INTERRUPTED)
-            flow.interrupted_at = now
-            done.append(f"{flow.dact} was Active below the top and is interrupted now.")
-    top = stack.top
-    if top is not None and top.status == INTERRUPTED:
-        stack.reactivate()
-        done.append(f"{top.dact} on top is Active again.")
-    there = {flow.flow_id for flow in stack.flows}
-    orphans = [approval for approval in state.approvals if approval.flow_id not in there]
-    if orphans:
-        state.approvals = [approval for approval in state.approvals if approval.flow_id in there]
-        done.append(f"{len(orphans)} approvals of flows that are gone were dropped.")
-    return done
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ async def dispatch(turn: RunningTurn, _modules: Modules) -> None:
         reject(turn, understood.rejection.value)
         return
     if understood.kind is not MessageKind.DIGRESSION:
-        turn.changes.state.digression.end()
+        turn.changes.state.end_digression()
     if understood.kind is MessageKind.CORRECTION and understood.target in DECISIONS:
         decide(turn, understood.target)
         return
