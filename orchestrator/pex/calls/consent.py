@@ -6,7 +6,9 @@ that they name: tool, arguments, flow and the plan's revision. They live in the 
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+
+import orjson
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level, Option
@@ -59,7 +61,7 @@ def read_candidate(state: DialogueState, flow: BaseFlow) -> Candidate | None:
 
 
 def write_candidate(flow: BaseFlow, candidate: Candidate) -> None:
-    flow.notes[CANDIDATE] = asdict(candidate)
+    flow.notes[CANDIDATE] = orjson.loads(orjson.dumps(candidate))
 
 
 def confirm_candidate(state: DialogueState, flow: BaseFlow) -> bool:
