@@ -11,10 +11,11 @@ from dataclasses import KW_ONLY, dataclass, field
 from enum import StrEnum
 from typing import Any, ClassVar, Protocol, Self, TypeAlias
 
-from orchestrator.dialogue.json_values import copy_json, dump, load, same_value
-from orchestrator.dialogue.lifecycle import ACTIVE, FlowState, FlowStatus, Reason, check_transition
+from orchestrator.dialogue.json_values import copy_json, same_value
+from orchestrator.dialogue.lifecycle import ACTIVE, ENDED, FlowState, FlowStatus, Reason, check_transition
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotSource, SlotTypes, SlotValue, check_any
 from orchestrator.dialogue.specification import FlowSpec, Priority, SlotSpec
+from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.dialogue.validation import Rejected, Valid, Verdict, show
 from orchestrator.types import Dact, FlowId, Json, JsonObject, TurnId, new_flow_id
@@ -106,7 +107,7 @@ class BaseFlow:
     @property
     def is_finished(self) -> bool:
         """Completed or Invalid: it waits to leave the stack."""
-        return self.status.state in {FlowState.COMPLETED, FlowState.INVALID}
+        return self.status.state in ENDED
 
     def become(self, after: FlowStatus) -> None:
         """Change the status as the table allows. Raises IllegalTransition."""

@@ -11,10 +11,10 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from orchestrator.dialogue.base_flow import BaseFlow, Labels, ProblemKind, SlotProblem, ValueFinder
-from orchestrator.dialogue.json_values import dump
 from orchestrator.dialogue.records import PlanStep
 from orchestrator.dialogue.slots import EVERY_TYPE, SlotTypes
 from orchestrator.dialogue.specification import Family, FlowSpec
+from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.types import Dact, JsonObject
 
 __all__ = [

@@ -1,18 +1,12 @@
-"""JSON values: telling their kinds apart, copying, comparing; records as JSON and back.
-
-Of a record its fields are written by name, enumerations by value. Nothing here knows dialogue.
-"""
+"""JSON values: telling their kinds apart, copying, comparing. Nothing here knows dialogue."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from functools import cache
 from hashlib import blake2b
-from typing import Any, TypeGuard, TypeVar
+from typing import TypeGuard
 
 import orjson
-from pydantic import TypeAdapter
 
 from orchestrator.types import Json, JsonObject
 
@@ -54,22 +48,3 @@ def copy_json(value: Json) -> Json:
 def same_value(left: Json, right: Json) -> bool:
     """Equal as an answer: 1 and true differ, 1 and 1.0 do not."""
     return left == right and isinstance(left, bool) == isinstance(right, bool)
-
-
-Record = TypeVar("Record")
-
-
-@cache
-def _adapter(kind: type[Record]) -> TypeAdapter[Record]:
-    return TypeAdapter(kind)
-
-
-def dump(record: Any, *, brief: bool = False, without: Mapping[str, Any] | None = None) -> JsonObject:
-    """Write a record as JSON that shares nothing with it. `brief`: what is as by default is left out."""
-    adapter: TypeAdapter[Any] = _adapter(record.__class__)
-    return adapter.dump_python(record, mode="json", exclude_defaults=brief, exclude=dict(without or {}))
-
-
-def load(kind: type[Record], body: JsonObject) -> Record:
-    """Make a record of its JSON, and share nothing with that; keys that it does not have are left aside."""
-    return _adapter(kind).validate_json(orjson.dumps(body))

@@ -60,6 +60,8 @@ ABANDONED = FlowStatus(FlowState.INVALID, Reason.ABANDONED)
 PRUNED = FlowStatus(FlowState.INVALID, Reason.PRUNED)
 PLAN_ABANDONED = FlowStatus(FlowState.INVALID, Reason.PLAN_ABANDONED)
 
+ENDED = frozenset({FlowState.COMPLETED, FlowState.INVALID})
+"""A flow in one of these waits to leave the stack."""
 PARKED = frozenset({AWAITING_APPROVAL, AWAITING_CONTEXT})
 """These go on when something comes from outside, not when they are on top."""
 

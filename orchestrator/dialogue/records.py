@@ -9,9 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from orchestrator.dialogue.json_values import copy_json, dump, load
+from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import CANCELLED, PLANNED, PRUNED, FlowState, FlowStatus, Reason
-from orchestrator.dialogue.understanding import Digression
+from orchestrator.dialogue.storage.serialization import dump, load
+from orchestrator.dialogue.understanding import Digression, FlowScore
 from orchestrator.types import Dact, FlowId, Json, JsonObject, ToolId, TurnId
 
 
@@ -297,3 +298,44 @@ class PlanStep:
         return replace(
             self, flow_id=flow_id, dact=dact, state=FlowState.PENDING, reason=Reason.PLANNED, note=""
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What was said up to and with turn `through_turn`; nothing that is newer is in it."""
+
+    text: str
+    through_turn: int
+
+
+@dataclass(slots=True)
+class Prediction:
+    """What NLU thought of the last message. `candidates`: the three best flows, best first."""
+
+    intent: str | None = None
+    flow: Dact | None = None
+    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
+
+
+@dataclass(slots=True)
+class History:
+    """What was said and done lately. `summary` is of the older turns, once there are many (IF-12).
+
+    `trace` holds small JSON records that are never changed once they are in.
+    """
+
+    messages: list[Message] = field(default_factory=list[Message])
+    trace: list[JsonObject] = field(default_factory=list[JsonObject])
+    summary: Summary | None = None
+
+
+@dataclass(slots=True)
+class Intake:
+    """What the session has taken in from outside.
+
+    `labels`: of what must not simply go out again (PX-3). `entities`: the session's own values by entity,
+    with their metadata, which no catalogue knows (AG-3).
+    """
+
+    labels: list[LabelSource] = field(default_factory=list[LabelSource])
+    entities: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])

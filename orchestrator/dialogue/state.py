@@ -11,24 +11,28 @@ from dataclasses import dataclass, field
 
 from orchestrator.dialogue.ambiguity import AmbiguityHandler
 from orchestrator.dialogue.flow import BaseFlow, FlowTypes, PlanFlow, load_flow
-from orchestrator.dialogue.json_values import copy_json, dump, load
+from orchestrator.dialogue.json_values import copy_json
 from orchestrator.dialogue.lifecycle import COMPLETED
 from orchestrator.dialogue.records import (
     REOPENED,
     DigressionRecord,
     EffectNote,
     Flags,
-    LabelSource,
+    History,
+    Intake,
     Message,
     PendingApproval,
+    Prediction,
     Shown,
+    Summary,
 )
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.stack import FlowStack
+from orchestrator.dialogue.storage.serialization import dump, load
 from orchestrator.dialogue.storage.upgrade import SCHEMA_VERSION, upgrade
 from orchestrator.dialogue.understanding import FlowScore
 from orchestrator.dialogue.validation import Rejected
-from orchestrator.types import Dact, FlowId, JsonObject, SessionId
+from orchestrator.types import FlowId, JsonObject, SessionId
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,50 +46,9 @@ class StateLimits:
     """Beyond those that have gone with their flows already."""
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What was said up to and with turn `through_turn`; nothing that is newer is in it."""
-
-    text: str
-    through_turn: int
-
-
 DEFAULT_LIMITS = StateLimits()
 KEPT_STATES = 1024
 CANDIDATES_KEPT = 3
-
-
-@dataclass(slots=True)
-class Prediction:
-    """What NLU thought of the last message. `candidates`: the three best flows, best first."""
-
-    intent: str | None = None
-    flow: Dact | None = None
-    candidates: list[FlowScore] = field(default_factory=list[FlowScore])
-
-
-@dataclass(slots=True)
-class History:
-    """What was said and done lately. `summary` is of the older turns, once there are many (IF-12).
-
-    `trace` holds small JSON records that are never changed once they are in.
-    """
-
-    messages: list[Message] = field(default_factory=list[Message])
-    trace: list[JsonObject] = field(default_factory=list[JsonObject])
-    summary: Summary | None = None
-
-
-@dataclass(slots=True)
-class Intake:
-    """What the session has taken in from outside.
-
-    `labels`: of what must not simply go out again (PX-3). `entities`: the session's own values by entity,
-    with their metadata, which no catalogue knows (AG-3).
-    """
-
-    labels: list[LabelSource] = field(default_factory=list[LabelSource])
-    entities: dict[str, dict[str, JsonObject]] = field(default_factory=dict[str, dict[str, JsonObject]])
 
 
 @dataclass(slots=True)

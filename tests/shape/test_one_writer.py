@@ -10,9 +10,18 @@ from typing import Final
 
 from orchestrator.dialogue.ambiguity import Ambiguity, AmbiguityHandler
 from orchestrator.dialogue.flow import PlanFlow
-from orchestrator.dialogue.records import DigressionRecord, EffectNote, Flags, PendingApproval, PlanStep
+from orchestrator.dialogue.records import (
+    DigressionRecord,
+    EffectNote,
+    Flags,
+    History,
+    Intake,
+    PendingApproval,
+    PlanStep,
+    Prediction,
+)
 from orchestrator.dialogue.stack import FlowStack
-from orchestrator.dialogue.state import DialogueState, History, Intake, Prediction
+from orchestrator.dialogue.state import DialogueState
 from tests.shape.sources import name_of, python_files
 
 RECORDS: Final = (

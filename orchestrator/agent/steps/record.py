@@ -14,9 +14,9 @@ from orchestrator.agent.steps.archive import as_archived
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Question
 from orchestrator.dialogue.flow import BaseFlow, PlanFlow
-from orchestrator.dialogue.json_values import dump
 from orchestrator.dialogue.state import Decoded, DialogueState
 from orchestrator.dialogue.storage.diff import diff
+from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.memory.notes import entries_of_turn
 from orchestrator.plans.changes import describe
 from orchestrator.res.answer import Answer

@@ -12,8 +12,9 @@ from enum import StrEnum
 
 from orchestrator.context import TurnContext
 from orchestrator.dialogue.ambiguity import Level
-from orchestrator.dialogue.json_values import dump, is_list, is_object
+from orchestrator.dialogue.json_values import is_list, is_object
 from orchestrator.dialogue.records import Frame
+from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.res.answer import Response
 from orchestrator.res.charts import Drawn, draw, find_chart_fault
 from orchestrator.res.markup import to_plain

@@ -18,8 +18,8 @@ from internal_flows.housekeeping import FLOWS
 from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
-from orchestrator.dialogue.json_values import dump
 from orchestrator.dialogue.records import Label, LabelSource
+from orchestrator.dialogue.storage.serialization import dump
 from orchestrator.ports.memory.documents import NewDocument, Owned, Passage
 from orchestrator.ports.memory.preferences import PreferenceKind
 from orchestrator.ports.memory.scratchpad import Entry, EntryKind

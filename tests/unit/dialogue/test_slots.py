@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.dialogue.json_values import dump, load
 from orchestrator.dialogue.slots import (
     EVERY_TYPE,
     LIBRARY_TYPES,
@@ -21,6 +20,7 @@ from orchestrator.dialogue.slots import (
     SlotValue,
     Valid,
 )
+from orchestrator.dialogue.storage.serialization import dump, load
 from tests.unit.dialogue.factories import make_slot
 
 CABIN = {"values": ("economy", "business"), "synonyms": {"cheap": "economy"}}
