@@ -15,7 +15,7 @@ SOAK_ARGUMENTS ?=
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: run up test test-unit test-long check lint format types imports bench bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos audit clean
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos fuzz audit clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -33,6 +33,10 @@ test-unit: $(VENV)/.installed-dev
 # The long forms of what `test` proves in short, one after another.
 test-long: $(VENV)/.installed-dev
 	@$(BIN)/python -m pytest -m slow
+
+# 100,000 texts of SQL and 20,000 of Python, made by chance, judged, run, and looked at.
+fuzz: $(VENV)/.installed-dev
+	@$(BIN)/python -m pytest -m slow -s tests/attacks/test_sql.py tests/attacks/test_python.py
 
 check: lint types imports test
 
