@@ -35,7 +35,7 @@ from orchestrator.testing.scripted_model import Reply
 from orchestrator.turns.turn import TurnInput, TurnKind
 from orchestrator.types import DEFAULT_TENANT, UserId
 from tests.contract.in_memory.sessions import MemorySessions
-from tests.transcripts.context_gathering import MemoryContextGathering
+from tests.transcripts.memory_gathering import MemoryContextGathering
 from tests.transcripts.skills.skilled import Talk, answer, call, finish, talk
 from tests.unit.pex.setting import LOOK, SPEC, Setting, make_setting
 

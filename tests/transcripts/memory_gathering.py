@@ -1,4 +1,4 @@
-"""Looks for context in no store: what it finds is told beforehand, or by the test."""
+"""Context gathering in memory: a test says what Internal flows find, and when."""
 
 from __future__ import annotations
 
