@@ -10,7 +10,7 @@ from orchestrator.dialogue.flow import BaseFlow, Labels, PlanFlow, ProblemKind, 
 from orchestrator.dialogue.lifecycle import PARKED
 from orchestrator.dialogue.remark import RemarkKind
 from orchestrator.dialogue.slots import SlotSource
-from orchestrator.dialogue.specification import Priority
+from orchestrator.dialogue.specification import Family, Priority
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.pex.calls.consent import drop_consent
 from orchestrator.res.wording import name_slot, show_slot
@@ -89,12 +89,12 @@ def inherit(turn: RunningTurn, flow: BaseFlow, *, said: Labels) -> None:
 def _keep_from_last_run(turn: RunningTurn, flow: BaseFlow, said: Labels) -> None:
     """Keep what does not change when the user looks for something once more and says only what does."""
     last = turn.changes.state.find_completed(flow.dact)
-    tools = turn.context.world.domain.tools
     if (
         last is None
+        or flow.spec.family is not Family.READ
+        or flow.spec.confirm
         or not said
         or flow.is_filled()
-        or any(tools[use.tool_id].has_effect for use in flow.spec.tools)
     ):
         return
     for name, held in last.slots.items():
