@@ -42,6 +42,10 @@ class Annotated:
                 }
                 if values:
                     self._offered[frame.service, act] = values
+            if any(
+                one.name == "NOTIFY_FAILURE" for one in frame.acts
+            ):  # what is offered instead is to be agreed to
+                self._offered[frame.service, "CONFIRM"] = self._offered.get((frame.service, "OFFER"), {})
 
     def understand(self, turn: Turn) -> JsonObject:
         """Say what a user's turn means, in the form of `nlu_think`."""
@@ -57,9 +61,13 @@ class Annotated:
         intent = self._intents.get(frame.service, NO_INTENT)
         before = {slot: self.told.get((frame.service, slot)) for slot in service.slots}
         slots = self._slots(frame, service, intent, begins=begins)
-        if "AFFIRM" in acts and self.telling is Telling.AGREED:
-            slots = {**self._offered.get((frame.service, "CONFIRM"), {}), **slots}
+        proposed = self._offered.get((frame.service, "CONFIRM"), {}) if "AFFIRM" in acts else {}
+        slots = {slot: value for slot, value in slots.items() if proposed.get(slot) != value}
         kind = _kind(acts, slots, before, begins=begins)
+        if self.telling is Telling.AGREED and intent in service.intents:
+            slots = {
+                slot: proposed[slot] for slot in service.intents[intent].slots if slot in proposed
+            } | slots
         if intent == NO_INTENT:
             return _meaning(kind if kind in {"chitchat", "denial", "digression"} else "chitchat")
         dact = dact_of(service.name, intent)
