@@ -30,6 +30,8 @@ _ASKING = word_set(
 )
 _PERSONS = word_set("i you we they")
 """What begins a question: "is that really right", "do you book it then"."""
+_UNDOING = word_set("cancel stop abort quit forget leave drop delete remove undo skip end enough")
+"""What takes back rather than agrees, unless the very question is about it: "Shall I cancel it?"."""
 
 
 def is_plain_yes(text: str, question: str) -> bool:
@@ -44,6 +46,9 @@ def is_plain_yes(text: str, question: str) -> bool:
     if "?" in text or not said or not _NO_PLAIN_YES.isdisjoint(said):
         return False
     if said[0] in _ASKING or (said[0] in {"do", "have"} and said[1:2] and said[1] in _PERSONS):
+        return False
+    last = question.replace("\n", ". ").rstrip(" .").rpartition(". ")[2]
+    if not _UNDOING.intersection(said) <= set(tokenize(last.casefold()).words):
         return False
     asked = set(tokenize(question.casefold().replace("’", "'")).words)
     agrees = any(word in _YES for word in said) or said[0] in _ACTING

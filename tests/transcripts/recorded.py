@@ -10,7 +10,8 @@ from typing import Any
 
 from orchestrator.dialogue.understanding import Mention, Understanding
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.readers.system1 import Reading, System1
+from orchestrator.nlu.protocol import Message, Reading
+from orchestrator.nlu.readers.system1 import System1
 from orchestrator.testing.scripted_model import Answer, Computed, Reply, Request, Rule, Script
 
 
@@ -23,9 +24,9 @@ class Author(System1):
         self.understood: dict[str, Understanding] = {}
         self.chose = False
 
-    def think(self, text: str, context: NluContext) -> Reading:
-        reading = super().think(text, context)
-        self.understood[text] = reading.understanding
+    async def read(self, message: Message, context: NluContext) -> Reading | None:
+        reading = self.think(message.text, context)
+        self.understood[message.text] = reading.understanding
         self.chose = self.chose or reading.is_final
         return replace(reading, confidence=0.0)
 
