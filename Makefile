@@ -14,8 +14,8 @@ SOAK_ARGUMENTS ?=
 # A process that may not keep the code it compiled compiles all of it each time it starts: three seconds each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run up test test-unit test-long goals check lint format types imports bench bench-length bench-listeners \
-	bench-graphs bench-housekeeping bench-hurtful bench-workers docs soak chaos fuzz audit clean
+.PHONY: run up test test-unit test-long goals check lint format types imports bench bench-peers bench-length bench-listeners \
+	bench-graphs bench-housekeeping bench-hurtful bench-workers docs faults soak chaos fuzz audit audit-online bom lock clean
 
 run: $(VENV)/.installed
 	@exec $(BIN)/parley chat --domain $(DOMAIN)
@@ -34,7 +34,7 @@ test-unit: $(VENV)/.installed-dev
 GOALS ?= 2300
 goals: $(VENV)/.installed-dev
 	for domain in travel analytics notes; do for reader in system1 right wrong; do \
-		$(VENV)/bin/python -m tests.goals --domain $$domain --reader $$reader --half held-out --conversations $(GOALS) || exit 1; \
+		$(BIN)/python -m tests.goals --domain $$domain --reader $$reader --half held-out --conversations $(GOALS) || exit 1; \
 	done; done
 
 # The long forms of what `test` proves in short, one after another.
@@ -64,11 +64,14 @@ imports: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
+bench-peers: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks.peers
+
 bench-graphs: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.graphs
 
 bench-housekeeping: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.housekeeping
+	$(BIN)/python -m tests.integration.internal.housekeeping_bench
 
 bench-hurtful: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.integration.tools.hurtful_tools
@@ -77,7 +80,7 @@ bench-length: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.length
 
 bench-listeners: $(VENV)/.installed-dev
-	$(BIN)/python -m benchmarks.listeners
+	$(BIN)/python -m tests.integration.observe.listeners_bench
 
 bench-workers: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks.workers
@@ -85,25 +88,48 @@ bench-workers: $(VENV)/.installed-dev
 docs: $(VENV)/.installed
 	$(BIN)/python -m parley.settings_page
 
+# The faults at the scale that is promised: stops, poison turns, kills, brokers, histories. An hour or more.
+faults: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -m slow tests/unit/agent/test_stopped_turns.py tests/integration/chaos \
+		tests/integration/internal/test_retention.py
+
 soak: $(VENV)/.installed
 	@exec $(BIN)/parley soak $(SOAK_ARGUMENTS)
 
 chaos: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest tests/integration -k workers
 
-# Asks a database on the network, so it is not part of `check`.
-audit:
-	@$(PYTHON) -m venv --clear .venv-audit
-	@.venv-audit/bin/python -m pip install -qq --disable-pip-version-check pip-audit || { \
-		echo "audit: nothing was checked: pip-audit cannot be installed without the network (HTTPS_PROXY?)." >&2; exit 2; }
+# Every pinned package against the stored list of known vulnerabilities: needs no network, and says how old the list is.
+audit: $(VENV)/.installed-dev
+	@$(BIN)/python deploy/audit.py
+
+# The same with today's database on the network. What it does not know counts as not checked.
+audit-online: .venv-audit/.installed
 	@.venv-audit/bin/pip-audit --requirement constraints.txt --strict --no-deps --disable-pip --output .venv-audit/found; \
 	code=$$?; cat .venv-audit/found 2>/dev/null; \
 	if [ $$code -ne 0 ] && [ ! -s .venv-audit/found ]; then \
-		echo "audit: nothing was checked: the database of vulnerabilities cannot be reached (HTTPS_PROXY?)." >&2; exit 2; \
+		echo "audit: not everything was checked: see above, and is the network there (HTTPS_PROXY?)." >&2; exit 2; \
 	fi; exit $$code
 
+# The bill of materials (CycloneDX) of what the image installs.
+bom: .venv-audit/.installed
+	@mkdir -p build
+	@.venv-audit/bin/cyclonedx-py requirements deploy/locked.txt --pyproject pyproject.toml --output-reproducible \
+		--output-file build/bom.json
+
+# What the image installs, with the hashes of every file; renewed with constraints.txt.
+lock:
+	uv pip compile pyproject.toml --extra server --universal --python-version 3.11 --generate-hashes --quiet \
+		--constraint constraints.txt --no-header --no-annotate --output-file deploy/locked.txt
+
+.venv-audit/.installed:
+	@$(PYTHON) -m venv --clear .venv-audit
+	@.venv-audit/bin/python -m pip install -qq --disable-pip-version-check pip-audit==2.10.1 cyclonedx-bom==7.5.0 || { \
+		echo "The tools cannot be installed without the network (HTTPS_PROXY?); nothing was checked." >&2; exit 2; }
+	@touch $@
+
 clean:
-	rm -rf $(VENV) .venv-audit build dist *.egg-info .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-* build dist *.egg-info .ruff_cache .hypothesis
 
 $(VENV)/.created:
 	@echo "Creating $(VENV) with $$($(PYTHON) --version)." >&2

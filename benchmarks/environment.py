@@ -55,12 +55,13 @@ def run_process(
     folder: Path,
     ready: Callable[[str], bool],
     environment: Mapping[str, str] | None = None,
+    python: str = sys.executable,
 ) -> Iterator[psutil.Process]:
     """Run a Python program on the stores until the block ends; gives its process once it is ready."""
     addresses = {"DATABASE_URL": running.database_url, "REDIS_URL": running.redis_url}
     program = Program(
         name=name,
-        command=(sys.executable, *arguments),
+        command=(python, *arguments),
         log=folder / f"{name}.log",
         ready=ready,
         environment={"PYTHONPATH": str(ROOT), **ONE_THREAD_EACH, **addresses, **(environment or {})},
@@ -87,6 +88,7 @@ def run_workers(
     threads: int = 16,
     count: int = 1,
     environment: Mapping[str, str] | None = None,
+    python: str = sys.executable,
 ) -> Iterator[list[psutil.Process]]:
     """Run worker processes until the block ends; gives them once all are ready."""
     name = name.replace(" ", "")
@@ -102,6 +104,7 @@ def run_workers(
                     folder,
                     log_says(" ready."),
                     environment,
+                    python,
                 )
             )
             for number in range(count)

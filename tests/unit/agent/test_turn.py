@@ -10,8 +10,7 @@ import pytest
 from orchestrator.adapters.domains.folder import LoadedDomain, load_domain
 from orchestrator.agent import agent as agent_module
 from orchestrator.agent.messages import MESSAGES
-from orchestrator.agent.modules import Decoded, StateCache
-from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state import Decoded, DialogueState, StateCache
 from orchestrator.dialogue.understanding import MessageKind
 from orchestrator.errors import DeadlineExceeded, LaneLost, TurnCancelled
 from orchestrator.nlu.readers.system1 import System1
@@ -160,7 +159,7 @@ async def test_events_tell_the_turn_in_order() -> None:
 
 async def test_states_can_be_rebuilt() -> None:
     """ST-2: the working state of every epoch comes back from snapshot and diffs."""
-    from orchestrator.testing.sessions import MemorySessions  # noqa: PLC0415
+    from tests.contract.in_memory.sessions import MemorySessions  # noqa: PLC0415
 
     talk = simulate()
     states = []
