@@ -82,9 +82,9 @@ async def measure(
     for number in range(rounds + 1):
         warm_up = number == 0
         for candidate in candidates:
-            loop = await _closed_loop(candidate, number, 20 if warm_up else turns)
+            loop = await _closed_loop(candidate, number, min(4, turns) if warm_up else turns)
             names = _sessions(candidate, f"drain-{number}", DRAIN_SESSIONS)
-            drained = await drain(candidate, names, _texts(candidate, 2 if warm_up else queued))
+            drained = await drain(candidate, names, _texts(candidate, 1 if warm_up else queued))
             for phase, measured in {"closed loop": loop, "drain": drained}.items():
                 print(f"round {number}: {phase}, {candidate.name}: {measured.rate:.0f} turns/s", flush=True)
                 if not warm_up:
