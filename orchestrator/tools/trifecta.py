@@ -12,12 +12,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow
+from orchestrator.dialogue.json_values import is_list
 from orchestrator.dialogue.records import Label, LabelSource, add_source, labels_of
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.state import DialogueState
 from orchestrator.domain.model import ToolSpec
 from orchestrator.tools.toolbox import Tool
-from orchestrator.types import FlowId
+from orchestrator.types import FlowId, JsonObject
 
 TRIFECTA_GATE = "trifecta_gate"  # the name of the check (PX-2)
 
@@ -78,6 +79,13 @@ def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> Non
     """Note on the session the labels of something kept outside of it: a memory, a summary, a scratchpad entry."""
     for label in labels:
         add_source(state.intake.labels, LabelSource(Label(label), source, state.turn))
+
+
+def join_output_labels(state: DialogueState, spec: ToolSpec, output: JsonObject) -> None:
+    """Note on the session the `labels` of an output: of what this one call has read, beyond the tool's own tags."""
+    given = output.get("labels")
+    if is_list(given):
+        join_labels(state, [label for label in Label if label in given], spec.name)
 
 
 def label_work(
