@@ -1,4 +1,4 @@
-"""Questions that documents answer: quoted without a model, written by a skill with one, always with the source (CO-4)."""
+"""Questions that documents answer: quoted without a model, written by a skill with one, and always with the source."""
 
 from __future__ import annotations
 

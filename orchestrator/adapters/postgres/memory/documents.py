@@ -74,11 +74,12 @@ _SHARING = (
     " chunk.document_id, chunk.position LIMIT :half"
 )
 _COMMON_WORDS = (
-    "SELECT word, share FROM pg_stats, unnest(most_common_elems::text::text[], most_common_elem_freqs)"
-    " AS common (word, share) WHERE tablename = 'document_chunks' AND attname = 'words' AND word = ANY(:terms)"
+    "SELECT word, share * reltuples AS chunks FROM pg_stats JOIN pg_class ON pg_class.oid = 'document_chunks'::regclass,"
+    " unnest(most_common_elems::text::text[], most_common_elem_freqs) AS common (word, share)"
+    " WHERE tablename = 'document_chunks' AND attname = 'words' AND word = ANY(:terms)"
 )
-COMMON_SHARE = 0.02
-"""A word that more of all chunks have does not choose candidates, where a rarer one can; it counts in their ranking."""
+COMMON = 500
+"""A word that more chunks have does not choose candidates, where a rarer one can; it counts in their ranking."""
 LONGEST_INDEXED = 2000
 """Dimensions of a `vector` that an index takes; longer ones are indexed in half precision."""
 _CANDIDATES = (
@@ -207,9 +208,9 @@ class PostgresDocuments:
     ) -> builtins.list[str]:
         """Leave out the words that too many chunks have, as the database's statistics know them; never all."""
         query = text(_COMMON_WORDS).bindparams(bindparam("terms", type_=ARRAY(Text)))
-        shares = {row.word: row.share for row in await connection.execute(query, {"terms": terms})}
-        rare = [term for term in terms if shares.get(term, 0.0) <= COMMON_SHARE]
-        return rare or sorted(terms, key=lambda term: shares[term])[:1]
+        chunks = {row.word: row.chunks for row in await connection.execute(query, {"terms": terms})}
+        rare = [term for term in terms if chunks.get(term, 0.0) <= COMMON]
+        return rare or sorted(terms, key=lambda term: chunks[term])[:1]
 
     async def _insert(self, connection: AsyncConnection, names: JsonObject, chunks: Sequence[Chunk]) -> None:
         kind = "vector" if await self._look_for_vectors(connection) else "real[]"
