@@ -74,7 +74,8 @@ _SHARING = (
     " chunk.document_id, chunk.position LIMIT :half"
 )
 _COMMON_WORDS = (
-    "SELECT word, share * reltuples AS chunks FROM pg_stats JOIN pg_class ON pg_class.oid = 'document_chunks'::regclass,"
+    "SELECT word, share * reltuples AS chunks"
+    " FROM pg_stats JOIN pg_class ON pg_class.oid = 'document_chunks'::regclass,"
     " unnest(most_common_elems::text::text[], most_common_elem_freqs) AS common (word, share)"
     " WHERE tablename = 'document_chunks' AND attname = 'words' AND word = ANY(:terms)"
 )
