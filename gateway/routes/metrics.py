@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
+from functools import partial
 
 from fastapi import APIRouter, Response
-from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Gauge, generate_latest
 
 from gateway.dependencies import TheOperations
 from orchestrator.adapters.postgres.status import Queue, SystemStatus
@@ -15,20 +16,24 @@ from orchestrator.ports.runs.status import Urgency
 
 router = APIRouter(tags=["operate"])
 
-STORE_ANSWERS = Gauge(
+SYSTEM = CollectorRegistry()
+"""What a gateway alone tells: a process that only imports this tells nothing of the whole system."""
+gauge = partial(Gauge, registry=SYSTEM)
+
+STORE_ANSWERS = gauge(
     "parley_store_answers", "1 when the store answered the last time that metrics were read, else 0."
 )
-UNFINISHED_TURNS = Gauge("parley_unfinished_turns", "Accepted turns that have not ended.")
-LANES = Gauge("parley_lanes", "Sessions with unfinished turns, by whether somebody works on them.", ["state"])
-OLDEST_TURN = Gauge("parley_oldest_turn_age_seconds", "Age of the oldest unfinished turn.")
-QUARANTINED = Gauge("parley_quarantined_turns", "Turns that were set aside and wait for an operator.")
-WORKERS = Gauge("parley_workers", "Worker processes that the store knows of.")
-APPROVALS = Gauge("parley_pending_approvals", "Calls that wait for somebody's decision.")
-OUTBOX = Gauge("parley_outbox_waiting", "Messages committed and not yet sent.", ["kind"])
-OUTBOX_AGE = Gauge("parley_outbox_oldest_seconds", "Age of the oldest of them.", ["kind"])
-RUNS = Gauge("parley_internal_runs_waiting", "Internal flows that are due and not running.", ["urgency"])
-RUNS_AGE = Gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
-WEBHOOKS = Gauge("parley_webhook_feeds", "Webhooks' feeds that fail, or were given up.", ["state"])
+UNFINISHED_TURNS = gauge("parley_unfinished_turns", "Accepted turns that have not ended.")
+LANES = gauge("parley_lanes", "Sessions with unfinished turns, by whether somebody works on them.", ["state"])
+OLDEST_TURN = gauge("parley_oldest_turn_age_seconds", "Age of the oldest unfinished turn.")
+QUARANTINED = gauge("parley_quarantined_turns", "Turns that were set aside and wait for an operator.")
+WORKERS = gauge("parley_workers", "Worker processes that the store knows of.")
+APPROVALS = gauge("parley_pending_approvals", "Calls that wait for somebody's decision.")
+OUTBOX = gauge("parley_outbox_waiting", "Messages committed and not yet sent.", ["kind"])
+OUTBOX_AGE = gauge("parley_outbox_oldest_seconds", "Age of the oldest of them.", ["kind"])
+RUNS = gauge("parley_internal_runs_waiting", "Internal flows that are due and not running.", ["urgency"])
+RUNS_AGE = gauge("parley_internal_runs_oldest_seconds", "How long the first of them has waited.", ["urgency"])
+WEBHOOKS = gauge("parley_webhook_feeds", "Webhooks' feeds that fail, or were given up.", ["state"])
 
 # Less than Prometheus waits for an answer: else it would get nothing at all when the store is down.
 READ_WITHIN_S = 2.0
@@ -43,7 +48,7 @@ async def metrics(operations: TheOperations) -> Response:
             _set_gauges(await operations.stats.read())
     except (Unavailable, TimeoutError):
         STORE_ANSWERS.set(0)
-    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+    return Response(generate_latest() + generate_latest(SYSTEM), media_type=CONTENT_TYPE_LATEST)
 
 
 def _set_gauges(stats: SystemStatus) -> None:

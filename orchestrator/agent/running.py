@@ -27,7 +27,7 @@ _log = get_logger(__name__)
 
 @dataclass(slots=True)
 class RunningTurn:
-    """`began`: monotonic seconds. `carry_on`: PEX has something to do.
+    """`changes`: those of the context. `began`: monotonic seconds. `carry_on`: PEX has something to do.
 
     `refreshed`: flows for which it was seen to that what they need is new enough.
     """
@@ -35,6 +35,7 @@ class RunningTurn:
     lease: Lease
     work: Work
     context: TurnContext
+    changes: TurnChanges
     phases: Phases
     began: float
     understanding: Understanding | None = None
@@ -42,10 +43,6 @@ class RunningTurn:
     reroutes: int = 0
     refreshed: set[str] = field(default_factory=set[str])
     answer: Answer | None = None
-
-    @property
-    def changes(self) -> TurnChanges:
-        return self.context.changes
 
 
 Step: TypeAlias = Callable[[RunningTurn, Modules], Awaitable[None]]
@@ -89,6 +86,7 @@ def _put_back(turn: RunningTurn, modules: Modules) -> None:
     state.effects.extend(effects)
     state.intake.labels = broken.intake.labels
     state.turn += 1
-    turn.context = replace(turn.context, changes=TurnChanges(state))
+    turn.changes = TurnChanges(state)
+    turn.context = replace(turn.context, changes=turn.changes)
     turn.context.log.event("failed", code="internal_error")
     turn.answer = modules.res.apologise(turn.context, [note.summary or note.tool_id for note in effects])

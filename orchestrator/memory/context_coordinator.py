@@ -6,34 +6,29 @@ entry of the system. The whole history is in the store.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 
 from orchestrator.dialogue.records import Message
-from orchestrator.dialogue.state import DialogueState, Summary
+from orchestrator.dialogue.state import History
 
 RECENT = 7
 SYSTEM = "system"
 LEAD = "Summary of what was said before: "
 
 
+@dataclass(frozen=True, slots=True)
 class ContextCoordinator:
-    def __init__(self, messages: Sequence[Message], summary: Summary | None = None) -> None:
-        self._messages = messages
-        self._summary = summary
-
-    @classmethod
-    def of(cls, state: DialogueState) -> ContextCoordinator:
-        return cls(state.history.messages, state.history.summary)
+    history: History
 
     def recent(self, count: int = RECENT) -> list[Message]:
         """List the last messages, oldest first."""
-        return list(self._messages[-count:]) if count > 0 else []
+        return list(self.history.messages[-count:]) if count > 0 else []
 
     def summary(self) -> Message | None:
         """Give what was said up to some turn, as an entry of the system."""
-        if self._summary is None:
+        if self.history.summary is None:
             return None
-        return Message(SYSTEM, LEAD + self._summary.text, self._summary.through_turn)
+        return Message(SYSTEM, LEAD + self.history.summary.text, self.history.summary.through_turn)
 
     def with_summary(self, count: int = RECENT) -> list[Message]:
         """List the summary of what was said before, if there is one, then the last messages: for prompts."""
@@ -46,7 +41,7 @@ class ContextCoordinator:
 
     def compile_history(self, turns: int = 3, *, keep_system: bool = False) -> str:
         """Write the last turns as text, a line per message; `keep_system`: the system's too, the summary first."""
-        kept = [m for m in self._messages if keep_system or m.role != SYSTEM]
+        kept = [m for m in self.history.messages if keep_system or m.role != SYSTEM]
         last_turns = sorted({m.turn for m in kept})[-turns:] if turns > 0 else []
         lines = [f"{m.role}: {m.text}" for m in kept if m.turn in last_turns]
         summary = self.summary() if keep_system else None

@@ -8,28 +8,23 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from typing import Any
 
 import numpy as np
 
-from orchestrator.nlu.examples import Example
-from orchestrator.nlu.extract.extractor import Extractor
 from orchestrator.nlu.extract.found import NAME, Candidate
-from orchestrator.nlu.linear import LinearModel, fit
-from orchestrator.nlu.text import Utterance, clean, tokenize
+from orchestrator.nlu.linear import LinearModel
+from orchestrator.nlu.text import Utterance
 
 GRAM = 4
-_STRENGTH = 10.0
 END = "$"
 PUNCTUATION = frozenset(".,;:!?'’\"“”()-–—/&%+#€$£")
 """Signs of ordinary writing; every other sign counts as a word."""
 GRAM_WEIGHT = 0.35
 MOST_TOKENS = 120
 """Only this much of a long message is classified."""
-_TRAINING_DAY = date(2031, 3, 5)
 _UNKNOWN_WORDS_KEPT = 4096
 
 
@@ -77,18 +72,6 @@ def probabilities(model: LinearModel, scores: Any) -> list[float]:
     powers = [math.exp(value - highest) for value in values]
     total = sum(powers)
     return [power / total for power in powers]
-
-
-def learn_labels(examples: Iterable[Example], extractor: Extractor) -> LinearModel:
-    """Learn from examples that have a label; the same examples give the same model."""
-    rows: list[dict[str, float]] = []
-    labels: list[str] = []
-    for example in examples:
-        if example.label is not None:
-            utterance = tokenize(clean(example.text))
-            rows.append(features_of(delexicalize(utterance, extractor.find(utterance, _TRAINING_DAY))))
-            labels.append(example.label)
-    return fit(rows, labels, _STRENGTH)
 
 
 @dataclass(frozen=True, slots=True)

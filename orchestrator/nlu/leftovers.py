@@ -12,8 +12,8 @@ from functools import lru_cache
 from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import Mention
 from orchestrator.memory.tokenizer import STOP_WORDS
-from orchestrator.nlu.examples import kind_texts
 from orchestrator.nlu.text import Utterance, tokenize, word_set
+from orchestrator.nlu.training.examples import kind_texts
 
 _PARTS = re.compile(r"(?:,? and then |,? then |; ?|\. |,? and (?:also|after that) )", re.IGNORECASE)
 _BEFORE_THINGS = word_set("a an the my our your with without near by via no another some extra any")
@@ -34,7 +34,7 @@ def split_requests(text: str) -> list[str]:
 
 def unexplained(utterance: Utterance, mentions: Iterable[Mention], flow: FlowSpec) -> list[str]:
     """List the things that a request names and that neither the flow nor its values explain."""
-    said = {word for mention in mentions for word in tokenize(mention.text).words}
+    said = set(tokenize(" ".join(mention.text for mention in mentions)).words)
     known = _words_of(flow.dact, flow.examples, flow.description) | _slot_words(flow) | _general()
     found: list[str] = []
     for place, word in enumerate(utterance.words):

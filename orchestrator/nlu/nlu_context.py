@@ -16,7 +16,7 @@ from orchestrator.dialogue.lifecycle import INTERRUPTED
 from orchestrator.dialogue.records import Shown
 from orchestrator.dialogue.slots import SlotSource
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.dialogue.state import DialogueState
+from orchestrator.dialogue.state import DialogueState, History
 from orchestrator.memory.context_coordinator import ContextCoordinator
 from orchestrator.types import Json
 
@@ -61,7 +61,7 @@ class OpenQuestion:
 
 
 NOTHING_ASKED = OpenQuestion()
-NOTHING_SAID = ContextCoordinator(())
+NOTHING_SAID = ContextCoordinator(History())
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def read_nlu_context(state: DialogueState, now: float) -> NluContext:
         own=state.intake.entities,
         plan=stack.plan,
         tasks=tuple(stack.flows),
-        history=ContextCoordinator.of(state),
+        history=ContextCoordinator(state.history),
     )
 
 

@@ -1,4 +1,4 @@
-"""Deciding which value fills which slot: learnt from the words around the placeholders of the examples.
+"""Deciding which value fills which slot, by what `learning` has learnt of the words around values.
 
 Takes candidates, gives mentions by slot. Types decide what is possible, the words around what is likely.
 """
@@ -6,37 +6,38 @@ Takes candidates, gives mentions by slot. Types decide what is possible, the wor
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from typing import cast
 
 import numpy as np
 
 from orchestrator.dialogue.specification import FlowSpec, SlotSpec
 from orchestrator.dialogue.understanding import Mention
-from orchestrator.nlu.examples import Example
 from orchestrator.nlu.extract.answers import find_booleans, read_answer
-from orchestrator.nlu.extract.cues import is_negated, is_pronoun, named_slot
 from orchestrator.nlu.extract.extractor import LISTS, Extractor, boolean_slots, kinds_by_slot, type_name
 from orchestrator.nlu.extract.found import DATE, MONEY, NAME, NUMBER, QUOTE, TIME, Candidate, Reading
-from orchestrator.nlu.extract.people import count_people
+from orchestrator.nlu.extract.numbers import count_people
 from orchestrator.nlu.extract.times import in_part_of_day
-from orchestrator.nlu.linear import LinearModel, fit
+from orchestrator.nlu.linear import LinearModel
 from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.text import Utterance, clean, tokenize
+from orchestrator.nlu.text import Utterance, word_set
 from orchestrator.types import Dact, Json
 
 NO_SLOT = "-"
 PEOPLE = "people"
-_TRAINING_DAY = date(2031, 3, 5)
 _REACH = 4
-_STRENGTH = 4.0
 _LEAST_SHARE = 0.35
 """A slot must be this likely, among the slots the value could fill and none of them."""
 _LEAST_SHARE_OPEN = 0.5
 _TELLING = frozenset({DATE, TIME, MONEY})
 """Kinds that decide the slot by themselves, where only one takes them."""
+_BEFORE_PRONOUN = word_set(
+    "which that this the best another good first second third fourth fifth next last any every no other cheap there"
+)
+_NEGATIONS = frozenset({"not", "isn't", "never"})
+_AFTER_NAME = word_set("to be should is must as not a the : = in for")
+"""What stands between the name of a slot and its value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,23 +124,6 @@ def _right(utterance: Utterance, candidates: Sequence[Candidate], position: int)
             words.append(utterance.words[place])
             place += 1
     return words
-
-
-def learn_slots(
-    examples: Iterable[Example], extractor: Extractor, slots: Mapping[str, SlotSpec]
-) -> LinearModel:
-    """Learn from the spans of the examples; candidates outside of all spans teach "no slot"."""
-    rows: list[dict[str, float]] = []
-    labels: list[str] = []
-    kinds = kinds_by_slot(slots)
-    for example in examples:
-        if not example.spans and example.dact is None:
-            continue
-        utterance, candidates, marked = marked_candidates(example, extractor, kinds)
-        for position in range(len(candidates)):
-            rows.append(context_features(utterance, candidates, position, example.asked))
-            labels.append(marked.get(position, NO_SLOT))
-    return fit(rows, labels, _STRENGTH)
 
 
 class SlotAssigner:
@@ -266,31 +250,6 @@ class SlotAssigner:
         return math.exp(min(60.0, scores[position])) if position is not None else 0.02
 
 
-def marked_candidates(
-    example: Example, extractor: Extractor, kinds: Mapping[str, tuple[str, ...]]
-) -> tuple[Utterance, list[Candidate], dict[int, str]]:
-    """Find the candidates of an example, and which of them are the example's spans (position → slot)."""
-    utterance = tokenize(clean(example.text))
-    if utterance.text != example.text:
-        return utterance, extractor.find(utterance, _TRAINING_DAY), {}
-    marked: list[tuple[Candidate, str]] = []
-    for start, end, slot in example.spans:
-        first, last = utterance.token_span(start, end)
-        kind = next(iter(kinds.get(slot, ())), NAME)
-        marked.append((Candidate(first, last, kind, example.text[start:end]), slot))
-    free: list[Candidate] = []
-    for candidate in extractor.find(utterance, _TRAINING_DAY):
-        twin = next((m for m, _ in marked if m.first < candidate.last and candidate.first < m.last), None)
-        if twin is None:
-            free.append(candidate)
-        elif (twin.first, twin.last) == (candidate.first, candidate.last):
-            twin.kind = candidate.kind
-    candidates = sorted([*free, *(candidate for candidate, _ in marked)], key=lambda item: item.first)
-    names = {id(candidate): slot for candidate, slot in marked}
-    slots = {index: names[id(item)] for index, item in enumerate(candidates) if id(item) in names}
-    return utterance, candidates, slots
-
-
 def fits(candidate: Candidate, slot: SlotSpec, kinds: tuple[str, ...]) -> bool:
     """Tell whether one of the candidate's readings is of a kind that the slot takes."""
     return any(kind in candidate.readings for kind in kinds) or (
@@ -316,3 +275,38 @@ def _in_order(parts: list[tuple[int, Mention]]) -> Mention:
 def _values_of(mention: Mention) -> list[Json]:
     held: Json = mention.value
     return cast("list[Json]", held) if type(held) is list else [held]
+
+
+def is_negated(utterance: Utterance, candidate: Candidate) -> bool:
+    """Tell whether the words before say that this value is not meant: "not X", "instead of X"."""
+    words, first = utterance.words, candidate.first
+    if first == 0:
+        return False
+    if words[first - 1] in _NEGATIONS:
+        return True
+    before = words[max(0, first - 3) : first]
+    if len(before) >= 2 and (
+        before[-2] in _NEGATIONS and before[-1] in {"to", "from", "on", "in", "at", "the"}
+    ):
+        return True
+    return " ".join(before[-2:]) in {"instead of", "rather than"}
+
+
+def named_slot(utterance: Utterance, candidate: Candidate, possible: list[SlotSpec]) -> SlotSpec | None:
+    """Find the slot that the words before a value name: "the destination should be Prague"."""
+    place = candidate.first - 1
+    while place >= 0 and utterance.words[place] in _AFTER_NAME:
+        place -= 1
+    if place < 0 or place == candidate.first - 1:
+        return None
+    return next((slot for slot in possible if slot.name == utterance.words[place]), None)
+
+
+def is_pronoun(utterance: Utterance, candidate: Candidate) -> bool:
+    """Tell whether "one" stands for a thing rather than for a number: "the best one", "one way"."""
+    words, first = utterance.words, candidate.first
+    if candidate.last != first + 1 or words[first] != "one":
+        return False
+    before, after = words[first - 1] if first else "", words[first + 1] if first + 1 < len(words) else ""
+    compared = before.endswith(("er", "est")) and len(before) > 4 and before not in {"after", "number"}
+    return compared or before in _BEFORE_PRONOUN or after in {"way", "of", "that", "which"}

@@ -126,7 +126,7 @@ def _evaluate_dialogues(
     as_json: bool,
 ) -> None:
     """Measure System 1 on schema-guided dialogues. No dialogue is measured with what it taught."""
-    from parley.evaluation.runner import evaluate  # noqa: PLC0415  # slow to import
+    from parley.evaluation.dialogues.tracking import evaluate  # noqa: PLC0415  # slow to import
 
     schema_path, dialogues_path = locate(path, schema, dialogues)
     report = evaluate(schema_path, dialogues_path, folds=folds, examples_path=examples, notice=say)

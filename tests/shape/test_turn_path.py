@@ -7,9 +7,9 @@ from typing import Final
 from tests.shape.turn_path import follow_turn
 
 # At most. To be lowered to 70, 250 and 18.
-FILES: Final = 89
-CROSSINGS: Final = 341
-DEPTH: Final = 23
+FILES: Final = 85
+CROSSINGS: Final = 316
+DEPTH: Final = 21
 
 
 def test_a_turn_is_short_enough_to_be_followed() -> None:

@@ -113,7 +113,7 @@ def load(lease: Lease, work: Work, journal: Journal, modules: Modules, phases: P
     )
     keep_for_turn(work.turn_id, context.log.signals)
     context.log.event("started", seq=work.seq)
-    return RunningTurn(lease, work, _open_memory(context, modules), phases, began)
+    return RunningTurn(lease, work, _open_memory(context, modules), changes, phases, began)
 
 
 def _open_memory(context: TurnContext, modules: Modules) -> TurnContext:

@@ -15,8 +15,6 @@ from orchestrator.dialogue.understanding import Digression, Mention, MessageKind
 from orchestrator.domain.model import Answer, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
 from orchestrator.nlu.classifier import Classifier, Opinion, delexicalize
-from orchestrator.nlu.examples import flow_label
-from orchestrator.nlu.extract.cues import is_negated
 from orchestrator.nlu.extract.extractor import Extractor, is_free_text
 from orchestrator.nlu.extract.found import NAME, QUOTE, Candidate
 from orchestrator.nlu.leftovers import name_request, name_untaken, split_requests, unexplained
@@ -26,8 +24,9 @@ from orchestrator.nlu.protocol import Reading
 from orchestrator.nlu.readers import references, withdrawals
 from orchestrator.nlu.readers.choices import choose
 from orchestrator.nlu.readers.domain_reader import as_understanding, describe_message
-from orchestrator.nlu.slot_assignment import SlotAssigner, fits
+from orchestrator.nlu.slot_assignment import SlotAssigner, fits, is_negated
 from orchestrator.nlu.text import Utterance, clean, tokenize, word_set
+from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact, ToolId
 
 _BARE = frozenset({MessageKind.SLOT_VALUE, MessageKind.UNKNOWN, MessageKind.TASK})
@@ -149,7 +148,7 @@ def _read_withdrawal(case: Case) -> Reading | None:
     elif case.asks_text:
         read = None
     else:
-        read = withdrawals.undo_done(text, case.opinion, system1.flows, context)
+        read = withdrawals.undo_done(text, case.probabilities, system1.flows, context)
     return None if read is None else Reading(read, _SURE_OF_VALUES, is_final=False)
 
 

@@ -14,8 +14,16 @@ from orchestrator.dialogue.specification import Family, FlowSpec
 from orchestrator.dialogue.understanding import Mention, MessageKind
 from orchestrator.domain.model import Answer, Domain, Entity, RowsSpec
 from orchestrator.domain.reader import Reader as DomainReader
-from orchestrator.nlu.classifier import Classifier, learn_labels
-from orchestrator.nlu.examples import (
+from orchestrator.nlu.classifier import Classifier
+from orchestrator.nlu.extract.extractor import Extractor
+from orchestrator.nlu.extract.gazetteer import Gazetteer
+from orchestrator.nlu.linear import TrainedModels, key_of, train_once
+from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
+from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
+from orchestrator.nlu.readers.readings import Case, read
+from orchestrator.nlu.slot_assignment import SlotAssigner
+from orchestrator.nlu.training.examples import (
     Example,
     answer_label,
     flow_examples,
@@ -25,14 +33,7 @@ from orchestrator.nlu.examples import (
     typical_values,
     without_spans,
 )
-from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.extract.gazetteer import Gazetteer
-from orchestrator.nlu.linear import TrainedModels, key_of, train_once
-from orchestrator.nlu.message_kind import Decider, kind_of_label, weigh
-from orchestrator.nlu.nlu_context import NluContext
-from orchestrator.nlu.protocol import Message, Reader, ReaderSetup, Reading
-from orchestrator.nlu.readers.readings import Case, read
-from orchestrator.nlu.slot_assignment import SlotAssigner, learn_slots
+from orchestrator.nlu.training.learning import learn_labels, learn_slots
 from orchestrator.types import Dact, ToolId
 
 LIKELY = 0.35

@@ -12,6 +12,7 @@ from orchestrator.dialogue.specification import FlowSpec
 from orchestrator.dialogue.understanding import FlowScore, Mention, MessageKind, Source, Understanding
 from orchestrator.nlu.extract.found import Candidate
 from orchestrator.nlu.nlu_context import NluContext
+from orchestrator.nlu.training.examples import flow_label
 from orchestrator.types import Dact
 
 _REFUSAL = re.compile(
@@ -74,9 +75,12 @@ def withdraw(
 
 
 def undo_done(
-    text: str, scores: Mapping[Dact, float], flows: Mapping[Dact, FlowSpec], context: NluContext
+    text: str, shares: Mapping[str, float], flows: Mapping[Dact, FlowSpec], context: NluContext
 ) -> Understanding | None:
-    """Read "cancel it" after it was done and with nothing in progress: as the flow that undoes it."""
+    """Read "cancel it" after it was done and with nothing in progress: as the flow that undoes it.
+
+    `shares`: by label of the classifier.
+    """
     found = _UNDO.search(text)
     if found is None or context.tasks or not context.completed:
         return None
@@ -89,5 +93,5 @@ def undo_done(
     ]
     if not fitting:
         return None
-    best = max(fitting, key=lambda flow: scores.get(flow.dact, 0.0))
+    best = max(fitting, key=lambda flow: shares.get(flow_label(flow.dact), 0.0))
     return Understanding(MessageKind.TASK, Source.SYSTEM1, text, best.intent, (FlowScore(best.dact, 1.0),))

@@ -73,7 +73,9 @@ async def use_component(run: Execution, name: str, arguments: JsonObject) -> Jso
 
 def _read_history(run: Execution, turns: int) -> JsonObject:
     return {
-        "history": ContextCoordinator.of(run.context.changes.state).compile_history(turns, keep_system=True)
+        "history": ContextCoordinator(run.context.changes.state.history).compile_history(
+            turns, keep_system=True
+        )
     }
 
 

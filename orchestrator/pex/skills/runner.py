@@ -233,7 +233,7 @@ class _Loop:
             "criteria": list(self.skill.criteria),
             "finish": FINISH,
             "utterance": context.text,
-            "history": ContextCoordinator.of(context.changes.state).show_recent(),
+            "history": ContextCoordinator(context.changes.state.history).show_recent(),
             "slots": flow.values(),
             "known": self.policy.knowledge(self.run),
             "notes": [note["text"] for note in flow.notes.get(NOTE, ())],

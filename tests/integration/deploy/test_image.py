@@ -17,6 +17,7 @@ from tests.integration.deploy.fixtures.compose import OURS, mounts, read_compose
 from tests.integration.deploy.fixtures.containers import Container, ended
 from tests.integration.deploy.fixtures.deployment import (
     ROLES,
+    await_users,
     be_diagnosed,
     bring_up,
     make_secrets,
@@ -24,7 +25,6 @@ from tests.integration.deploy.fixtures.deployment import (
     stop_all,
     stores_for,
     talk,
-    users_connected,
 )
 from tests.integration.deploy.fixtures.dockerfile import ROOT, read_dockerfile
 from tests.integration.deploy.fixtures.trees import demand_trees
@@ -108,7 +108,7 @@ def go_through(database_url: str, folder: Path, image: Image | None) -> None:
         with ended(containers):
             bring_up(roles, is_ready)
             talk(roles["gateway"], owner=containers["migrate"])
-            assert users_connected(database_url) == set(users.values()), "nobody runs as the owner"
+            await_users(database_url, users)
             be_diagnosed(containers["doctor"], users["runtime"])
             stop_all(roles)
 

@@ -15,7 +15,7 @@ def spoken(turns: int, summary: Summary | None = None) -> ContextCoordinator:
             state.say("system", "a note")
         state.say("agent", f"answer {state.turn}")
     state.history.summary = summary
-    return ContextCoordinator.of(state)
+    return ContextCoordinator(state.history)
 
 
 def test_the_last_seven_utterances_are_at_hand() -> None:

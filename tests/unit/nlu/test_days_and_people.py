@@ -7,7 +7,7 @@ from datetime import date
 import pytest
 
 from orchestrator.nlu.extract.dates import find_dates
-from orchestrator.nlu.extract.people import count_people
+from orchestrator.nlu.extract.numbers import count_people
 from orchestrator.nlu.extract.times import in_part_of_day
 from orchestrator.nlu.text import clean, tokenize
 

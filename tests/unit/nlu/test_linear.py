@@ -18,9 +18,9 @@ from structlog.testing import capture_logs
 
 from orchestrator.adapters.models.trained_files import TrainedFiles
 from orchestrator.nlu import linear as trained
-from orchestrator.nlu.examples import Example
 from orchestrator.nlu.linear import LinearModel, fit, key_of, pack, train_once
 from orchestrator.nlu.readers.system1 import System1
+from orchestrator.nlu.training.examples import Example
 from tests.unit.nlu.flights import AIRPORTS, ANSWERS, FLOWS, nothing_open, system1
 
 ROWS = [{"w:go": 1.0, "b:go on": 0.5}, {"w:stop": 1.0}, {"w:go": 0.7}, {"w:stop": 0.9, "w:now": 0.2}]

@@ -8,9 +8,9 @@ import pytest
 
 from orchestrator.errors import InvalidInput
 from parley.commands.evaluate import locate
-from parley.evaluation.dataset import State, read_dialogues, read_schema
-from parley.evaluation.metrics import Prediction, score_frame, summarize
-from parley.evaluation.runner import evaluate, follow, learn, split
+from parley.evaluation.dialogues.dataset import State, read_dialogues, read_schema
+from parley.evaluation.dialogues.metrics import Prediction, score_frame, summarize
+from parley.evaluation.dialogues.tracking import evaluate, follow, learn, split
 
 ROOT = Path(__file__).parents[3]
 DATA = Path(os.environ.get("PARLEY_SHARED", ROOT.parent / "shared")) / "data" / "sgd"

@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 
 from orchestrator.dialogue.specification import Family, FlowSpec, SlotSpec
-from orchestrator.nlu.examples import Example, flow_label, kind_label
 from orchestrator.nlu.extract.dates import find_dates
 from orchestrator.nlu.extract.numbers import UNITS, find_money, find_numbers
 from orchestrator.nlu.extract.times import find_times
 from orchestrator.nlu.text import clean, tokenize
+from orchestrator.nlu.training.examples import Example, flow_label, kind_label
 from orchestrator.types import Dact
-from parley.evaluation.dataset import Dialogue, Frame, SchemaSlot, Service, Turn
+from parley.evaluation.dialogues.dataset import Dialogue, Frame, SchemaSlot, Service, Turn
 
 TODAY = date(2019, 3, 1)  # the day on which the dataset's conversations take place
 _NAMED_TYPES: tuple[tuple[str, str], ...] = (

@@ -192,7 +192,9 @@ def kind_texts() -> tuple[tuple[str, str], ...]:
     """Read (kind, text) of every shipped example: sections by kind, the texts parted by bars."""
     found: list[tuple[str, str]] = []
     kind = ""
-    for line in files("orchestrator.nlu").joinpath("universal_examples.txt").read_text("utf-8").splitlines():
+    for line in (
+        files("orchestrator.nlu.training").joinpath("universal_examples.txt").read_text("utf-8").splitlines()
+    ):
         if line.startswith("["):
             kind = line.strip("[]")
         elif line:

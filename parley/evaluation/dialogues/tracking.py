@@ -14,11 +14,11 @@ from pathlib import Path
 
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.types import JsonObject
-from parley.evaluation.compile import compile_flows, foreign_examples, known_values, user_examples
-from parley.evaluation.dataset import Dialogue, Service, read_dialogues, read_schema
-from parley.evaluation.metrics import FrameScore, score_frame, summarize
-from parley.evaluation.offers import SystemReader
-from parley.evaluation.tracker import Tracker
+from parley.evaluation.dialogues.compile import compile_flows, foreign_examples, known_values, user_examples
+from parley.evaluation.dialogues.dataset import Dialogue, Service, read_dialogues, read_schema
+from parley.evaluation.dialogues.metrics import FrameScore, score_frame, summarize
+from parley.evaluation.dialogues.offers import SystemReader
+from parley.evaluation.dialogues.tracker import Tracker
 
 FOLDS = 5
 

@@ -12,14 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.dialogue.specification import FlowSpec
-from orchestrator.nlu.classifier import Classifier, delexicalize, learn_labels
-from orchestrator.nlu.examples import Example
+from orchestrator.nlu.classifier import Classifier, delexicalize
 from orchestrator.nlu.extract.extractor import Extractor
-from orchestrator.nlu.slot_assignment import SlotAssigner, learn_slots
+from orchestrator.nlu.slot_assignment import SlotAssigner
 from orchestrator.nlu.text import clean, tokenize
+from orchestrator.nlu.training.examples import Example
+from orchestrator.nlu.training.learning import learn_labels, learn_slots
 from orchestrator.types import Dact
-from parley.evaluation.compile import TODAY, annotated_spans
-from parley.evaluation.dataset import Dialogue, Frame, Service, Turn
+from parley.evaluation.dialogues.compile import TODAY, annotated_spans
+from parley.evaluation.dialogues.dataset import Dialogue, Frame, Service, Turn
 
 NOTHING = "-"
 _SURE = 0.5

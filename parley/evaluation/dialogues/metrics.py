@@ -12,7 +12,7 @@ from statistics import fmean
 
 from rapidfuzz import fuzz, utils
 
-from parley.evaluation.dataset import Service, State
+from parley.evaluation.dialogues.dataset import Service, State
 
 # From this similarity on, two open values count as the same in the F1 of updates.
 SAME = 0.9

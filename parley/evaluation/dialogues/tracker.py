@@ -14,10 +14,10 @@ from orchestrator.dialogue.understanding import Mention, MessageKind, Understand
 from orchestrator.nlu.nlu_context import NluContext, OpenQuestion
 from orchestrator.nlu.readers.system1 import System1
 from orchestrator.nlu.text import clean
-from parley.evaluation.compile import TODAY
-from parley.evaluation.dataset import NO_INTENT, Service
-from parley.evaluation.metrics import Prediction
-from parley.evaluation.offers import SystemReader, SystemTurn
+from parley.evaluation.dialogues.compile import TODAY
+from parley.evaluation.dialogues.dataset import NO_INTENT, Service
+from parley.evaluation.dialogues.metrics import Prediction
+from parley.evaluation.dialogues.offers import SystemReader, SystemTurn
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|,\s+(?=(?:and|but|then|also)\b)")
 _SURE = 0.5
