@@ -36,7 +36,7 @@ from orchestrator.tools.toolbox import (
     read_envelope,
     write_envelope,
 )
-from orchestrator.tools.trifecta import carry_labels, join_output_labels
+from orchestrator.tools.trifecta import carry_labels
 from orchestrator.turns.step import NotBegun, UnknownOutcome
 from orchestrator.types import FlowId, Json, JsonObject
 
@@ -95,10 +95,9 @@ class ToolRunner:
         )
         if isinstance(answer, UnknownOutcome | NotBegun):
             return _record(context, flow_id, tool, arguments, answer)
-        carry_labels(context.changes.state, spec, flow_id)  # its words may be in an error as well
         result = read_envelope(answer)
-        if isinstance(result, ToolData):
-            join_output_labels(context.changes.state, spec, result.data)
+        output = result.data if isinstance(result, ToolData) else None
+        carry_labels(context.changes.state, spec, flow_id, output)  # its words may be in an error as well
         if isinstance(result, ToolError) and result.undecided and not spec.idempotent:
             return _record(context, flow_id, tool, arguments, UnknownOutcome(key, answer["idempotency_key"]))
         return _record(context, flow_id, tool, arguments, result)

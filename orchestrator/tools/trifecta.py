@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.dialogue.flow import BaseFlow
-from orchestrator.dialogue.json_values import is_list
 from orchestrator.dialogue.records import Label, LabelSource, add_source, labels_of
 from orchestrator.dialogue.slots import SlotSource, SlotValue
 from orchestrator.dialogue.state import DialogueState
@@ -69,23 +68,21 @@ def _find_bound_exceeded(spec: ToolSpec, known: Mapping[str, object]) -> str | N
     return None
 
 
-def carry_labels(state: DialogueState, spec: ToolSpec, flow_id: FlowId | None) -> None:
-    """Note on the session what a tool that has answered brought in."""
+def carry_labels(
+    state: DialogueState, spec: ToolSpec, flow_id: FlowId | None, output: JsonObject | None = None
+) -> None:
+    """Note on the session what a tool that has answered brought in: by its tags, and by the `labels` of its output."""
     for source in _labels_of_tool(spec, state.turn, flow_id):
         add_source(state.intake.labels, source)
+    given: object = None if output is None else output.get("labels")
+    if isinstance(given, list):
+        join_labels(state, [label for label in Label if label in given], spec.name)
 
 
 def join_labels(state: DialogueState, labels: Iterable[str], source: str) -> None:
     """Note on the session the labels of something kept outside of it: a memory, a summary, a scratchpad entry."""
     for label in labels:
         add_source(state.intake.labels, LabelSource(Label(label), source, state.turn))
-
-
-def join_output_labels(state: DialogueState, spec: ToolSpec, output: JsonObject) -> None:
-    """Note on the session the `labels` of an output: of what this one call has read, beyond the tool's own tags."""
-    given = output.get("labels")
-    if is_list(given):
-        join_labels(state, [label for label in Label if label in given], spec.name)
 
 
 def label_work(

@@ -19,7 +19,6 @@ BENCHMARKS = {
     "listeners": "1,000 event listeners: memory of each, and how soon an event reaches them",
     "graphs": "graphs of Internal flows beside their critical path",
     "housekeeping": "latency of turns while 1,000 housekeeping items run",
-    "documents": "search in 100,000 chunks of documents, by words and by likeness",
     "workers": "turns per second of one, two and three worker processes",
     "hurtful_tools": "other sessions' latency beside tools that hang, lie or flood",
 }

@@ -36,7 +36,7 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
             return
     else:
         understood = await modules.nlu.think(given.text or "", state, context, context.call)
-        if modules.answering is not None and _is_left_open(turn, understood):
+        if modules.answering is not None and _is_left_open(understood):
             understood = await _look_up(turn, understood, modules.answering)
     turn.understanding = understood
     state.predict(understood.intent, understood.flows)
@@ -49,18 +49,17 @@ async def understand(turn: RunningTurn, modules: Modules) -> None:
     )
 
 
-def _is_left_open(turn: RunningTurn, understood: Understanding) -> bool:
+def _is_left_open(understood: Understanding) -> bool:
     """Say whether nobody could make anything of a message, or it is a question aside."""
-    if understood.rejection is not None or is_asked_by_skill(turn):
-        return False
-    is_question = understood.digression in {None, Digression.QUESTION}
-    return understood.kind is MessageKind.UNKNOWN or (
-        understood.kind is MessageKind.DIGRESSION and is_question
-    )
+    if understood.kind is MessageKind.DIGRESSION:
+        return understood.digression in {None, Digression.QUESTION}
+    return understood.kind is MessageKind.UNKNOWN and understood.rejection is None
 
 
 async def _look_up(turn: RunningTurn, understood: Understanding, answering: Dact) -> Understanding:
     """Take a message for a question to the documents, if one is more about it than the domain's own answer."""
+    if is_asked_by_skill(turn):
+        return understood
     try:
         found = await search_documents(turn.context, understood.text)
     except Unavailable as error:

@@ -12,7 +12,6 @@ import redis
 from celery import Celery
 
 from internal_flows.catalogue import Catalogue
-from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.pool import Database
 from orchestrator.adapters.postgres.runs.runs import PostgresRuns
@@ -21,6 +20,7 @@ from orchestrator.ports.runs.status import ENDED, RedoStatus
 from orchestrator.types import DEFAULT_TENANT
 from parley.embedded import Stores
 from tests.contract.internal.flows import make_catalogue
+from tests.fakes.internal_runs import InProcessRunner
 from tests.integration.chaos.fleet import Fleet, fleet
 from workers.internal.dispatch import Canvas
 

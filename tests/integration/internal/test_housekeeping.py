@@ -12,7 +12,6 @@ import pytest
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
-from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.adapters.postgres.tables import metadata
 from orchestrator.bootstrap import Ports, open_lane, open_ports
@@ -29,6 +28,7 @@ from orchestrator.turns.lease import ArchivedFlow, TurnCommit
 from orchestrator.turns.turn import TurnKind, TurnStatus
 from orchestrator.types import DEFAULT_TENANT, Epoch, JsonObject, SessionId, UserId, new_id
 from tests.contract.factories import commit_of, submission
+from tests.fakes.internal_runs import InProcessRunner
 from workers.internal.tools import make_tools
 
 DAYS = 86_400.0

@@ -15,7 +15,6 @@ import pytest
 
 from internal_flows.catalogue import Catalogue
 from internal_flows.housekeeping import FLOWS
-from internal_flows.in_process import InProcessRunner
 from orchestrator.adapters.postgres.migrate import migrate
 from orchestrator.bootstrap import Ports, open_lane, open_ports
 from orchestrator.dialogue.records import Label, LabelSource
@@ -29,6 +28,7 @@ from orchestrator.settings import Settings
 from orchestrator.testing.scripted_model import Answer, Fail, Rule, Script, ScriptedModel
 from orchestrator.turns.turn import FINISHED, Submission, TurnInput
 from orchestrator.types import DEFAULT_TENANT, SessionId, UserId, new_id
+from tests.fakes.internal_runs import InProcessRunner
 from tests.integration.chaos.fleet import fleet
 from tests.integration.internal.test_housekeeping import House, spoken
 from workers.internal.tools import make_tools
