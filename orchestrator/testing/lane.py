@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 import orjson
 
 from orchestrator.errors import LaneLost
-from orchestrator.testing.approvals import decide_approval, keep_approvals
+from orchestrator.testing.archive import decide_approval, keep_approvals
 from orchestrator.testing.store import KeptPlan, MemorySession, MemoryStore, MemoryTurn, Revision
 from orchestrator.turns.approval import ApprovalRecord, Decision
 from orchestrator.turns.effect import LedgerEntry, LedgerStatus

@@ -26,20 +26,20 @@ from orchestrator.ports.lane import Lane
 from orchestrator.ports.outbox import Outbox
 from orchestrator.ports.sessions import Sessions
 from orchestrator.ports.turns import Approvals, Archive, Effects, EventLog, FeedbackStore, Inbox
-from orchestrator.testing.inbox import MemoryInbox
-from orchestrator.testing.lane import MemoryLane
-from orchestrator.testing.live import MemoryEventLog
-from orchestrator.testing.memory import MemoryRecords
-from orchestrator.testing.store import ManualClock, MemoryStore
-from orchestrator.types import TenantId, new_id
-from tests.fakes.archive import (
+from orchestrator.testing.archive import (
     MemoryApprovals,
     MemoryArchive,
     MemoryEffects,
     MemoryFeedback,
     MemoryOutbox,
 )
-from tests.fakes.sessions import MemorySessions
+from orchestrator.testing.inbox import MemoryInbox
+from orchestrator.testing.lane import MemoryLane
+from orchestrator.testing.live import MemoryEventLog
+from orchestrator.testing.memory import MemoryRecords
+from orchestrator.testing.sessions import MemorySessions
+from orchestrator.testing.store import ManualClock, MemoryStore
+from orchestrator.types import TenantId, new_id
 from tests.integration.deploy.fixtures.pooler import PROGRAM, pooler
 
 _SHIFTED = {

@@ -24,13 +24,13 @@ from orchestrator.adapters.task_sender import TaskSender
 from orchestrator.memory.business_context import BusinessContext
 from orchestrator.memory.hashing_embedder import HashingEmbedder
 from orchestrator.telemetry import drop_signal
+from orchestrator.testing.archive import MemoryApprovals, MemoryArchive, MemoryEffects, MemoryFeedback
 from orchestrator.testing.inbox import MemoryInbox
 from orchestrator.testing.live import MemoryEventLog, MemoryLiveEvents, MemoryWakeup
 from orchestrator.testing.memory import MemoryDocuments, MemoryPreferences, MemoryScratchpad
+from orchestrator.testing.sessions import MemorySessions
 from orchestrator.testing.store import MemoryStore
 from orchestrator.types import JsonObject
-from tests.fakes.archive import MemoryApprovals, MemoryArchive, MemoryEffects, MemoryFeedback
-from tests.fakes.sessions import MemorySessions
 
 NOWHERE = "postgresql://127.0.0.1:1/none"
 
